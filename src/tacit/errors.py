@@ -1,0 +1,34 @@
+"""The one exception tree of tacit. Every message names what was seen and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+
+class TacitError(Exception):
+    """Root of everything that tacit raises on purpose."""
+
+
+class InvalidInputError(TacitError, ValueError):
+    """Outside data that cannot be used as it is."""
+
+
+class InfeasibleError(TacitError):
+    """A limit that no release can meet, because more has leaked already.
+
+    Attributes:
+        coalition: key of the view whose limit is too low, as in ``Problem.coalitions`` or
+            ``Problem.views``; the tuple of all earlier axes stands for full collusion.
+        bits_short: how many bits the limit would have to grow to become feasible.
+    """
+
+    def __init__(self, coalition: Hashable, limit_bits: float, leaked_bits: float) -> None:
+        self.coalition = coalition
+        self.limit_bits = limit_bits
+        self.leaked_bits = leaked_bits
+        self.bits_short = leaked_bits - limit_bits
+        super().__init__(
+            f"coalition {coalition!r} already holds {leaked_bits:.9g} bits about a record, "
+            f"{self.bits_short:.3g} more than its limit of {limit_bits:.9g}: "
+            f"raise the limit to at least {leaked_bits:.9g} or leave that coalition out"
+        )
