@@ -1,0 +1,36 @@
+"""tacit: the best data release under privacy limits, one request after another."""
+
+from tacit.errors import InfeasibleError, InvalidInputError, TacitError
+from tacit.information import (
+    bayes_vulnerability,
+    conditional_mutual_information,
+    entropy,
+    local_dp_epsilon,
+    maximal_leakage,
+    min_entropy_leakage,
+    mutual_information,
+    pointwise_maximal_leakage,
+)
+from tacit.problem import Problem, View
+from tacit.solution import Solution, Status, TimeSharing
+from tacit.solvers import solve
+
+__all__ = [
+    "InfeasibleError",
+    "InvalidInputError",
+    "Problem",
+    "Solution",
+    "Status",
+    "TacitError",
+    "TimeSharing",
+    "View",
+    "bayes_vulnerability",
+    "conditional_mutual_information",
+    "entropy",
+    "local_dp_epsilon",
+    "maximal_leakage",
+    "min_entropy_leakage",
+    "mutual_information",
+    "pointwise_maximal_leakage",
+    "solve",
+]

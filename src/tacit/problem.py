@@ -1,0 +1,272 @@
+"""What to solve: a release problem ([TVC] eq. 1, with the coalitions of its conclusion)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from math import inf, isnan
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import InvalidInputError
+
+Array = NDArray[np.float64]
+ViewKey = Hashable
+Utility = Literal["hamming", "absolute", "squared", "information"] | ArrayLike
+
+_NAMED_DISTORTIONS = ("hamming", "absolute", "squared")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What a coalition has received so far: a variable Y with a known law given (z, x).
+
+    Exactly one of the two descriptions is set. ``letter_of_z[z]`` is the letter of a Y that is a
+    function of the (flat) history; ``law[z, x, y]`` is p(y | z, x).
+    """
+
+    letter_of_z: NDArray[np.intp] | None = None
+    law: Array | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of letters of Y."""
+        if self.law is not None:
+            return int(self.law.shape[-1])
+        assert self.letter_of_z is not None
+        return int(self.letter_of_z.max()) + 1
+
+    def pool(self, mass: Array) -> Array:
+        """Masses p(y, x, ...) from masses p(z, x, ...): what of a history this view can see."""
+        if self.law is not None:
+            return np.einsum("zxy,zx...->yx...", self.law, mass)
+        assert self.letter_of_z is not None
+        if self.size == 1:
+            return mass.sum(axis=0, keepdims=True)
+        pooled = np.zeros((self.size, *mass.shape[1:]))
+        np.add.at(pooled, self.letter_of_z, mass)
+        return pooled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """The best randomised release of R given the record X and everything released before, Z.
+
+    Minimise E d(Rhat, R), or maximise I(Rhat; R), over channels p(rhat | z, x), such that every
+    limited view Y satisfies I(Rhat, Y; X) <= its limit ([TVC] eq. 1).
+
+    Args:
+        joint: array p(z1, ..., zk, x, r) or p(x, r); counts are normalised.
+        utility: ``"hamming"``, ``"absolute"`` or ``"squared"`` distortion of the letters' numbers,
+            a matrix ``d[rhat, r]`` >= 0, or ``"information"`` for I(Rhat; R).
+        individual: limit on I(Rhat; X) in bits; ``None`` or ``inf`` for none.
+        collusion: limit on I(Rhat, Z; X) in bits, all earlier releases together.
+        coalitions: axes of earlier releases -> limit in bits.
+        views: name -> (p(y | z1, ..., zk, x) as an array with y last, limit in bits).
+        rhat_size: letters of Rhat, for ``"information"``; by default as many as still help.
+    """
+
+    joint: Array
+    utility: Utility = "hamming"
+    individual: float | None = None
+    collusion: float | None = None
+    coalitions: Mapping[tuple[int, ...], float] = field(default_factory=dict)
+    views: Mapping[str, tuple[ArrayLike, float]] = field(default_factory=dict)
+    rhat_size: int | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "joint", _normalised_joint(self.joint))
+        put(self, "utility", _checked_utility(self.utility, self.joint.shape[-1]))
+        put(self, "individual", _limit("individual", self.individual))
+        put(self, "collusion", _limit("collusion", self.collusion))
+        put(self, "coalitions", _checked_coalitions(self.coalitions, len(self.history_shape)))
+        put(self, "views", _checked_views(self.views, self.joint.shape[:-1]))
+        put(self, "rhat_size", _checked_rhat_size(self.rhat_size, self.is_information))
+
+    @property
+    def history_shape(self) -> tuple[int, ...]:
+        """Alphabet sizes of the earlier releases z1, ..., zk."""
+        return self.joint.shape[:-2]
+
+    @property
+    def is_information(self) -> bool:
+        """Whether the utility is I(Rhat; R) rather than an expected distortion."""
+        return isinstance(self.utility, str) and self.utility == "information"
+
+    @property
+    def everyone(self) -> tuple[int, ...]:
+        """Key of full collusion: all earlier axes."""
+        return tuple(range(len(self.history_shape)))
+
+    @property
+    def joint_zxr(self) -> Array:
+        """p(z, x, r) with the history flattened to one axis (of length 1 if there is none)."""
+        return self.joint.reshape(-1, *self.joint.shape[-2:])
+
+    @property
+    def distortion(self) -> Array:
+        """The matrix d[rhat, r]; only where the utility is a distortion."""
+        if self.is_information:
+            raise InvalidInputError('utility "information" has no distortion matrix')
+        if not isinstance(self.utility, str):
+            return np.asarray(self.utility, dtype=float)
+        letters = np.arange(self.joint.shape[-1], dtype=float)
+        difference = np.abs(letters[:, None] - letters)
+        powers = {"hamming": difference != 0, "absolute": difference, "squared": difference**2}
+        return np.asarray(powers[self.utility], dtype=float)
+
+    @property
+    def limits(self) -> dict[ViewKey, float]:
+        """Limit in bits of every view that is reported: the smallest one given, or inf."""
+        limits: dict[ViewKey, float] = {(): inf, self.everyone: inf}
+        given: list[tuple[ViewKey, float | None]] = [
+            ((), self.individual),
+            (self.everyone, self.collusion),
+            *self.coalitions.items(),
+            *((name, limit) for name, (_, limit) in self.views.items()),
+        ]
+        for key, limit in given:
+            limits[key] = min(limits.get(key, inf), inf if limit is None else limit)
+        return limits
+
+    def view(self, key: ViewKey) -> View:
+        """The view behind a key of ``limits``."""
+        if isinstance(key, str):
+            law = np.asarray(self.views[key][0])
+            return View(law=law.reshape(-1, *law.shape[-2:]))
+        assert isinstance(key, tuple)
+        return View(letter_of_z=_letters_of_axes(self.history_shape, key))
+
+    def with_limits(self, individual: float | None, collusion: float | None) -> Problem:
+        """The same problem under another (individual, collusion) pair."""
+        return Problem(
+            self.joint,
+            self.utility,
+            individual,
+            collusion,
+            self.coalitions,
+            self.views,
+            self.rhat_size,
+        )
+
+
+def _letters_of_axes(history_shape: tuple[int, ...], axes: tuple[int, ...]) -> NDArray[np.intp]:
+    """For each flat history, the flat index of its letters on ``axes``."""
+    n_histories = int(np.prod(history_shape, dtype=int))
+    if not axes:
+        return np.zeros(n_histories, dtype=np.intp)
+    letters = np.unravel_index(np.arange(n_histories), history_shape)
+    shape = tuple(history_shape[axis] for axis in axes)
+    return np.asarray(np.ravel_multi_index([letters[axis] for axis in axes], shape), dtype=np.intp)
+
+
+def _normalised_joint(joint: ArrayLike) -> Array:
+    array = np.array(joint, dtype=float)
+    if array.ndim < 2:
+        raise InvalidInputError(
+            f"joint has {array.ndim} axes: give p(x, r) or p(z1, ..., zk, x, r), x and r last"
+        )
+    if array.size == 0:
+        raise InvalidInputError(f"joint is empty (shape {array.shape}): every axis needs a letter")
+    if not np.isfinite(array).all():
+        raise InvalidInputError("joint holds NaN or infinite entries: give probabilities or counts")
+    if (array < 0).any():
+        raise InvalidInputError(
+            f"joint holds negative entries (smallest {array.min():.6g}): "
+            "give probabilities or counts"
+        )
+    # The maximum first, so that neither huge nor tiny counts overflow the sum.
+    largest = array.max()
+    if largest == 0:
+        raise InvalidInputError("joint is zero everywhere: some cell needs a positive count")
+    array /= largest
+    array /= array.sum()
+    array.setflags(write=False)
+    return array
+
+
+def _checked_utility(utility: Utility, n_r: int) -> str | Array:
+    if isinstance(utility, str):
+        if utility not in (*_NAMED_DISTORTIONS, "information"):
+            raise InvalidInputError(
+                f"utility {utility!r} is unknown: use hamming, absolute, squared, information "
+                "or a matrix d[rhat, r]"
+            )
+        return utility
+    matrix = np.array(utility, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[1] != n_r or matrix.shape[0] == 0:
+        raise InvalidInputError(
+            f"utility has shape {matrix.shape}: a distortion is a matrix d[rhat, r] "
+            f"with {n_r} columns, one per letter of r"
+        )
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise InvalidInputError("utility holds negative, NaN or infinite entries: d must be >= 0")
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _limit(name: str, bits: float | None) -> float:
+    if bits is None:
+        return inf
+    bits = float(bits)
+    if isnan(bits) or bits < 0:
+        raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0, or None")
+    return bits
+
+
+def _checked_coalitions(
+    coalitions: Mapping[tuple[int, ...], float], n_axes: int
+) -> Mapping[tuple[int, ...], float]:
+    checked: dict[tuple[int, ...], float] = {}
+    for axes, bits in coalitions.items():
+        members = tuple(sorted(set(axes)))
+        if any(not 0 <= axis < n_axes for axis in members):
+            raise InvalidInputError(
+                f"coalition {axes!r} names an axis outside 0..{n_axes - 1}: "
+                f"the joint has {n_axes} earlier releases"
+            )
+        limit = _limit(f"coalitions[{axes!r}]", bits)
+        checked[members] = min(limit, checked.get(members, inf))
+    return MappingProxyType(checked)
+
+
+def _checked_views(
+    views: Mapping[str, tuple[ArrayLike, float]], cell_shape: tuple[int, ...]
+) -> Mapping[str, tuple[Array, float]]:
+    checked: dict[str, tuple[Array, float]] = {}
+    for name, (law, bits) in views.items():
+        if not isinstance(name, str):
+            raise InvalidInputError(f"view {name!r} is not named by a string")
+        array = np.array(law, dtype=float)
+        if array.shape[:-1] != cell_shape or array.shape[-1] == 0:
+            raise InvalidInputError(
+                f"views[{name!r}] has shape {array.shape}: "
+                f"give p(y | z.., x) with shape {cell_shape} + (letters of y,)"
+            )
+        sums = array.sum(axis=-1, keepdims=True)
+        if not (array >= 0).all() or not (np.abs(sums - 1) <= 1e-9).all():
+            raise InvalidInputError(
+                f"views[{name!r}] is no conditional law: entries must be >= 0 and "
+                "sum to 1 over the last axis"
+            )
+        array = array / sums
+        array.setflags(write=False)
+        checked[name] = (array, _limit(f"views[{name!r}]", bits))
+    return MappingProxyType(checked)
+
+
+def _checked_rhat_size(rhat_size: int | None, is_information: bool) -> int | None:
+    if rhat_size is None:
+        return None
+    if not is_information:
+        raise InvalidInputError(
+            f"rhat_size={rhat_size} is for utility='information'; "
+            "a distortion matrix d[rhat, r] sets the letters by its rows"
+        )
+    if int(rhat_size) != rhat_size or rhat_size < 1:
+        raise InvalidInputError(f"rhat_size is {rhat_size}: give a whole number of letters >= 1")
+    return int(rhat_size)

@@ -1,0 +1,64 @@
+"""What came out of a release problem, with its certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from tacit.problem import Array, Problem, ViewKey
+
+
+class Status(Enum):
+    """How far a solution can be trusted; the value is the message for people."""
+
+    OPTIMAL = "the certified gap is within gap_tol"
+    INACCURATE = "feasible, but the certified gap is above gap_tol; see gap"
+    STATIONARY = "feasible and locally optimal; the problem is not convex"
+
+
+class TimeSharing(Enum):
+    """How an information-utility release mixes several channels, if it does."""
+
+    NONE = "one channel"
+    UNDISCLOSED = "a mixture of channels; the recipient is not told which one was drawn"
+    DISCLOSED = "a mixture of channels; the letter (t, rhat) says which one was drawn"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """A feasible release and a proof of how good it is.
+
+    Attributes:
+        problem: what was solved.
+        channel: p(rhat | z1, ..., zk, x), rhat last; rows sum to 1. Under disclosed time-sharing
+            the last axis enumerates (t, rhat), t first.
+        value: E d(Rhat, R), or I(Rhat; R) in bits.
+        bound: no release does better than this (DESIGN fact 2, rounding included); ``None`` where
+            no proof is known.
+        leakage: view -> upper bound on I(Rhat, Y; X) in bits, rounding included.
+        multipliers: view -> what one more bit for that view would be worth, at most; the
+            multipliers of the bound.
+        status: how far to trust it.
+        steps: iterations of the solver.
+        time_sharing: whether several channels were mixed, and whether the recipient is told.
+        weights: weights of the channels that were mixed; ``(1.0,)`` for one channel.
+    """
+
+    problem: Problem
+    channel: Array
+    value: float
+    bound: float | None
+    leakage: Mapping[ViewKey, float]
+    multipliers: Mapping[ViewKey, float]
+    status: Status
+    steps: int
+    time_sharing: TimeSharing = TimeSharing.NONE
+    weights: tuple[float, ...] = (1.0,)
+
+    @property
+    def gap(self) -> float | None:
+        """Certified distance between ``value`` and the optimum; ``None`` without a bound."""
+        if self.bound is None:
+            return None
+        return self.bound - self.value if self.problem.is_information else self.value - self.bound

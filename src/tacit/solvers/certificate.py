@@ -1,0 +1,111 @@
+"""Proofs: lower bounds on the optimum and upper bounds on leakages, rounding included."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.information.rounding import gamma, information_upper_nats
+from tacit.problem import Array
+from tacit.solvers.task import Task
+
+
+def dual_value(
+    task: Task,
+    row_log_ratio: Array,
+    log_p_rhat_given_z: Array,
+    multiplier: Array,
+    full_weight: Array,
+    row_force: Array | None = None,
+) -> Array:
+    """Lower bound on E cost + sum_S mu_S I(Rhat; X | Y_S) over all channels, in nats, [batch].
+
+    DESIGN fact 2. The law q_S(x | rhat, y) of a partial view is p(x | y) exp(row_log_ratio), for
+    an exact view in the limit of an infinite multiplier. That of full collusion is the posterior
+    after one Blahut-Arimoto update from q(rhat | z), which turns the bound into Blahut's (1972).
+    Any values of these laws give a valid bound; those of an optimal channel give the optimum.
+
+    Args:
+        task: the problem.
+        row_log_ratio: log q_S(x | rhat, y) / p(x | y), [batch, rhat, row, x].
+        log_p_rhat_given_z: log q(rhat | z), [batch, rhat, z]; -inf allowed.
+        multiplier: of every partial view, per nat, [batch, view]; ignored for exact views.
+        full_weight: multiplier of full collusion, [batch].
+        row_force: multipliers of the exact views' constraints, [batch, rhat, row, x].
+    """
+    price = _price(task, row_log_ratio, multiplier, row_force)
+    if task.is_full_exact:
+        return (task.mass * price).sum(axis=-1).min(axis=1).sum(axis=-1)
+    if (full_weight == 0).all():
+        return (task.mass * price.min(axis=1)).sum(axis=(1, 2))
+    weight = np.where(full_weight > 0, full_weight, np.inf)[:, None, None, None]
+    scaled = log_p_rhat_given_z[..., None] - price / weight
+    largest = scaled.max(axis=1, keepdims=True)
+    log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
+    ratio = -price / weight - log_sum
+    peak = ratio.max(axis=-1, keepdims=True)
+    mean = (task.mass * np.exp(ratio - peak)).sum(axis=-1) / task.mass_z
+    excess = (peak[..., 0] + np.log(mean)).max(axis=1)
+    inner = (task.mass * log_sum[:, 0]).sum(axis=(1, 2)) + (task.mass_z * excess).sum(axis=1)
+    plain = (task.mass * price.min(axis=1)).sum(axis=(1, 2))
+    return np.where(full_weight > 0, -full_weight * inner, plain)
+
+
+def dual_rounding(
+    task: Task,
+    row_log_ratio: Array,
+    log_p_rhat_given_z: Array,
+    multiplier: Array,
+    full_weight: Array,
+    row_force: Array | None = None,
+) -> Array:
+    """How far rounding can have lifted ``dual_value``, a priori, [batch].
+
+    Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
+    gamma(n), which costs mu_S gamma(n); Blahut's bound adds a few roundings relative to the price
+    and to the weight times the logarithms in it. Constants are generous.
+    """
+    n_z, n_x = task.mass.shape
+    n_operations = n_z + n_x + task.cost.shape[1] + task.rows.n_rows + 64
+    rows = multiplier[:, task.rows.view_of_row][:, None, :, None] * (
+        np.where(task.row_support, np.abs(row_log_ratio), 0.0) + 4.0
+    )
+    if row_force is not None:
+        rows = rows + 2 * np.abs(row_force)
+    magnitude = (np.abs(task.cost) + task.rows.spread(rows)).max(axis=(1, 2, 3))
+    finite = np.where(np.isfinite(log_p_rhat_given_z), np.abs(log_p_rhat_given_z), 0.0)
+    logarithms = full_weight * (4.0 + finite.max(axis=(1, 2)))
+    return gamma(n_operations) * (16.0 * magnitude + 32.0 * logarithms)
+
+
+def _price(
+    task: Task, row_log_ratio: Array, multiplier: Array, row_force: Array | None
+) -> Array:
+    """G of DESIGN fact 2 without the term of full collusion, [batch, rhat, z, x]."""
+    by_row = multiplier[:, task.rows.view_of_row][:, None, :, None] * row_log_ratio
+    if row_force is not None and task.is_exact.any():
+        # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
+        prior = np.exp(task.log_row_prior) * task.row_support
+        by_row = by_row + row_force - (row_force * prior).sum(axis=-1, keepdims=True)
+    return task.cost + task.rows.spread(by_row)
+
+
+def leakage_upper_nats(task: Task, c: Array) -> tuple[Array, Array]:
+    """Estimates of and upper bounds on I(Rhat; X | Y), partial views first, full collusion last.
+
+    ``c`` may hold zeros. Both are [batch, view + 1].
+    """
+    n_z, n_x = task.mass.shape
+    n_operations = n_z + n_x + c.shape[1] + 8
+    joint = task.mass * c
+    prior = np.exp(task.log_row_prior) * task.row_support
+    rows, rows_upper = information_upper_nats(task.rows.collect(joint), prior, n_operations)
+    full, full_upper = information_upper_nats(
+        joint, task.mass / task.mass_z[:, None], n_operations
+    )
+    estimate = np.concatenate(
+        [task.rows.per_view(rows), full.sum(axis=-1, keepdims=True)], axis=1
+    )
+    upper = np.concatenate(
+        [task.rows.per_view(rows_upper), full_upper.sum(axis=-1, keepdims=True)], axis=1
+    )
+    return estimate, upper * (1 + gamma(n_z + task.rows.n_rows + 8))

@@ -1,0 +1,171 @@
+"""The convex release problem as the kernels see it: nats, arrays ``[batch, rhat, z, x]``.
+
+rhat comes first because alphabets of rhat are short and NumPy is fast along long last axes. The
+leading batch axis lets one call solve many limits over the same joint (a surface) or many
+distortions (several starts of the information problem).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.problem import Array, View
+
+
+class ViewRows:
+    """All partial views stacked: one row per pair (view, letter y).
+
+    ``collect`` adds cells (z, x) up to rows (y, x) with weights p(y | z, x); ``spread`` is its
+    transpose. Full collusion is not among them: its rows would be the cells themselves.
+    """
+
+    def __init__(self, views: list[View], n_z: int) -> None:
+        self.view_of_row = np.repeat(np.arange(len(views)), [view.size for view in views])
+        self.n_views = len(views)
+        self.n_rows = len(self.view_of_row)
+        # p(y | z, x): [row, z, 1] where no view reads x, else [row, z, x].
+        blocks = [_weights(view, n_z) for view in views]
+        width = max((block.shape[-1] for block in blocks), default=1)
+        self.weights = np.concatenate(
+            [np.broadcast_to(block, (*block.shape[:2], width)) for block in blocks]
+            or [np.empty((0, n_z, 1))]
+        )
+        self._matrix = np.ascontiguousarray(self.weights[:, :, 0]) if width == 1 else None
+
+    def collect(self, cells: Array) -> Array:
+        """[..., z, x] -> [..., row, x]."""
+        if self._matrix is not None:
+            return self._matrix @ cells
+        return np.einsum("mzx,...zx->...mx", self.weights, cells)
+
+    def spread(self, rows: Array) -> Array:
+        """[..., row, x] -> [..., z, x]."""
+        if self._matrix is not None:
+            return self._matrix.T @ rows
+        return np.einsum("mzx,...mx->...zx", self.weights, rows)
+
+    def per_view(self, per_row: Array) -> Array:
+        """Sum values [..., row] over the letters of each view: [..., view]."""
+        if self.n_rows == self.n_views:
+            return per_row
+        starts = np.searchsorted(self.view_of_row, np.arange(self.n_views))
+        return np.add.reduceat(per_row, starts, axis=-1)
+
+
+def _weights(view: View, n_z: int) -> Array:
+    if view.law is not None:
+        return np.ascontiguousarray(view.law.transpose(2, 0, 1))
+    indicator = np.zeros((view.size, n_z, 1))
+    indicator[view.letter_of_z, np.arange(n_z), 0] = 1.0
+    return indicator
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Minimise sum(mass * cost * c) with I(Rhat; X | Y) <= budget for every view.
+
+    Attributes:
+        mass: p(z, x), shape [z, x]; every z and every x has positive mass.
+        cost: E[d(rhat, R) | z, x], shape [batch or 1, rhat, z, x].
+        rows: the limited partial views.
+        budgets: nats left to each of them, [batch, view]; meaningless where ``is_exact``.
+        is_exact: [view] marks the views with no bits left: Rhat must be independent of X given Y.
+        full_budget: nats left to full collusion, [batch]; inf where unlimited.
+        is_full_exact: whether full collusion has no bits left.
+    """
+
+    mass: Array
+    cost: Array
+    rows: ViewRows
+    budgets: Array
+    is_exact: NDArray[np.bool_]
+    full_budget: Array
+    is_full_exact: bool
+
+    @cached_property
+    def mass_z(self) -> Array:
+        """p(z)."""
+        return self.mass.sum(axis=1)
+
+    @cached_property
+    def row_mass(self) -> Array:
+        """p(y, x) of every row, [row, x]."""
+        return self.rows.collect(self.mass)
+
+    @cached_property
+    def log_row_prior(self) -> Array:
+        """log p(x | y) of every row, [row, x]; 0 where p(y, x) = 0, where it is never used."""
+        total = self.row_mass.sum(axis=-1, keepdims=True)
+        prior = self.row_mass / np.where(total > 0, total, 1.0)
+        return np.log(np.where(prior > 0, prior, 1.0))
+
+    @cached_property
+    def row_support(self) -> NDArray[np.bool_]:
+        """Where p(y, x) > 0, [row, x]."""
+        return np.asarray(self.row_mass > 0)
+
+    @cached_property
+    def constant_costs(self) -> Array:
+        """Expected cost of always releasing rhat, [batch or 1, rhat]."""
+        return np.einsum("zx,brzx->br", self.mass, self.cost)
+
+    def subset(self, keep: NDArray[np.intp]) -> Task:
+        """The same task for some members of the batch."""
+        cost = self.cost if len(self.cost) == 1 else self.cost[keep]
+        return Task(
+            self.mass,
+            cost,
+            self.rows,
+            self.budgets[keep],
+            self.is_exact,
+            self.full_budget[keep],
+            self.is_full_exact,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Leakages:
+    """Leakages of a batch of channels and their gradients, in nats.
+
+    Attributes:
+        row_joint: p(rhat, y, x), [batch, rhat, row, x].
+        row_marginal: p(rhat, y), [batch, rhat, row].
+        row_log_ratio: log p(x | rhat, y) / p(x | y): gradient of I(Rhat; X | Y) per unit of mass.
+        by_view: I(Rhat; X | Y) of every partial view, [batch, view].
+        history_joint: p(rhat, z), [batch, rhat, z].
+        full_log_ratio: log c / p(rhat | z), the gradient of I(Rhat; X | Z), [batch, rhat, z, x].
+        full: I(Rhat; X | Z), [batch].
+    """
+
+    row_joint: Array
+    row_marginal: Array
+    row_log_ratio: Array
+    by_view: Array
+    history_joint: Array
+    full_log_ratio: Array
+    full: Array
+
+
+def measure(task: Task, c: Array) -> Leakages:
+    """Leakages of the strictly positive channels ``c`` ([TVC] section IV-A derivatives)."""
+    joint = task.mass * c
+    history_joint = joint.sum(axis=-1)
+    full_log_ratio = np.log(c) - np.log(history_joint / task.mass_z)[..., None]
+    row_joint = task.rows.collect(joint)
+    row_marginal = row_joint.sum(axis=-1)
+    ratio = row_joint / np.where(row_marginal > 0, row_marginal, 1.0)[..., None]
+    row_log_ratio = np.log(np.where(ratio > 0, ratio, 1.0)) - task.log_row_prior
+    by_row = (row_joint * row_log_ratio).sum(axis=(-3, -1))
+    return Leakages(
+        row_joint,
+        row_marginal,
+        row_log_ratio,
+        task.rows.per_view(by_row),
+        history_joint,
+        full_log_ratio,
+        (joint * full_log_ratio).sum(axis=(-3, -2, -1)),
+    )
