@@ -24,11 +24,8 @@ from tacit.solvers.certificate import dual_value
 from tacit.solvers.newton import NewtonSystem
 from tacit.solvers.task import Leakages, Task, measure
 
-_FULL_STIFFNESS = 1e6
-_ROW_STIFFNESS = 1e11
-"""Curvatures that hold the exact views' linear constraints; their multipliers take up the rest.
-The rows' is the larger by far, because a stiff history answers forces on the rows that much less.
-"""
+_STIFFNESS = 1e6
+"""Curvature that holds an exact view's linear constraints; its multipliers take up the rest."""
 
 _BOUNDARY_FRACTION = 0.98
 _SMALLEST_WEIGHT = 1e-14
@@ -121,6 +118,8 @@ class InteriorPoint:
         self.is_limited = np.isfinite(budgets) & ~is_exact
         self.budgets = np.where(self.is_limited, budgets, 1.0)
         self.exact_rows = task.is_exact[task.rows.view_of_row]
+        # A stiff history answers forces on the rows less by its stiffness.
+        self.row_stiffness = 1e5 * _STIFFNESS if task.is_full_exact else _STIFFNESS
         self.n_rhat = task.cost.shape[1]
         self.n_pairs = self.n_rhat + self.is_limited.sum(axis=1)
 
@@ -243,12 +242,12 @@ class InteriorPoint:
 
     def _full_weight(self, multiplier: Array) -> Array:
         if self.task.is_full_exact:
-            return np.full(len(multiplier), _FULL_STIFFNESS)
+            return np.full(len(multiplier), _STIFFNESS)
         return multiplier[:, -1] + self.frugality
 
     def _row_weight(self, multiplier: Array) -> Array:
         weight = np.maximum(multiplier[:, self.task.rows.view_of_row], _SMALLEST_WEIGHT)
-        return np.where(self.exact_rows, _ROW_STIFFNESS, weight)
+        return np.where(self.exact_rows, self.row_stiffness, weight)
 
     def _price(self, it: _Iterate) -> Array:
         """Gradient of the Lagrangian per unit of mass, without nu and s ([TVC] section IV-A)."""
@@ -370,22 +369,22 @@ class InteriorPoint:
             relative = change / np.where(it.at.row_joint > 0, it.at.row_joint, 1.0)
             marginal = np.where(it.at.row_marginal > 0, it.at.row_marginal, 1.0)
             relative = relative - (change.sum(axis=-1) / marginal)[..., None]
-            force = _ROW_STIFFNESS * relative + self._row_deviation(it)
+            force = self.row_stiffness * relative + self._row_deviation(it)
             new.row_force = it.row_force + _column(step) * np.where(
                 self.exact_rows[:, None], force, 0.0
             )
         if self.task.is_full_exact:
             history = (self.task.mass * direction.c).sum(axis=-1) / it.at.history_joint
-            force = _FULL_STIFFNESS * (direction.c / it.c - history[..., None])
+            force = _STIFFNESS * (direction.c / it.c - history[..., None])
             new.full_force = it.full_force + _column(step) * (force + self._full_deviation(it))
 
     def _row_deviation(self, it: _Iterate) -> Array:
         """Force that pulls an exact view's rows back: stiffness * (1 - p(x|y)/p(x|rhat,y))."""
-        deviation = _ROW_STIFFNESS * (1.0 - np.exp(-it.at.row_log_ratio))
+        deviation = self.row_stiffness * (1.0 - np.exp(-it.at.row_log_ratio))
         return np.where(self.exact_rows[:, None] & self.task.row_support, deviation, 0.0)
 
     def _full_deviation(self, it: _Iterate) -> Array:
-        return _FULL_STIFFNESS * (1.0 - np.exp(-it.at.full_log_ratio))
+        return _STIFFNESS * (1.0 - np.exp(-it.at.full_log_ratio))
 
     def _recentred(self, it: _Iterate) -> _Iterate:
         """Reset the dual slacks of nearly unused letters, whose curvature outruns Newton's model."""

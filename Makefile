@@ -1,0 +1,74 @@
+# Every target sets itself up: all it needs is make and Python 3.11 or later.
+# `make check` is exactly what CI runs (.ci/run).
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Stamps: younger than pyproject.toml means installed. The dev install satisfies both.
+USER_STAMP := $(VENV)/.installed-all
+DEV_STAMP := $(VENV)/.installed-dev
+
+CODE := src tests benchmarks
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs format format-check lint types imports coverage clean
+
+help:  ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(USER_STAMP)  ## Solve the paper's problems and draw its figures into build/demo
+	$(BIN)/python -m tacit.paper.demo --out build/demo
+
+test: $(DEV_STAMP)  ## Run the tests
+	$(BIN)/python -m pytest
+
+check: format-check lint types imports test docs  ## Everything that CI runs
+
+bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, side by side
+	$(BIN)/python -m benchmarks
+
+docs: $(DEV_STAMP)  ## Build the documentation into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+format: $(DEV_STAMP)  ## Rewrite the code in the house format
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+format-check: $(DEV_STAMP)
+	$(BIN)/ruff format --check $(CODE)
+
+lint: $(DEV_STAMP)
+	$(BIN)/ruff check $(CODE)
+
+types: $(DEV_STAMP)
+	$(BIN)/mypy
+
+imports: $(DEV_STAMP)
+	$(BIN)/lint-imports
+
+coverage: $(DEV_STAMP)  ## Run the tests and list the lines and branches they miss
+	$(BIN)/python -m pytest --cov --cov-report=term-missing
+
+clean:  ## Remove everything that make built, the virtual environment included
+	rm -rf $(VENV) build dist site .coverage .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache
+	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(USER_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[all]'
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[dev]'
+	@touch $@ $(USER_STAMP)
+
+$(BIN)/python:
+	@for python in python3.11 python3; do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			exec $$python -m venv $(VENV); \
+		fi; \
+	done; \
+	echo "tacit needs Python 3.11 or later as python3.11 or python3 on the PATH;" \
+		"python3 here is: $$(python3 --version 2>&1 || echo absent)" >&2; \
+	exit 1

@@ -1,0 +1,77 @@
+"""Trade-off surfaces: the best utility as a function of both limits, D(eps, delta) or I(eps, delta)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import InvalidInputError
+from tacit.problem import Array, Problem
+from tacit.solution import Solution
+from tacit.solvers import feasible_solutions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """Certified optima over a grid of limits.
+
+    Attributes:
+        problem: the problem; its own individual and collusion limits play no part.
+        individual: limits on I(Rhat; X) in bits, one per row.
+        collusion: limits on I(Rhat, Z; X) in bits, one per column.
+        solutions: the answer at every grid point, row by row; ``None`` where infeasible.
+    """
+
+    problem: Problem
+    individual: Array
+    collusion: Array
+    solutions: tuple[Solution | None, ...]
+
+    @property
+    def value(self) -> Array:
+        """Best utility at [i, j]; NaN where more has leaked already than the limits allow."""
+        return self._grid([None if s is None else s.value for s in self.solutions])
+
+    @property
+    def gap(self) -> Array:
+        """Certified distance to the optimum at [i, j]; NaN where infeasible or unproven."""
+        return self._grid([None if s is None else s.gap for s in self.solutions])
+
+    def solution(self, i: int, j: int) -> Solution:
+        """The release at limits ``individual[i]``, ``collusion[j]``."""
+        found = self.solutions[i * len(self.collusion) + j]
+        if found is None:
+            raise InvalidInputError(
+                f"grid point [{i}, {j}] is infeasible: more has leaked already than "
+                f"individual={self.individual[i]:.6g}, collusion={self.collusion[j]:.6g} allow"
+            )
+        return found
+
+    def _grid(self, entries: list[float | None]) -> Array:
+        flat = np.array([np.nan if entry is None else entry for entry in entries], dtype=float)
+        return flat.reshape(len(self.individual), len(self.collusion))
+
+
+def trace_surface(
+    problem: Problem, *, individual: ArrayLike, collusion: ArrayLike, gap_tol: float = 1e-6
+) -> Surface:
+    """Solve a problem for every pair of limits from two grids.
+
+    Args:
+        problem: joint, utility, coalitions and views; its coalitions' limits hold everywhere.
+        individual: grid of limits on I(Rhat; X) in bits; ``inf`` allowed.
+        collusion: grid of limits on I(Rhat, Z; X) in bits; ``inf`` allowed.
+        gap_tol: certified gap asked of every point.
+    """
+    rows, columns = _grid("individual", individual), _grid("collusion", collusion)
+    pairs = [problem.with_limits(eps, delta) for eps in rows for delta in columns]
+    return Surface(problem, rows, columns, tuple(feasible_solutions(pairs, gap_tol)))
+
+
+def _grid(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    grid = np.atleast_1d(np.asarray(values, dtype=float))
+    if grid.ndim != 1 or not len(grid):
+        raise InvalidInputError(f"{name} has shape {grid.shape}: give a list of limits in bits")
+    return grid
