@@ -14,6 +14,7 @@ from tacit.information import (
 from tacit.problem import Problem, View
 from tacit.solution import Solution, Status, TimeSharing
 from tacit.solvers import solve
+from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
     "InfeasibleError",
@@ -21,6 +22,7 @@ __all__ = [
     "Problem",
     "Solution",
     "Status",
+    "Surface",
     "TacitError",
     "TimeSharing",
     "View",
@@ -33,4 +35,5 @@ __all__ = [
     "mutual_information",
     "pointwise_maximal_leakage",
     "solve",
+    "trace_surface",
 ]

@@ -41,7 +41,7 @@ def dual_value(
     scaled = log_p_rhat_given_z[..., None] - price / weight
     largest = scaled.max(axis=1, keepdims=True)
     log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
-    ratio = -price / weight - log_sum
+    ratio = np.where(task.mass > 0, -price / weight - log_sum, -np.inf)
     peak = ratio.max(axis=-1, keepdims=True)
     mean = (task.mass * np.exp(ratio - peak)).sum(axis=-1) / task.mass_z
     excess = (peak[..., 0] + np.log(mean)).max(axis=1)

@@ -75,6 +75,11 @@ class Statement:
             np.array([upper for _, upper in leaked]),
         )
 
+    def limits(self, problem: Problem) -> Array:
+        """Limits in bits of a problem over this joint, in the order of ``keys``."""
+        limits = problem.limits
+        return np.array([limits[key] for key in self.keys])
+
     def cost_of(self, distortion: Array) -> Array:
         """E[d(rhat, R) | z, x], [rhat, z, x]; 0 on cells of no mass."""
         joint = self.problem.joint_zxr[np.ix_(self.seen_z, self.seen_x)]
@@ -113,16 +118,31 @@ class Answers:
     bound: Array
     leakage: Array
     multipliers: Array
+    is_closed: NDArray[np.bool_]
     steps: NDArray[np.intp]
 
 
 def solve_distortion(problem: Problem, gap_tol: float) -> Solution:
     """The least expected distortion under the problem's limits, with a certificate."""
     statement = Statement.of(problem)
-    limits = np.array([[problem.limits[key] for key in statement.keys]])
-    raise_if_infeasible(statement, limits[0])
-    answers = solve_batch(statement, statement.cost_of(problem.distortion)[None], limits, gap_tol)
-    return solution_of(statement, answers, 0, gap_tol)
+    limits = statement.limits(problem)
+    raise_if_infeasible(statement, limits)
+    cost = statement.cost_of(problem.distortion)[None]
+    return solution_of(problem, statement, solve_batch(statement, cost, limits[None], gap_tol), 0)
+
+
+def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
+    """Problems that differ only in their limits, together; ``None`` where one is infeasible."""
+    statement = Statement.of(problems[0])
+    limits = np.array([statement.limits(problem) for problem in problems])
+    feasible = np.flatnonzero((statement.leaked - limits <= LIMIT_TOL).all(axis=1))
+    solutions: list[Solution | None] = [None] * len(problems)
+    if len(feasible):
+        cost = statement.cost_of(problems[0].distortion)[None]
+        answers = solve_batch(statement, cost, limits[feasible], gap_tol)
+        for index, member in enumerate(feasible):
+            solutions[member] = solution_of(problems[member], statement, answers, index)
+    return solutions
 
 
 def raise_if_infeasible(statement: Statement, limits: Array) -> None:
@@ -133,17 +153,17 @@ def raise_if_infeasible(statement: Statement, limits: Array) -> None:
         raise InfeasibleError(statement.keys[worst], limits[worst], statement.leaked[worst])
 
 
-def solution_of(statement: Statement, answers: Answers, index: int, gap_tol: float) -> Solution:
+def solution_of(problem: Problem, statement: Statement, answers: Answers, index: int) -> Solution:
     """One member of a batch as a public solution."""
     value, bound = float(answers.value[index]), float(answers.bound[index])
     return Solution(
-        problem=statement.problem,
+        problem=problem,
         channel=full_channel(statement, answers.channel[index]),
         value=value,
         bound=bound,
         leakage=dict(zip(statement.keys, answers.leakage[index].tolist(), strict=True)),
         multipliers=dict(zip(statement.keys, answers.multipliers[index].tolist(), strict=True)),
-        status=Status.OPTIMAL if value - bound <= gap_tol else Status.INACCURATE,
+        status=Status.OPTIMAL if answers.is_closed[index] else Status.INACCURATE,
         steps=int(answers.steps[index]),
     )
 
@@ -179,11 +199,16 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
     """
     budgets = statement.budgets(limits)
     is_exact = budgets <= LIMIT_TOL
+    is_blind = np.broadcast_to(_spread(statement.mass, cost) <= 0, len(limits))
     patterns, group_of = np.unique(is_exact, axis=0, return_inverse=True)
+    group_of = np.where(is_blind, -1, group_of.reshape(-1))
     parts: list[tuple[NDArray[np.intp], Answers]] = []
+    if is_blind.any():
+        blind = np.flatnonzero(is_blind)
+        parts.append((blind, _blind_answers(statement, cost, blind)))
     with one_thread():
         for group in range(len(patterns)):
-            members = np.flatnonzero(group_of.reshape(-1) == group)
+            members = np.flatnonzero(group_of == group)
             for chunk in _chunks(members, statement, cost.shape[1]):
                 own_cost = cost if len(cost) == 1 else cost[chunk]
                 solved = _solve_alike(
@@ -191,6 +216,39 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
                 )
                 parts.append((chunk, solved))
     return _joined(parts, len(limits))
+
+
+def _spread(mass: Array, cost: Array) -> Array:
+    """How much the best constant release costs above the unlimited optimum, [batch or 1].
+
+    Differences within rounding count as none: no release can then be worth its leakage.
+    """
+    regret = np.einsum("zx,brzx->br", mass, cost - cost.min(axis=1, keepdims=True)).min(axis=1)
+    return np.where(regret > 1e-14 * cost.max(axis=(1, 2, 3)), regret, 0.0)
+
+
+def _blind_answers(
+    statement: Statement, cost: Array, members: NDArray[np.intp]
+) -> Answers:
+    """The best constant release, where nothing that depends on the record does better."""
+    n_members = len(members)
+    cost = np.broadcast_to(cost, (max(len(cost), n_members), *cost.shape[1:]))
+    cost = cost[:n_members] if len(cost) == n_members else cost[members]
+    constant = np.einsum("zx,brzx->br", statement.mass, cost)
+    channel = np.zeros((n_members, *cost.shape[1:]))
+    channel[np.arange(n_members), constant.argmin(axis=1)] = 1.0
+    least = np.einsum("zx,bzx->b", statement.mass, cost.min(axis=1))
+    zeros = np.zeros((n_members, len(statement.keys)))
+    value = constant.min(axis=1)
+    return Answers(
+        channel,
+        value,
+        np.minimum(least, value) * (1 - gamma(sum(statement.mass.shape) + 64)),
+        statement.leaked_upper + zeros,
+        zeros,
+        np.ones(n_members, dtype=bool),
+        np.zeros(n_members, dtype=np.intp),
+    )
 
 
 def _chunks(
@@ -263,10 +321,8 @@ def _solve_chosen(
 ) -> Answers:
     reduced = reduce(statement.mass, cost, [statement.views[view] for view in chosen])
     groups = _distinct_views(reduced)
-    floor = reduced.cost.min(axis=1, keepdims=True)
-    offset = reduced.cost - floor
-    spread = np.einsum("zx,brzx->br", reduced.mass, offset).min(axis=1)
-    scale = np.maximum(spread, 1e-12 * max(float(np.abs(cost).max()), 1e-300))
+    offset = reduced.cost - reduced.cost.min(axis=1, keepdims=True)
+    scale = np.einsum("zx,brzx->b", reduced.mass, offset) / offset.shape[1]  # of a blind draw
     columns = [np.append(chosen, len(statement.views))[group] for group in groups]
     task = Task(
         mass=reduced.mass,
@@ -281,10 +337,31 @@ def _solve_chosen(
     frugality = 0.125 * tolerance / np.log(max(2, cost.shape[1]))
     method = InteriorPoint(task, frugality, tolerance, _FRUGAL_TOL)
     outcome = method.run()
-    merged_views = [(int(chosen[group[0]]), reduced.views[group[0]]) for group in groups[:-1]]
+    representatives = [_most_exact(group, chosen, is_exact) for group in groups[:-1]]
+    merged_views = [(int(chosen[index]), reduced.views[index]) for index in representatives]
+    if groups[-1][:-1]:
+        whole = View(letter_of_z=np.arange(len(reduced.mass)))
+        merged_views.append((int(chosen[_most_exact(groups[-1][:-1], chosen, is_exact)]), whole))
     return _certified(
-        statement, cost, nats, is_exact, reduced, columns, merged_views, outcome, scale, gap_tol
+        statement,
+        cost,
+        nats,
+        is_exact,
+        reduced,
+        columns,
+        merged_views,
+        task,
+        outcome,
+        scale,
+        gap_tol,
     )
+
+
+def _most_exact(
+    group: list[int], chosen: NDArray[np.intp], is_exact: NDArray[np.bool_]
+) -> int:
+    """The member of a group of equal views whose limit makes the group exact, if one does."""
+    return max(group, key=lambda index: bool(is_exact[chosen[index]]))
 
 
 def _tightest(nats: Array, columns: list[NDArray[np.intp]]) -> Array:
@@ -319,6 +396,7 @@ def _certified(
     reduced: Reduction,
     columns: list[NDArray[np.intp]],
     merged_views: list[tuple[int, View]],
+    task: Task,
     outcome: Outcome,
     scale: Array,
     gap_tol: float,
@@ -331,20 +409,16 @@ def _certified(
         # A group of equal views pays through its tightest member.
         tightest = column[nats[:, column].argmin(axis=1)]
         multipliers[np.arange(n_batch), tightest] = outcome.multipliers[:, group] * scale
-    row_force = _lifted_forces(
-        statement,
-        everything,
-        reduced,
-        merged_views,
-        outcome.row_force * scale[:, None, None, None],
-    )
+    row_force = _lifted_forces(statement, everything, reduced, merged_views, outcome)
+    row_force = None if row_force is None else row_force * scale[:, None, None, None]
     interior = reduced.lift(outcome.channel)
+    settled = reduced.lift(_settled(task, outcome.channel))
     bound, multipliers = _best_bound(
         everything, interior, multipliers, outcome.frugality * scale, row_force
     )
-    snapped = np.where(reduced.lift(outcome.is_zero), 0.0, interior)
+    snapped = np.where(reduced.lift(outcome.is_zero), 0.0, settled)
     best: tuple[Array, Array, Array] | None = None
-    for candidate in (interior, snapped / snapped.sum(axis=1, keepdims=True)):
+    for candidate in (settled, snapped / snapped.sum(axis=1, keepdims=True)):
         c, value = _feasible(everything, candidate)
         if best is None:
             best = c, value, np.ones(n_batch, dtype=bool)
@@ -361,8 +435,38 @@ def _certified(
         np.minimum(bound, value),
         statement.leaked_upper + upper / _LN2,
         multipliers * _LN2,
+        value - bound <= gap_tol,
         outcome.steps,
     )
+
+
+def _settled(task: Task, c: Array) -> Array:
+    """Bring the exact views' constraints from Newton's accuracy to the last digits.
+
+    Full collusion by averaging over x; partial views by proportional fitting of p(rhat | y, x) to
+    p(rhat | y) and of the rows to 1, in turn.
+    """
+    if task.is_full_exact:
+        weights = task.mass / task.mass_z[:, None]
+        c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
+    if not task.is_exact.any():
+        return c
+    is_exact_row = task.is_exact[task.rows.view_of_row]
+    on_rows = is_exact_row[:, None] & task.row_support
+    total = np.where(task.row_support.any(axis=-1), task.row_mass.sum(axis=-1), 1.0)
+    prior = task.row_mass / total[:, None]
+    for _ in range(200):
+        joint = task.rows.collect(task.mass * c)
+        wanted = joint.sum(axis=-1, keepdims=True) * prior
+        is_used = on_rows & (joint > 0)
+        off = np.where(is_used, np.log(np.where(is_used, wanted, 1.0) / np.where(is_used, joint, 1.0)), 0.0)
+        if np.abs(off * joint).max() < 1e-15:
+            break
+        c = c * np.exp(task.rows.spread(off))
+        if task.is_full_exact:
+            c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
+        c = c / c.sum(axis=1, keepdims=True)
+    return c
 
 
 def _whole_task(
@@ -384,21 +488,30 @@ def _lifted_forces(
     everything: Task,
     reduced: Reduction,
     merged_views: list[tuple[int, View]],
-    row_force: Array,
+    outcome: Outcome,
 ) -> Array | None:
-    """The exact views' multipliers on the rows and records of the whole problem."""
+    """The exact views' multipliers on the rows and records of the whole problem.
+
+    ``merged_views`` pairs each view that was solved for with what became of it: the rows of the
+    reduced problem in order, then the views that merged into full collusion.
+    """
     if not everything.is_exact.any():
         return None
     rows = everything.rows
-    forces = np.zeros((*row_force.shape[:2], rows.n_rows, everything.mass.shape[1]))
-    own = reduced.lift_x(row_force)
+    n_batch, n_rhat = outcome.row_force.shape[:2]
+    forces = np.zeros((n_batch, n_rhat, rows.n_rows, everything.mass.shape[1]))
+    own = outcome.row_force
+    if outcome.full_force.size:
+        own = np.concatenate([own, outcome.full_force], axis=2)
+    own = reduced.lift_x(own)
     start = 0
     for index, merged in merged_views:
         view = statement.views[index]
         letter = np.arange(view.size)
         if view.letter_of_z is not None and merged.letter_of_z is not None:
             letter[view.letter_of_z] = merged.letter_of_z[reduced.class_of_z]
-        forces[:, :, rows.view_of_row == index] = own[:, :, start + letter]
+        if everything.is_exact[index]:
+            forces[:, :, rows.view_of_row == index] = own[:, :, start + letter]
         start += merged.size
     return forces
 
@@ -441,9 +554,6 @@ def _feasible(task: Task, c: Array) -> tuple[Array, Array]:
     constant = np.zeros_like(c)
     letter = np.broadcast_to(task.constant_costs.argmin(axis=1), len(c))
     constant[np.arange(len(c)), letter] = 1.0
-    if task.is_full_exact:
-        average = (task.mass * c).sum(axis=-1, keepdims=True) / task.mass_z[:, None]
-        c = np.broadcast_to(average, c.shape)
     mixed = c
     share = np.ones(len(c))
     for _ in range(3):

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from tacit.problem import Array
 from tacit.solvers.certificate import dual_value
-from tacit.solvers.newton import NewtonSystem
+from tacit.solvers.newton import Curvature, NewtonSystem
 from tacit.solvers.task import Leakages, Task, measure
 
-_STIFFNESS = 1e6
-"""Curvature that holds an exact view's linear constraints; its multipliers take up the rest."""
+_FULL_STIFFNESS = 1e5
+_ROW_STIFFNESS = 1e7
+"""Curvatures that hold the exact views' linear constraints; their multipliers take up the rest."""
 
 _BOUNDARY_FRACTION = 0.98
 _SMALLEST_WEIGHT = 1e-14
@@ -39,6 +40,7 @@ class Outcome:
         channel: strictly positive channels, [batch, rhat, z, x].
         multipliers: of the partial views' budgets, then of full collusion, [batch, view + 1].
         row_force: multipliers of the exact views, [batch, rhat, row, x]; 0 on other rows.
+        full_force: those of exact full collusion, [batch, rhat, z, x]; unused otherwise.
         is_zero: entries that are 0 in the limit, by strict complementarity.
         frugality: weight on I(Rhat; X | Z) at the end, [batch].
         gap: last uncertified estimate of the gap, [batch].
@@ -48,6 +50,7 @@ class Outcome:
     channel: Array
     multipliers: Array
     row_force: Array
+    full_force: Array
     is_zero: NDArray[np.bool_]
     frugality: Array
     gap: Array
@@ -118,8 +121,10 @@ class InteriorPoint:
         self.is_limited = np.isfinite(budgets) & ~is_exact
         self.budgets = np.where(self.is_limited, budgets, 1.0)
         self.exact_rows = task.is_exact[task.rows.view_of_row]
-        # A stiff history answers forces on the rows less by its stiffness.
-        self.row_stiffness = 1e5 * _STIFFNESS if task.is_full_exact else _STIFFNESS
+        total = task.row_mass.sum(axis=-1, keepdims=True)
+        self.row_total = np.where(total > 0, total, 1.0)
+        # A stiff history answers forces on the rows that much less.
+        self.row_stiffness = (1e2 if task.is_full_exact else 1.0) * _ROW_STIFFNESS
         self.n_rhat = task.cost.shape[1]
         self.n_pairs = self.n_rhat + self.is_limited.sum(axis=1)
 
@@ -134,6 +139,7 @@ class InteriorPoint:
             it.c.copy(),
             it.multiplier.copy(),
             it.row_force.copy(),
+            it.full_force.copy(),
             np.zeros(it.c.shape, dtype=bool),
             self.frugality.copy(),
             np.full(n_batch, np.inf),
@@ -174,7 +180,10 @@ class InteriorPoint:
                 self.task, self.frugality = self.task.subset(keep), self.frugality[keep]
                 self.gap_tol = self.gap_tol[keep]
                 self._prepare(self.task)
-            it = self._advance(it)
+            try:
+                it = self._advance(it)
+            except np.linalg.LinAlgError:  # no digits are left: what was recorded stands
+                break
         return outcome
 
     def _record(
@@ -189,6 +198,7 @@ class InteriorPoint:
         outcome.channel[members] = it.c[better]
         outcome.multipliers[members] = it.multiplier[better]
         outcome.row_force[members] = it.row_force[better]
+        outcome.full_force[members] = it.full_force[better]
         outcome.is_zero[members] = ((it.c < 1e-6) & (it.c < 1e-3 * it.s))[better]
         outcome.frugality[members] = self.frugality[better]
         outcome.gap[members] = gap[better]
@@ -228,11 +238,19 @@ class InteriorPoint:
             multiplier,
             slack,
             np.zeros_like(at.row_log_ratio),
-            np.zeros(shape) if task.is_full_exact else np.zeros((n_batch, 1, 1, 1)),
+            self._levelling_force(n_batch),
             at,
         )
         it.nu = self._best_nu(it)
         return it
+
+    def _levelling_force(self, n_batch: int) -> Array:
+        """Start of the multipliers of exact full collusion: they make the cost constant in x."""
+        task = self.task
+        if not task.is_full_exact:
+            return np.zeros((n_batch, 0, 0, 0))
+        level = (task.mass * task.cost).sum(axis=-1, keepdims=True) / task.mass_z[:, None]
+        return np.broadcast_to(level - task.cost, (n_batch, *task.cost.shape[1:])).copy()
 
     # -- forces and residuals ---------------------------------------------------------------
 
@@ -242,12 +260,25 @@ class InteriorPoint:
 
     def _full_weight(self, multiplier: Array) -> Array:
         if self.task.is_full_exact:
-            return np.full(len(multiplier), _STIFFNESS)
+            return np.full(len(multiplier), _FULL_STIFFNESS)
         return multiplier[:, -1] + self.frugality
 
-    def _row_weight(self, multiplier: Array) -> Array:
-        weight = np.maximum(multiplier[:, self.task.rows.view_of_row], _SMALLEST_WEIGHT)
-        return np.where(self.exact_rows, self.row_stiffness, weight)
+    def _full_curvature(self, it: _Iterate) -> Curvature:
+        joint = np.ones((1, 1, 1, 1)) if self.task.is_full_exact else it.c
+        return Curvature(self._full_weight(it.multiplier), joint)
+
+    def _row_curvature(self, it: _Iterate) -> Curvature:
+        """The leakages' own curvature; an exact view's is a fixed, stiff one, alike for all rhat.
+
+        Were it relative to p(rhat, y, x), the multipliers of dying letters would blow up.
+        """
+        weight = np.maximum(it.multiplier[:, self.task.rows.view_of_row], _SMALLEST_WEIGHT)
+        if not self.task.is_exact.any():
+            return Curvature(weight, it.at.row_joint)
+        return Curvature(
+            np.where(self.exact_rows, self.row_stiffness, weight),
+            np.where(self.exact_rows[:, None], self.task.row_mass, it.at.row_joint),
+        )
 
     def _price(self, it: _Iterate) -> Array:
         """Gradient of the Lagrangian per unit of mass, without nu and s ([TVC] section IV-A)."""
@@ -326,7 +357,7 @@ class InteriorPoint:
 
     def _move(self, it: _Iterate, direction: _Direction, step: Array, norm: Array) -> _Iterate:
         """Backtrack until the residual falls (or complementarity dominates it)."""
-        for _ in range(10):
+        for _ in range(2):
             new = self._moved(it, direction, step)
             new_norm = self._residual_norm(new, self._dual_residual(new))
             comp = self._complementarity(new.c, new.s, new.multiplier, new.slack)
@@ -363,28 +394,26 @@ class InteriorPoint:
     def _move_exact_forces(
         self, it: _Iterate, new: _Iterate, direction: _Direction, step: Array
     ) -> None:
-        """Multipliers of the exact views: stiffness times (da + deviation)/a - db/b."""
+        """Multipliers of the exact views: stiffness times the deviation that the model predicts."""
         if self.task.is_exact.any():
-            change = self.task.rows.collect(self.task.mass * direction.c)
-            relative = change / np.where(it.at.row_joint > 0, it.at.row_joint, 1.0)
-            marginal = np.where(it.at.row_marginal > 0, it.at.row_marginal, 1.0)
-            relative = relative - (change.sum(axis=-1) / marginal)[..., None]
-            force = self.row_stiffness * relative + self._row_deviation(it)
-            new.row_force = it.row_force + _column(step) * np.where(
-                self.exact_rows[:, None], force, 0.0
+            predicted = self._row_deviation(it.at.row_joint) + self._row_deviation(
+                self.task.rows.collect(self.task.mass * direction.c)
             )
+            new.row_force = it.row_force + _column(step) * predicted
         if self.task.is_full_exact:
-            history = (self.task.mass * direction.c).sum(axis=-1) / it.at.history_joint
-            force = _STIFFNESS * (direction.c / it.c - history[..., None])
-            new.full_force = it.full_force + _column(step) * (force + self._full_deviation(it))
+            predicted = self._full_deviation(it.c) + self._full_deviation(direction.c)
+            new.full_force = it.full_force + _column(step) * predicted
 
-    def _row_deviation(self, it: _Iterate) -> Array:
-        """Force that pulls an exact view's rows back: stiffness * (1 - p(x|y)/p(x|rhat,y))."""
-        deviation = self.row_stiffness * (1.0 - np.exp(-it.at.row_log_ratio))
+    def _row_deviation(self, row_joint: Array) -> Array:
+        """Force that pulls exact views back: stiffness * (p(rhat | y, x) - p(rhat | y))."""
+        mass = np.where(self.task.row_support, self.task.row_mass, 1.0)
+        marginal = row_joint.sum(axis=-1, keepdims=True) / self.row_total
+        deviation = self.row_stiffness * (row_joint / mass - marginal)
         return np.where(self.exact_rows[:, None] & self.task.row_support, deviation, 0.0)
 
-    def _full_deviation(self, it: _Iterate) -> Array:
-        return _STIFFNESS * (1.0 - np.exp(-it.at.full_log_ratio))
+    def _full_deviation(self, c: Array) -> Array:
+        average = (self.task.mass * c).sum(axis=-1, keepdims=True) / self.task.mass_z[:, None]
+        return _FULL_STIFFNESS * (c - average)
 
     def _recentred(self, it: _Iterate) -> _Iterate:
         """Reset the dual slacks of nearly unused letters, whose curvature outruns Newton's model."""
@@ -448,16 +477,17 @@ class _NewtonStep:
             task,
             it.c,
             it.s,
-            method._row_weight(it.multiplier),
-            method._full_weight(it.multiplier),
-            it.at,
+            method._full_curvature(it),
+            method._row_curvature(it),
         )
         self._system = system
         self._force = dual + it.s
         if task.is_exact.any():
-            self._force = self._force + task.rows.spread(method._row_deviation(it))
+            self._force = self._force + task.rows.spread(
+                method._row_deviation(it.at.row_joint)
+            )
         if task.is_full_exact:
-            self._force = self._force + method._full_deviation(it)
+            self._force = self._force + method._full_deviation(it.c)
         self._gradients = self._limit_gradients()
         self._answers = system.solve(self._gradients)
         self._massive = task.mass * self._gradients

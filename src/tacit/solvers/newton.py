@@ -18,48 +18,59 @@ Eliminating y first leaves a system of size |Rhat||rows||X|; eliminating u first
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import scipy.linalg
 
 from tacit.problem import Array
-from tacit.solvers.task import Leakages, Task
+from tacit.solvers.task import Task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curvature:
+    """The quadratic weight/2 * sum_x (da - a db/b)^2 / a, with b = sum_x a, of one kind of term.
+
+    Attributes:
+        weight: [batch], or [batch, row] for rows; positive.
+        joint: a, [batch, rhat, z or row, x]; cells are counted per unit of mass.
+    """
+
+    weight: Array
+    joint: Array
 
 
 class NewtonSystem:
     """Factorised Newton system at one iterate; ``solve`` takes many right-hand sides."""
 
-    def __init__(
-        self, task: Task, c: Array, s: Array, row_weight: Array, full_weight: Array, at: Leakages
-    ) -> None:
+    def __init__(self, task: Task, c: Array, s: Array, full: Curvature, rows: Curvature) -> None:
         """Factorise.
 
         Args:
             task: the convex problem.
             c: channels, [batch, rhat, z, x].
             s: their dual slacks.
-            row_weight: curvature weight of each row's leakage, [batch, row].
-            full_weight: curvature weight of full collusion, [batch], positive.
-            at: leakages at ``c``.
+            full: curvature of full collusion's term, on the cells.
+            rows: curvature of the partial views' terms, on their rows.
         """
         self._mass, self._rows = task.mass, task.rows
-        weight = full_weight[:, None, None, None]
-        self._softness = c / (s + weight)
+        stiffness = s / c
+        self._softness = 1.0 / (stiffness + full.weight[:, None, None, None] / full.joint)
         self._share = self._softness / self._softness.sum(axis=1, keepdims=True)
         massive = task.mass * self._softness
         # mass * (diag(h) - h h' / sum h): how a cell answers a force, [batch, rhat, rhat', z, x].
         response = massive[:, :, None] * -self._share[:, None]
         diagonal = np.arange(c.shape[1])
         response[:, diagonal, diagonal] += massive
-        history = _history_blocks(massive, self._share, s, weight)
+        history = _history_blocks(massive, self._share, stiffness, full)
         self._coupling: Coupling
         if task.rows.n_rows == 0:
             self._coupling = _HistoryOnly(history)
         elif _by_history_is_cheaper(task, c.shape[1]):
-            self._coupling = _EliminateHistoryFirst(task, history, response, row_weight, at)
+            self._coupling = _EliminateHistoryFirst(task, history, response, rows)
         else:
-            self._coupling = _EliminateRecordFirst(task, history, response, row_weight, at)
+            self._coupling = _EliminateRecordFirst(task, history, response, rows)
 
     def solve(self, force: Array) -> Array:
         """Channel change for each force, [batch, side, rhat, z, x]."""
@@ -81,12 +92,13 @@ class Coupling(Protocol):
         ...
 
 
-def _history_blocks(massive_softness: Array, share: Array, s: Array, weight: Array) -> Array:
+def _history_blocks(massive_softness: Array, share: Array, stiffness: Array, full: Curvature) -> Array:
     """l_f^-1 diag p(rhat, z) minus the cells' response summed over x, [batch, z, rhat, rhat'].
 
-    c/l - c/(s + l) = h s/l, so the difference is written as a sum of positive terms.
+    c/l - h = h (s/c) c/l, so the difference is written as a sum of positive terms.
     """
-    stiff = (massive_softness * s / weight).sum(axis=-1)
+    rest = massive_softness * stiffness * full.joint / full.weight[:, None, None, None]
+    stiff = rest.sum(axis=-1)
     blocks = np.einsum("brzx,bqzx->bzrq", massive_softness, share, optimize=False)
     diagonal = np.arange(share.shape[1])
     blocks[:, :, diagonal, diagonal] += stiff.transpose(0, 2, 1)
@@ -117,7 +129,7 @@ class _EliminateHistoryFirst:
     """y = M^-1 (g + V u) out, then (I + P D S D P) w = -P D t for u = D w (P drops db)."""
 
     def __init__(
-        self, task: Task, history: Array, response: Array, row_weight: Array, at: Leakages
+        self, task: Task, history: Array, response: Array, rows: Curvature
     ) -> None:
         n_batch, n_rhat, _, n_z, n_x = response.shape
         n_rows = task.rows.n_rows
@@ -133,7 +145,7 @@ class _EliminateHistoryFirst:
         x = np.arange(n_x)
         # Indexing x twice brings it to the front: [x, batch, rhat, row, rhat', row'].
         six[:, :, :, x, :, :, x] += by_record.transpose(1, 0, 2, 3, 4, 5)
-        self._scale, self._unit = _projection(row_weight, at)
+        self._scale, self._unit = _projection(rows)
         scale = self._scale.reshape(n_batch, -1)
         system *= scale[:, :, None] * scale[:, None]
         _project_both_sides(system, self._unit)
@@ -162,13 +174,13 @@ class _EliminateRecordFirst:
     """u out, block by block of x; what is left couples y and beta = l * db/b."""
 
     def __init__(
-        self, task: Task, history: Array, response: Array, row_weight: Array, at: Leakages
+        self, task: Task, history: Array, response: Array, rows: Curvature
     ) -> None:
         n_batch, n_rhat, _, n_z, n_x = response.shape
         n_rows = task.rows.n_rows
         n_by_record = n_rhat * n_rows
         # alpha = a / l; a row and x of no mass is cut off by a unit on the diagonal.
-        alpha = (at.row_joint / row_weight[:, None, :, None]).transpose(0, 3, 1, 2)
+        alpha = (rows.joint / rows.weight[:, None, :, None]).transpose(0, 3, 1, 2)
         alpha = alpha.reshape(n_batch, n_x, n_by_record)
         blocks = _record_blocks(task, response).reshape(n_batch, n_x, n_by_record, n_by_record)
         diagonal = np.arange(n_by_record)
@@ -225,12 +237,12 @@ def _record_blocks(task: Task, response: Array) -> Array:
     return np.ascontiguousarray(blocks.transpose(0, 1, 2, 4, 3, 5))
 
 
-def _projection(row_weight: Array, at: Leakages) -> tuple[Array, Array]:
+def _projection(rows: Curvature) -> tuple[Array, Array]:
     """D = sqrt(l/a) and the unit vector sqrt(a/b) along x: l(da/a - db/b) = D(1 - gg')D da."""
-    mass = np.where(at.row_joint > 0, at.row_joint, np.inf)
-    scale = np.sqrt(row_weight[:, None, :, None] / mass)
-    marginal = np.where(at.row_marginal > 0, at.row_marginal, 1.0)
-    return scale, np.sqrt(at.row_joint / marginal[..., None])
+    mass = np.where(rows.joint > 0, rows.joint, np.inf)
+    scale = np.sqrt(rows.weight[:, None, :, None] / mass)
+    marginal = rows.joint.sum(axis=-1, keepdims=True)
+    return scale, np.sqrt(rows.joint / np.where(marginal > 0, marginal, 1.0))
 
 
 def _project_both_sides(system: Array, unit: Array) -> None:
