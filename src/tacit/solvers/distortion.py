@@ -27,6 +27,11 @@ LIMIT_TOL = 1e-12
 _FRUGAL_TOL = 2e-5
 """Nats by which the leakage to everyone may exceed the least possible."""
 
+_PRICED_BELOW = 3e-6
+"""Nats. Smaller budgets are met by a price."""
+
+_PRICE_CORRECTIONS = 8
+
 _BATCH_BYTES = 2**27
 
 
@@ -335,8 +340,7 @@ def _solve_chosen(
     )
     tolerance = np.broadcast_to(0.5 * gap_tol / scale, (len(nats),))
     frugality = 0.125 * tolerance / np.log(max(2, cost.shape[1]))
-    method = InteriorPoint(task, frugality, tolerance, _FRUGAL_TOL)
-    outcome = method.run()
+    outcome = _run(task, frugality, tolerance)
     representatives = [_most_exact(group, chosen, is_exact) for group in groups[:-1]]
     merged_views = [(int(chosen[index]), reduced.views[index]) for index in representatives]
     if groups[-1][:-1]:
@@ -355,6 +359,32 @@ def _solve_chosen(
         scale,
         gap_tol,
     )
+
+
+def _run(task: Task, frugality: Array, tolerance: Array) -> Outcome:
+    """The interior point; views with hardly any bits left are priced instead of limited.
+
+    Near no leakage at all the cost falls as the square root of the leakage, so the leakage falls
+    as the inverse square of its price: a few corrections find the price that meets the budget.
+    """
+    budgets = np.concatenate([task.budgets, task.full_budget[:, None]], axis=1)
+    is_exact = np.append(task.is_exact, task.is_full_exact)
+    is_priced = (budgets < _PRICED_BELOW) & ~is_exact
+    budgets = np.where(is_priced, budgets, 1.0)
+    price = np.where(is_priced, 0.3 / np.sqrt(budgets), 0.0)
+    for _ in range(_PRICE_CORRECTIONS):
+        outcome = InteriorPoint(task, price, frugality, tolerance, _FRUGAL_TOL).run()
+        if not is_priced.any():
+            break
+        _, upper = leakage_upper_nats(task, outcome.channel)
+        unused = np.where(is_priced, price * (budgets - upper), 0.0)
+        if ((unused >= 0) & (unused < 0.1 * tolerance[:, None])).all():
+            break
+        # Aim a little inside, by less than the tolerance is worth.
+        margin = 0.05 * tolerance[:, None] / np.where(is_priced, price, 1.0)
+        aim = np.maximum(budgets - margin, 0.5 * budgets)
+        price = np.where(is_priced, price * np.clip(np.sqrt(upper / aim), 1e-3, 1e3), 0.0)
+    return outcome
 
 
 def _most_exact(

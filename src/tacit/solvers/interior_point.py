@@ -2,14 +2,15 @@
 
 Mehrotra's predictor-corrector on
 
-    minimise    E cost + frugality * I(Rhat; X | Z)
+    minimise    E cost + sum price * I(Rhat; X | Y) + frugality * I(Rhat; X | Z)
     subject to  I(Rhat; X | Y) <= budget  for every limited view, full collusion among them,
                 Rhat independent of X given Y  for every exact view,
                 sum_rhat c = 1, c > 0,
 
 with the barrier of each cell weighted by its mass, so that rare cells do not set the pace. It stops
 on a certified gap (DESIGN fact 2), never on a small step. The frugality weight is what makes the
-answer leak least to everyone among the near-optimal ones (DESIGN fact 5).
+answer leak least to everyone among the near-optimal ones (DESIGN fact 5). Prices stand in for the
+limits of views with hardly any bits left, where a limit is too curved for Newton's model.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Outcome:
 
     Attributes:
         channel: strictly positive channels, [batch, rhat, z, x].
-        multipliers: of the partial views' budgets, then of full collusion, [batch, view + 1].
+        multipliers: of the partial views' budgets, then of full collusion, [batch, view + 1];
+            prices included, frugality not.
         row_force: multipliers of the exact views, [batch, rhat, row, x]; 0 on other rows.
         full_force: those of exact full collusion, [batch, rhat, z, x]; unused otherwise.
         is_zero: entries that are 0 in the limit, by strict complementarity.
@@ -96,12 +98,20 @@ class InteriorPoint:
     """The method on one batch: ``InteriorPoint(task, frugality, gap_tol).run()``."""
 
     def __init__(
-        self, task: Task, frugality: Array, gap_tol: Array, frugal_tol: float, max_steps: int = 120
+        self,
+        task: Task,
+        price: Array,
+        frugality: Array,
+        gap_tol: Array,
+        frugal_tol: float,
+        max_steps: int = 120,
     ) -> None:
         """Prepare.
 
         Args:
             task: the convex problem, costs scaled to order 1.
+            price: fixed price of a nat to each view, [batch, view + 1]; a positive one replaces
+                the view's limit.
             frugality: weight on I(Rhat; X | Z) while the gap is being closed, [batch], positive.
             gap_tol: stop when the gap of E cost is below this, [batch], ...
             frugal_tol: ... and the leakage to everyone is within this many nats of the least
@@ -109,6 +119,7 @@ class InteriorPoint:
             max_steps: cap on Newton steps.
         """
         self.task = task
+        self.price = price
         self.frugality = frugality
         self.gap_tol = gap_tol
         self.frugal_tol = frugal_tol
@@ -118,7 +129,7 @@ class InteriorPoint:
     def _prepare(self, task: Task) -> None:
         budgets = np.concatenate([task.budgets, task.full_budget[:, None]], axis=1)
         is_exact = np.append(task.is_exact, task.is_full_exact)
-        self.is_limited = np.isfinite(budgets) & ~is_exact
+        self.is_limited = np.isfinite(budgets) & ~is_exact & (self.price == 0)
         self.budgets = np.where(self.is_limited, budgets, 1.0)
         self.exact_rows = task.is_exact[task.rows.view_of_row]
         total = task.row_mass.sum(axis=-1, keepdims=True)
@@ -137,7 +148,7 @@ class InteriorPoint:
         members = np.arange(n_batch)
         outcome = Outcome(
             it.c.copy(),
-            it.multiplier.copy(),
+            it.multiplier + self.price,
             it.row_force.copy(),
             it.full_force.copy(),
             np.zeros(it.c.shape, dtype=bool),
@@ -178,7 +189,7 @@ class InteriorPoint:
                     is_frugal[keep],
                 )
                 self.task, self.frugality = self.task.subset(keep), self.frugality[keep]
-                self.gap_tol = self.gap_tol[keep]
+                self.gap_tol, self.price = self.gap_tol[keep], self.price[keep]
                 self._prepare(self.task)
             try:
                 it = self._advance(it)
@@ -196,7 +207,7 @@ class InteriorPoint:
         step: int,
     ) -> None:
         outcome.channel[members] = it.c[better]
-        outcome.multipliers[members] = it.multiplier[better]
+        outcome.multipliers[members] = (it.multiplier + self.price)[better]
         outcome.row_force[members] = it.row_force[better]
         outcome.full_force[members] = it.full_force[better]
         outcome.is_zero[members] = ((it.c < 1e-6) & (it.c < 1e-3 * it.s))[better]
@@ -222,10 +233,7 @@ class InteriorPoint:
             if is_inside.all():
                 break
             greed = np.where(is_inside, greed, 0.5 * greed)
-        # Near no leakage at all, cost falls as the square root of the leakage.
-        steepest = np.maximum(10.0, 0.3 / np.sqrt(self.budgets))
-        multiplier = np.clip(0.3 / self.budgets, 0.1, steepest)
-        multiplier = np.where(self.is_limited, multiplier, 0.0)
+        multiplier = np.where(self.is_limited, np.maximum(0.3 / self.budgets, 0.1), 0.0)
         slack = np.where(
             self.is_limited,
             np.maximum(self.budgets - self._leakages(at), 0.1 * self.budgets),
@@ -258,21 +266,24 @@ class InteriorPoint:
     def _leakages(at: Leakages) -> Array:
         return np.concatenate([at.by_view, at.full[:, None]], axis=1)
 
-    def _full_weight(self, multiplier: Array) -> Array:
+    def _full_weight(self, it: _Iterate) -> Array:
         if self.task.is_full_exact:
-            return np.full(len(multiplier), _FULL_STIFFNESS)
-        return multiplier[:, -1] + self.frugality
+            return np.full(len(it.c), _FULL_STIFFNESS)
+        return it.multiplier[:, -1] + self.price[:, -1] + self.frugality
+
+    def _row_weight(self, it: _Iterate) -> Array:
+        return (it.multiplier + self.price)[:, self.task.rows.view_of_row]
 
     def _full_curvature(self, it: _Iterate) -> Curvature:
         joint = np.ones((1, 1, 1, 1)) if self.task.is_full_exact else it.c
-        return Curvature(self._full_weight(it.multiplier), joint)
+        return Curvature(self._full_weight(it), joint)
 
     def _row_curvature(self, it: _Iterate) -> Curvature:
         """The leakages' own curvature; an exact view's is a fixed, stiff one, alike for all rhat.
 
         Were it relative to p(rhat, y, x), the multipliers of dying letters would blow up.
         """
-        weight = np.maximum(it.multiplier[:, self.task.rows.view_of_row], _SMALLEST_WEIGHT)
+        weight = np.maximum(self._row_weight(it), _SMALLEST_WEIGHT)
         if not self.task.is_exact.any():
             return Curvature(weight, it.at.row_joint)
         return Curvature(
@@ -282,13 +293,11 @@ class InteriorPoint:
 
     def _price(self, it: _Iterate) -> Array:
         """Gradient of the Lagrangian per unit of mass, without nu and s ([TVC] section IV-A)."""
-        by_row = (
-            it.multiplier[:, self.task.rows.view_of_row][:, None, :, None] * it.at.row_log_ratio
-        )
+        by_row = self._row_weight(it)[:, None, :, None] * it.at.row_log_ratio
         price = self.task.cost + self.task.rows.spread(by_row + it.row_force)
         if self.task.is_full_exact:
             return price + it.full_force
-        return price + _column(self._full_weight(it.multiplier)) * it.at.full_log_ratio
+        return price + _column(self._full_weight(it)) * it.at.full_log_ratio
 
     def _best_nu(self, it: _Iterate) -> Array:
         """The nu that leaves the least dual residual, in the norm of the cells' masses."""
@@ -429,34 +438,34 @@ class InteriorPoint:
     # -- gaps -------------------------------------------------------------------------------
 
     def _gaps(self, it: _Iterate) -> tuple[Array, Array]:
-        """Gap of E cost, and of the leakage to everyone at this frugality, in nats."""
+        """Gap of E cost plus what is priced, and of the leakage to everyone, in nats."""
         task = self.task
-        share = feasible_share(self._leakages(it.at), self.budgets, self.is_limited)
+        leakages = self._leakages(it.at)
+        share = feasible_share(leakages, self.budgets, self.is_limited)
         spent = (task.mass * task.cost * it.c).sum(axis=(1, 2, 3))
+        spent = spent + (self.price * leakages).sum(axis=1)
         constant = task.constant_costs.min(axis=1)
         value = share * spent + (1 - share) * constant
-        full = self._full_weight(it.multiplier)
         dual = dual_value(
             task,
             it.at.row_log_ratio,
             np.log(it.at.history_joint / task.mass_z),
-            it.multiplier[:, :-1],
-            full,
+            (it.multiplier + self.price)[:, :-1],
+            self._full_weight(it),
             it.row_force,
         )
         paid = (it.multiplier * self.budgets).sum(axis=1, where=self.is_limited)
+        frugal_gap = (value - (dual - paid)) / self.frugality + share * it.at.full
         # Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|.
         at_most = np.where(self.is_limited[:, -1], self.budgets[:, -1], np.log(self.n_rhat))
         at_most = 0.0 if task.is_full_exact else at_most
-        bound = dual - paid - self.frugality * at_most
-        gap = value - bound
-        frugal_gap = (value + self.frugality * share * it.at.full - (dual - paid)) / self.frugality
-        return gap, frugal_gap
+        return value - (dual - paid - self.frugality * at_most), frugal_gap
 
     def _is_full_slack(self, it: _Iterate) -> NDArray[np.bool_]:
         if self.task.is_full_exact:
             return np.zeros(len(it.c), dtype=bool)
-        binds = self.is_limited[:, -1] & (it.multiplier[:, -1] > 1e3 * self.frugality)
+        weight = it.multiplier[:, -1] + self.price[:, -1]
+        binds = weight > 1e3 * self.frugality
         return ~binds & (it.at.full > self.frugal_tol)
 
     def _raise_frugality(self, chosen: NDArray[np.bool_], it: _Iterate) -> None:
