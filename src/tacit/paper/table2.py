@@ -71,11 +71,11 @@ def table2_text() -> str:
     comparisons = table2()
     for part, comparison in zip("abc", comparisons, strict=True):
         run = comparison.run
-        lines += [
+        lines.append(
             f"II({part})  (mu1, mu2) = {comparison.mu}: {run.steps} steps, objective "
-            f"{run.objective:.6f}, certified within {run.gap:.1e}",
-            "   z x   printed rhat=0, 1   ours rhat=0, 1",
-        ]
+            f"{run.objective:.6f}, certified within {run.gap:.1e}"
+        )
+        lines.append("   z x   printed rhat=0, 1   ours rhat=0, 1")
         for z, x in np.ndindex(2, 2):
             printed, ours = comparison.printed[z, x], run.channel[z, x]
             lines.append(

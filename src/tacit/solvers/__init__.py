@@ -4,18 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.problem import Problem
 from tacit.solution import Solution
 from tacit.solvers.distortion import solve_distortion, solve_distortions
+from tacit.solvers.information_utility import solve_information
 
 __all__ = ["feasible_solutions", "solve"]
 
 
 def solve(problem: Problem, *, gap_tol: float = 1e-7) -> Solution:
-    """The best release for a problem, with a certificate of how good it is."""
+    """The best release for a problem, with a certificate of how good it is.
+
+    Args:
+        problem: what to solve.
+        gap_tol: asked distance between value and certified bound, in units of the utility.
+
+    Raises:
+        InfeasibleError: a limit is below what has leaked already.
+    """
+    _check(gap_tol)
+    if problem.is_information:
+        return solve_information(problem, gap_tol)
     return solve_distortion(problem, gap_tol)
 
 
 def feasible_solutions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
     """Solve problems that differ only in their limits; ``None`` where one is infeasible."""
-    return solve_distortions(problems, gap_tol)
+    _check(gap_tol)
+    if not problems[0].is_information:
+        return solve_distortions(problems, gap_tol)
+    return [_solution_or_none(problem, gap_tol) for problem in problems]
+
+
+def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
+    try:
+        return solve_information(problem, gap_tol)
+    except InfeasibleError:
+        return None
+
+
+def _check(gap_tol: float) -> None:
+    if not gap_tol > 0:
+        raise InvalidInputError(f"gap_tol is {gap_tol}: give a positive number")

@@ -77,9 +77,7 @@ def dual_rounding(
     return gamma(n_operations) * (16.0 * magnitude + 32.0 * logarithms)
 
 
-def _price(
-    task: Task, row_log_ratio: Array, multiplier: Array, row_force: Array | None
-) -> Array:
+def _price(task: Task, row_log_ratio: Array, multiplier: Array, row_force: Array | None) -> Array:
     """G of DESIGN fact 2 without the term of full collusion, [batch, rhat, z, x]."""
     by_row = multiplier[:, task.rows.view_of_row][:, None, :, None] * row_log_ratio
     if row_force is not None and task.is_exact.any():
@@ -99,12 +97,8 @@ def leakage_upper_nats(task: Task, c: Array) -> tuple[Array, Array]:
     joint = task.mass * c
     prior = np.exp(task.log_row_prior) * task.row_support
     rows, rows_upper = information_upper_nats(task.rows.collect(joint), prior, n_operations)
-    full, full_upper = information_upper_nats(
-        joint, task.mass / task.mass_z[:, None], n_operations
-    )
-    estimate = np.concatenate(
-        [task.rows.per_view(rows), full.sum(axis=-1, keepdims=True)], axis=1
-    )
+    full, full_upper = information_upper_nats(joint, task.mass / task.mass_z[:, None], n_operations)
+    estimate = np.concatenate([task.rows.per_view(rows), full.sum(axis=-1, keepdims=True)], axis=1)
     upper = np.concatenate(
         [task.rows.per_view(rows_upper), full_upper.sum(axis=-1, keepdims=True)], axis=1
     )

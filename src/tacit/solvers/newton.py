@@ -92,7 +92,9 @@ class Coupling(Protocol):
         ...
 
 
-def _history_blocks(massive_softness: Array, share: Array, stiffness: Array, full: Curvature) -> Array:
+def _history_blocks(
+    massive_softness: Array, share: Array, stiffness: Array, full: Curvature
+) -> Array:
     """l_f^-1 diag p(rhat, z) minus the cells' response summed over x, [batch, z, rhat, rhat'].
 
     c/l - h = h (s/c) c/l, so the difference is written as a sum of positive terms.
@@ -128,9 +130,7 @@ class _HistoryOnly:
 class _EliminateHistoryFirst:
     """y = M^-1 (g + V u) out, then (I + P D S D P) w = -P D t for u = D w (P drops db)."""
 
-    def __init__(
-        self, task: Task, history: Array, response: Array, rows: Curvature
-    ) -> None:
+    def __init__(self, task: Task, history: Array, response: Array, rows: Curvature) -> None:
         n_batch, n_rhat, _, n_z, n_x = response.shape
         n_rows = task.rows.n_rows
         self._shape = (n_rhat, n_rows, n_x)
@@ -173,9 +173,7 @@ class _EliminateHistoryFirst:
 class _EliminateRecordFirst:
     """u out, block by block of x; what is left couples y and beta = l * db/b."""
 
-    def __init__(
-        self, task: Task, history: Array, response: Array, rows: Curvature
-    ) -> None:
+    def __init__(self, task: Task, history: Array, response: Array, rows: Curvature) -> None:
         n_batch, n_rhat, _, n_z, n_x = response.shape
         n_rows = task.rows.n_rows
         n_by_record = n_rhat * n_rows

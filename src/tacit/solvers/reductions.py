@@ -142,9 +142,7 @@ def _pool(mass: Array, class_of_z: Labels, class_of_x: Labels) -> Array:
     return pooled
 
 
-def _representative_cost(
-    mass: Array, cost: Array, class_of_z: Labels, class_of_x: Labels
-) -> Array:
+def _representative_cost(mass: Array, cost: Array, class_of_z: Labels, class_of_x: Labels) -> Array:
     """Costs of merged cells; all cells of a class agree where they have mass."""
     shape = (*cost.shape[:2], class_of_z.max() + 1, class_of_x.max() + 1)
     merged = np.zeros(shape)

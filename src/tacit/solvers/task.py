@@ -109,6 +109,16 @@ class Task:
         return np.asarray(self.row_mass > 0)
 
     @cached_property
+    def all_budgets(self) -> Array:
+        """Nats left to the partial views, then to full collusion, [batch, view + 1]."""
+        return np.concatenate([self.budgets, self.full_budget[:, None]], axis=1)
+
+    @cached_property
+    def all_exact(self) -> NDArray[np.bool_]:
+        """Which views are exact, full collusion last, [view + 1]."""
+        return np.append(self.is_exact, self.is_full_exact)
+
+    @cached_property
     def constant_costs(self) -> Array:
         """Expected cost of always releasing rhat, [batch or 1, rhat]."""
         return np.einsum("zx,brzx->br", self.mass, self.cost)
@@ -148,6 +158,11 @@ class Leakages:
     history_joint: Array
     full_log_ratio: Array
     full: Array
+
+    @property
+    def all_views(self) -> Array:
+        """Leakages of the partial views, then of full collusion, [batch, view + 1]."""
+        return np.concatenate([self.by_view, self.full[:, None]], axis=1)
 
 
 def measure(task: Task, c: Array) -> Leakages:

@@ -1,0 +1,183 @@
+"""Figures: PNG files by Matplotlib, interactive pages by Plotly that need no network.
+
+Both come with the extra ``plots`` and are imported when a figure is drawn, not before. A page
+carries plotly.js inside (about 5 MB), so it opens from a folder on a machine without a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.problem import Array
+from tacit.tradeoff import Surface
+
+LIMITS = ("individual limit ε (bits)", "collusion limit δ (bits)")
+LEAKAGES = ("I(R̂; X), bits", "I(R̂, Z; X), bits")
+
+_DPI = 110
+
+
+def utility_label(surface: Surface) -> str:
+    """Name of what a surface shows."""
+    is_information = surface.problem.is_information
+    return "most information I(ε, δ), bits" if is_information else "least distortion D(ε, δ)"
+
+
+def surface_png(path: Path, surface: Surface, title: str = "") -> Path:
+    """Write a trade-off surface as a 3-D picture."""
+    figure = _new_figure((6.4, 5.0))
+    axes = figure.add_subplot(projection="3d")
+    collusion, individual = np.meshgrid(surface.collusion, surface.individual)
+    axes.plot_surface(
+        individual,
+        collusion,
+        np.ma.masked_invalid(surface.value),
+        cmap="viridis",
+        rstride=1,
+        cstride=1,
+        edgecolor=(0, 0, 0, 0.25),
+        linewidth=0.3,
+    )
+    _label_3d(axes, (*LIMITS, utility_label(surface)), title)
+    axes.view_init(elev=25, azim=-145 if surface.problem.is_information else 35)
+    return _save(figure, path)
+
+
+def surface_html(path: Path, surface: Surface, title: str = "") -> Path:
+    """Write a trade-off surface as an interactive page; hovering shows the certified gap."""
+    graph_objects = _plotly()
+    trace = graph_objects.Surface(
+        x=surface.collusion,
+        y=surface.individual,
+        z=surface.value,
+        customdata=surface.gap,
+        colorscale="Viridis",
+        hovertemplate="ε %{y:.3f}  δ %{x:.3f}<br>%{z:.6f}<br>gap %{customdata:.1e}<extra></extra>",
+    )
+    figure = graph_objects.Figure(trace)
+    _label_scene(figure, (*LIMITS, utility_label(surface)), title)
+    return _save_page(figure, path)
+
+
+def points_png(path: Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
+    """Write clouds of points (leakages, utility), name -> [n, 3], as 3-D pictures side by side."""
+    figure = _new_figure((5.2 * len(clouds), 4.6))
+    for index, (name, cloud) in enumerate(clouds.items(), start=1):
+        axes = figure.add_subplot(1, len(clouds), index, projection="3d")
+        axes.scatter(*cloud.T, c=cloud[:, 2], cmap="viridis", s=5, depthshade=False)
+        _label_3d(axes, (*LEAKAGES, label), name)
+        axes.view_init(elev=25, azim=-25)
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def points_html(path: Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
+    """Write clouds of points (leakages, utility), name -> [n, 3], as one interactive page."""
+    graph_objects = _plotly()
+    figure = graph_objects.Figure()
+    for name, cloud in clouds.items():
+        individual, collusion, value = cloud.T
+        marker = {"size": 2.5}
+        figure.add_trace(
+            graph_objects.Scatter3d(
+                x=collusion, y=individual, z=value, name=name, mode="markers", marker=marker
+            )
+        )
+    _label_scene(figure, (*LEAKAGES, label), title)
+    return _save_page(figure, path)
+
+
+def curves_png(
+    path: Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
+) -> Path:
+    """Write panels of curves, panel -> name -> [n, 2], side by side.
+
+    A panel whose values are all positive and span more than a factor 100 gets a logarithmic axis.
+    """
+    figure = _new_figure((5.2 * len(panels), 3.8))
+    for index, (panel, curves) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(1, len(panels), index)
+        for name, curve in curves.items():
+            axes.plot(*curve.T, label=name)
+        axes.set(xscale="log", yscale=_scale(curves), xlabel=x_label, title=panel)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def curves_html(
+    path: Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
+) -> Path:
+    """Write panels of curves, panel -> name -> [n, 2], as one interactive page."""
+    graph_objects = _plotly()
+    subplots = import_module("plotly.subplots")
+    figure = subplots.make_subplots(rows=1, cols=len(panels), subplot_titles=list(panels))
+    for column, curves in enumerate(panels.values(), start=1):
+        for name, curve in curves.items():
+            line = graph_objects.Scatter(x=curve[:, 0], y=curve[:, 1], name=name, mode="lines")
+            figure.add_trace(line, row=1, col=column)
+        figure.update_xaxes(type="log", title=x_label, row=1, col=column)
+        figure.update_yaxes(type=_scale(curves), row=1, col=column)
+    figure.update_layout(title=title)
+    return _save_page(figure, path)
+
+
+def _scale(curves: Mapping[str, Array]) -> str:
+    values = np.concatenate([curve[:, 1] for curve in curves.values()])
+    is_wide = bool((values > 0).all()) and values.max() > 100 * values.min()
+    return "log" if is_wide else "linear"
+
+
+def _require(module: str) -> Any:
+    """A drawing package, or an error that says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise TacitError(
+            f"drawing needs the package {package}, which is not installed: "
+            "install tacit with its extra, tacit[plots]"
+        ) from error
+
+
+def _new_figure(inches: tuple[float, float]) -> Any:
+    # The figure class itself: no display, no global state, nothing to close.
+    return _require("matplotlib.figure").Figure(figsize=inches, layout="constrained")
+
+
+def _plotly() -> Any:
+    return _require("plotly.graph_objects")
+
+
+def _label_3d(axes: Any, labels: tuple[str, str, str], title: str) -> None:
+    axes.set(xlabel=labels[0], ylabel=labels[1], title=title)
+    axes.set_zlabel(labels[2])
+    axes.set_box_aspect(None, zoom=0.9)
+
+
+def _label_scene(figure: Any, labels: tuple[str, str, str], title: str) -> None:
+    individual, collusion, value = labels
+    scene = {"xaxis_title": collusion, "yaxis_title": individual, "zaxis_title": value}
+    figure.update_layout(title=title, scene=scene)
+
+
+def _save(figure: Any, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DPI, bbox_inches="tight", metadata={"Software": None})
+    return path
+
+
+def _save_page(figure: Any, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = figure.to_html(
+        include_plotlyjs=True, include_mathjax=False, config={"displaylogo": False}
+    )
+    path.write_text(page, encoding="utf-8")
+    return path

@@ -1,0 +1,194 @@
+"""From where the interior point stopped to a proven answer: undo, repair, certify."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.information.rounding import gamma
+from tacit.problem import Array
+from tacit.solvers.certificate import dual_rounding, dual_value, leakage_upper_nats
+from tacit.solvers.interior_point import Outcome, feasible_share
+from tacit.solvers.reduced_task import ReducedTask
+from tacit.solvers.statement import LIMIT_TOL, Statement
+from tacit.solvers.task import Task, ViewRows, measure
+
+_LN2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Certified answers of a batch on the statement's letters, [batch, ...], in bits."""
+
+    channel: Array
+    value: Array
+    bound: Array
+    leakage: Array
+    multipliers: Array
+    is_closed: NDArray[np.bool_]
+    steps: NDArray[np.intp]
+
+    def take(self, members: NDArray[np.intp]) -> Answers:
+        """Some members of the batch, in the order given."""
+        return Answers(*(getattr(self, name)[members] for name in Answers.__slots__))
+
+
+def whole_task(statement: Statement, cost: Array, nats: Array, is_exact: NDArray[np.bool_]) -> Task:
+    """The unreduced problem with all its limits, on which everything is proved."""
+    return Task(
+        statement.mass,
+        cost,
+        ViewRows(statement.views, len(statement.mass)),
+        nats[:, :-1],
+        is_exact[:-1],
+        nats[:, -1],
+        bool(is_exact[-1]),
+    )
+
+
+def certified(
+    whole: Task, reduced: ReducedTask, outcome: Outcome, nats: Array, gap_tol: float
+) -> Answers:
+    """Meet every limit to the last bit and prove the gap on the whole problem."""
+    lift = reduced.reduction.lift
+    bound, multipliers = _best_bound(
+        whole,
+        lift(outcome.channel),
+        reduced.lift_multipliers(outcome, nats),
+        outcome.frugality * reduced.scale,
+        reduced.lift_forces(outcome, whole),
+    )
+    settled = settled_channel(reduced.task, outcome.channel)
+    c, value = _feasible(whole, lift(settled))
+    snapped = np.where(outcome.is_zero, 0.0, settled)
+    clean, clean_value = _feasible(whole, lift(snapped / snapped.sum(axis=1, keepdims=True)))
+    # Exact zeros are worth having wherever they do not cost the asked gap.
+    is_clean = (clean_value - bound <= gap_tol) | (clean_value <= value)
+    c = np.where(is_clean[:, None, None, None], clean, c)
+    value = np.where(is_clean, clean_value, value)
+    _, upper = leakage_upper_nats(whole, c)
+    return Answers(
+        c,
+        value,
+        np.minimum(bound, value),
+        reduced.statement.leaked_upper + upper / _LN2,
+        multipliers * _LN2,
+        value - bound <= gap_tol,
+        outcome.steps,
+    )
+
+
+def settled_channel(task: Task, c: Array) -> Array:
+    """Bring the exact views' constraints from Newton's accuracy to the last digits.
+
+    Full collusion by averaging over x; partial views by proportional fitting of p(rhat | y, x) to
+    p(rhat | y) and of the rows to 1, in turn.
+    """
+    if task.is_full_exact:
+        weights = task.mass / task.mass_z[:, None]
+        c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
+    if not task.is_exact.any():
+        return c
+    is_exact_row = task.is_exact[task.rows.view_of_row]
+    on_rows = is_exact_row[:, None] & task.row_support
+    total = np.where(task.row_support.any(axis=-1), task.row_mass.sum(axis=-1), 1.0)
+    prior = task.row_mass / total[:, None]
+    for _ in range(200):
+        joint = task.rows.collect(task.mass * c)
+        wanted = joint.sum(axis=-1, keepdims=True) * prior
+        is_used = on_rows & (joint > 0)
+        off = np.where(
+            is_used, np.log(np.where(is_used, wanted, 1.0) / np.where(is_used, joint, 1.0)), 0.0
+        )
+        if np.abs(off * joint).max() < 1e-15:
+            break
+        c = c * np.exp(task.rows.spread(off))
+        if task.is_full_exact:
+            c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
+        c = c / c.sum(axis=1, keepdims=True)
+    return c
+
+
+def _best_bound(
+    task: Task, interior: Array, multipliers: Array, frugality: Array, row_force: Array | None
+) -> tuple[Array, Array]:
+    """The best certified bound from a few readings of the interior point's multipliers."""
+    at = measure(task, interior)
+    log_q = np.log(at.history_joint / task.mass_z)
+    budgets = np.concatenate([task.budgets, task.full_budget[:, None]], axis=1)
+    budgets = np.where(np.append(task.is_exact, task.is_full_exact), 0.0, budgets)
+    # Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|.
+    at_most = np.log(interior.shape[1])
+    is_free = ~np.isfinite(budgets)
+    budgets = np.where(is_free, at_most, budgets)
+    frugal = multipliers.copy()
+    frugal[:, -1] += frugality
+    size = multipliers.max(axis=1, keepdims=True)
+    readings = [frugal, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
+    best = np.full(len(interior), -np.inf)
+    chosen = multipliers
+    for reading in readings:
+        parts = (at.row_log_ratio, log_q, reading[:, :-1], reading[:, -1], row_force)
+        paid = (reading * budgets).sum(axis=1)
+        rounding = dual_rounding(task, *parts) + gamma(64) * (paid + np.abs(task.cost).max())
+        bound = dual_value(task, *parts) - paid - rounding
+        chosen = np.where((bound > best)[:, None], reading, chosen)
+        best = np.maximum(best, bound)
+    is_priced = ~is_free & ~np.append(task.is_exact, task.is_full_exact)
+    return best, np.where(is_priced, chosen, 0.0)
+
+
+def leakage_of(statement: Statement, c: Array, limits: Array) -> tuple[Array, Array]:
+    """Channels made feasible to the last bit, and upper bounds on their leakages in bits.
+
+    Args:
+        statement: the problem.
+        c: channels that meet the limits up to rounding, [batch, rhat, z, x].
+        limits: bits, [batch, view + 1].
+    """
+    budgets = statement.budgets(limits)
+    is_exact = (budgets <= LIMIT_TOL).any(axis=0)
+    task = whole_task(statement, np.zeros((1, *c.shape[1:])), budgets * _LN2, is_exact)
+    mixed = _mixed_with(task, c, np.zeros(len(c), dtype=np.intp))
+    _, upper = leakage_upper_nats(task, mixed)
+    return mixed, statement.leaked_upper + upper / _LN2
+
+
+def _feasible(task: Task, c: Array) -> tuple[Array, Array]:
+    """Channels within every budget, with their values."""
+    letter = np.broadcast_to(task.constant_costs.argmin(axis=1), len(c))
+    mixed = _mixed_with(task, c, letter)
+    value = (task.mass * task.cost * mixed).sum(axis=(1, 2, 3))
+    # A constant release that costs no more is the better answer: it tells nothing.
+    blind = np.broadcast_to(task.constant_costs.min(axis=1), len(c))
+    is_blind = blind <= value
+    constant = _constant(letter, c.shape)
+    mixed = np.where(is_blind[:, None, None, None], constant, mixed)
+    return mixed, np.where(is_blind, blind, value)
+
+
+def _mixed_with(task: Task, c: Array, letter: NDArray[np.intp]) -> Array:
+    """Mix with a constant release until every proven leakage is within its budget (convexity)."""
+    budgets = np.concatenate([task.budgets, task.full_budget[:, None]], axis=1)
+    is_exact = np.append(task.is_exact, task.is_full_exact)
+    budgets = np.where(is_exact, 0.5 * LIMIT_TOL * _LN2, budgets)
+    is_limited = np.isfinite(budgets)
+    constant = _constant(letter, c.shape)
+    mixed = c
+    share = np.ones(len(c))
+    for _ in range(3):
+        _, upper = leakage_upper_nats(task, mixed)
+        share = share * feasible_share(upper, budgets, is_limited)
+        if (share == 1.0).all():
+            break
+        share = np.where(share < 1.0, share * (1 - 1e-13), 1.0)
+        mixed = constant + share[:, None, None, None] * (c - constant)
+    return mixed
+
+
+def _constant(letter: NDArray[np.intp], shape: tuple[int, ...]) -> Array:
+    constant = np.zeros(shape)
+    constant[np.arange(shape[0]), letter] = 1.0
+    return constant
