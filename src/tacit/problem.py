@@ -42,10 +42,10 @@ class View:
     def pool(self, mass: Array) -> Array:
         """Masses p(y, x, ...) from masses p(z, x, ...): what of a history this view can see."""
         if self.law is not None:
-            return np.einsum("zxy,zx...->yx...", self.law, mass)
+            return np.asarray(np.einsum("zxy,zx...->yx...", self.law, mass))
         assert self.letter_of_z is not None
         if self.size == 1:
-            return mass.sum(axis=0, keepdims=True)
+            return np.asarray(mass.sum(axis=0, keepdims=True))
         pooled = np.zeros((self.size, *mass.shape[1:]))
         np.add.at(pooled, self.letter_of_z, mass)
         return pooled

@@ -1,4 +1,4 @@
-"""Trade-off surfaces: the best utility as a function of both limits, D(eps, delta) or I(eps, delta)."""
+"""Trade-off surfaces: the best utility as a function of both limits, D or I(eps, delta)."""
 
 from __future__ import annotations
 

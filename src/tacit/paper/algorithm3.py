@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.paper.grid import Points, iterate, measured, multiplier_grid, random_starts
 from tacit.problem import Array, Problem
-from tacit.solvers.distortion import Statement, full_channel
+from tacit.solvers.statement import Statement, full_channel
 
 
 class Found(Enum):

@@ -1,12 +1,8 @@
-"""A claim of the paper, and the runs that several claims are about."""
+"""A claim of the paper, and the tolerances that decide whether it holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-
-from tacit.paper.fig4 import fig4
-from tacit.solvers.blahut_arimoto import Run
 
 ROUNDING = 1e-11
 """Sums of some tens of terms of size up to 100, each right to 2**-53."""
@@ -23,9 +19,3 @@ class Claim:
     text: str
     holds: bool
     evidence: str
-
-
-@cache
-def table2_runs() -> dict[tuple[float, float], Run]:
-    """Converged runs at the three pairs of multipliers of Table II."""
-    return fig4()

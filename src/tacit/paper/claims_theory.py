@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tacit.paper.claim import GAP_TOL, ROUNDING, Claim, table2_runs
+from tacit.paper.claim import GAP_TOL, ROUNDING, Claim
+from tacit.paper.fig4 import fig4
 from tacit.paper.grid import iterate, measured, random_starts
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.problem import Array, Problem
 from tacit.solvers import solve
 from tacit.solvers.alternation import Alternation, Auxiliaries, log2, log_start
 from tacit.solvers.blahut_arimoto import blahut_arimoto
-from tacit.solvers.distortion import Statement
+from tacit.solvers.statement import Statement
 
 
 def _best(problem: Problem) -> float:
@@ -105,7 +106,7 @@ def without_collusion_limit_z_is_irrelevant() -> Claim:
     )
 
 
-def _best_information(joint: Array, mu: tuple[float, float]) -> Array:
+def _ends_of_64_starts(joint: Array, mu: tuple[float, float]) -> Array:
     """Objectives of Algorithm 2 from 64 random starts, sorted."""
     problem = Problem(joint, "information")
     starts = random_starts(problem, 64, 2, np.random.default_rng(0))
@@ -117,8 +118,8 @@ def _best_information(joint: Array, mu: tuple[float, float]) -> Array:
 
 def mu2_zero_is_the_information_bottleneck() -> Claim:
     """The best of 64 starts at (0.3, 0), with z and on p(x, r) alone."""
-    with_z = float(_best_information(JOINT, (0.3, 0.0))[0])
-    bottleneck = float(_best_information(JOINT.sum(axis=0), (0.3, 0.0))[0])
+    with_z = float(_ends_of_64_starts(JOINT, (0.3, 0.0))[0])
+    bottleneck = float(_ends_of_64_starts(JOINT.sum(axis=0), (0.3, 0.0))[0])
     return Claim(
         "III-A",
         "with μ₂ = 0 the mutual information problem is the information bottleneck",
@@ -145,20 +146,21 @@ def self_consistency_is_sufficient() -> Claim:
     constant = np.zeros((2, 2, 2))
     constant[..., 0] = 1.0
     stuck = blahut_arimoto(JOINT, "hamming", (0.1, 0.1), start=constant)
-    best = table2_runs()[0.1, 0.1]
+    best = fig4()[0.1, 0.1]
     return Claim(
         "IV-A",
         "Proposition 1: the self-consistent equation (5) is sufficient for optimality",
         stuck.objective - best.objective <= 1e-6,
         f"always releasing 0 satisfies (5) at (0.1, 0.1) with objective {stuck.objective:.6f}; "
-        f"the optimum is {best.objective:.6f}. It is sufficient where p* is positive, as the "
-        "proof of convergence assumes",
+        f"the optimum is {best.objective:.6f}. The condition is sufficient where every p* is "
+        "positive",
     )
 
 
 def lemma_1_and_remark_3() -> Claim:
     """f_q of the trace, plus theta, against the objective computed from the channel."""
-    worst = max(abs(run.trace[-1] + run.theta - run.objective) for run in table2_runs().values())
+    runs = fig4().values()
+    worst = max(float(abs(run.trace[-1] + run.theta - run.objective)) for run in runs)
     return Claim(
         "IV-B, IV-D",
         "Lemma 1 and Remark 3: f_q equals the objective after each iteration",
@@ -188,15 +190,15 @@ def theorem_1() -> Claim:
     )
 
 
-def eq_11_is_misprinted() -> Claim:
+def eq_12_is_misprinted() -> Claim:
     """The proof of Theorem 1 prints 2^(sum p d) where log 2^(sum p d) is meant."""
     updates = Alternation.of(Statement.of(table1_problem()), (0.1, 0.1))
-    p = updates.mass * np.moveaxis(table2_runs()[0.1, 0.1].channel, -1, 0)
+    p = updates.mass * np.moveaxis(fig4()[0.1, 0.1].channel, -1, 0)
     d = updates.mean_distortion
     excess = float((p * (2.0**d - d)).sum())
     return Claim(
         "IV-C",
-        "the expansion in the proof of Theorem 1 adds 2^(Σ p(r|z,x) d(r̂,r)) to each term",
+        "eq. (12), in the proof of Theorem 1, has the term 2^(Σ p(r|z,x) d(r̂,r))",
         excess <= ROUNDING,
         f"a misprint: its logarithm is meant. As printed f would be {excess:.3f} too large at "
         "(0.1, 0.1). Nothing else depends on it",
@@ -205,8 +207,8 @@ def eq_11_is_misprinted() -> Claim:
 
 def f_never_rises_and_is_bounded() -> Claim:
     """Remarks 1 and 2 along the three runs of Table II."""
-    rise = max(float(np.diff(run.trace).max()) for run in table2_runs().values())
-    least = min(float((run.trace + run.theta).min()) for run in table2_runs().values())
+    rise = max(float(np.diff(run.trace).max()) for run in fig4().values())
+    least = min(float((run.trace + run.theta).min()) for run in fig4().values())
     return Claim(
         "IV-D",
         "Remarks 1 and 2: f_q never rises and is bounded below",
@@ -217,7 +219,7 @@ def f_never_rises_and_is_bounded() -> Claim:
 
 def the_iteration_reaches_the_optimum() -> Claim:
     """Certified gaps when nothing moves by more than 1e-9."""
-    gaps = [run.gap for run in table2_runs().values() if run.gap is not None]
+    gaps = [run.gap for run in fig4().values() if run.gap is not None]
     return Claim(
         "IV-D",
         "run long enough, Algorithm 1 converges to the global minimum",
@@ -228,7 +230,7 @@ def the_iteration_reaches_the_optimum() -> Claim:
 
 def information_has_local_minima() -> Claim:
     """Where 64 random starts end at (0.35, 0.05)."""
-    ends = _best_information(JOINT, (0.35, 0.05))
+    ends = _ends_of_64_starts(JOINT, (0.35, 0.05))
     distinct = ends[np.append(True, np.diff(ends) > 1e-5)]
     return Claim(
         "IV-E",
@@ -249,7 +251,7 @@ THEORY: tuple[Callable[[], Claim], ...] = (
     self_consistency_is_sufficient,
     lemma_1_and_remark_3,
     theorem_1,
-    eq_11_is_misprinted,
+    eq_12_is_misprinted,
     f_never_rises_and_is_bounded,
     the_iteration_reaches_the_optimum,
     information_has_local_minima,

@@ -65,9 +65,9 @@ def _release(demo: Demo) -> list[str]:
         "",
         "How good it is: expected distortion",
         f"  {demo.unlimited:.6f}   without any limit",
-        f"  {solution.value:.6f}   this release; no release within the limits does better than "
-        f"{solution.bound:.6f}",
-        f"             (certified gap {solution.gap:.1e}: {solution.status.value})",
+        f"  {solution.value:.6f}   this release",
+        f"  {solution.bound:.6f}   proven: no release within the limits does better",
+        f"             (gap {solution.gap:.1e}; {solution.status.value})",
         f"  {demo.blind:.6f}   a release that tells nobody anything new",
         "",
     ]
@@ -93,7 +93,7 @@ def _files(demo: Demo) -> list[str]:
     return [
         "The whole trade-off D(ε, δ) is drawn in",
         *(f"  {path}" for path in demo.files),
-        "The page is interactive and needs no network. All tables, figures and claims of the paper:",
+        "The page is interactive and needs no network. The rest of the paper's tables and figures:",
         "  python -m tacit.paper --out build/paper",
     ]
 

@@ -6,19 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.paper.table1 import JOINT
-from tacit.paper.table2 import PRINTED
+from tacit.paper.table2 import table2
 from tacit.plots import curves_html, curves_png
 from tacit.problem import Array
-from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
+from tacit.solvers.blahut_arimoto import Run
 
 TITLE = "Convergence of Algorithm 1, Table I"
 _LEAST_EXCESS = 1e-13  # rounding
 
 
-def fig4(tol: float = 1e-9) -> dict[tuple[float, float], Run]:
+def fig4() -> dict[tuple[float, float], Run]:
     """Algorithm 1 from the uniform start at the paper's three pairs, until nothing moves."""
-    return {mu: blahut_arimoto(JOINT, "hamming", mu, tol=tol) for mu in PRINTED}
+    return {comparison.mu: comparison.run for comparison in table2()}
 
 
 def draw_fig4(out: Path, runs: dict[tuple[float, float], Run]) -> list[Path]:

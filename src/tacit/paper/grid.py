@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from tacit.problem import Array, Problem
 from tacit.solvers.alternation import Alternation, log2
-from tacit.solvers.distortion import Statement
+from tacit.solvers.statement import Statement
 
 _LN2 = float(np.log(2.0))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class Comparison:
         return float(np.abs(self.printed.sum(axis=-1) - 1).max())
 
 
+@cache
 def table2() -> tuple[Comparison, ...]:
     """The three parts of Table II, each run from the uniform start until nothing moves."""
     return tuple(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.information import entropy
 from tacit.problem import Array
-from tacit.solvers.distortion import Statement
+from tacit.solvers.statement import Statement
 
 LEAST_LOG2 = -1000.0
 """A posterior below 2 ** -1000 counts as that: it moves no sum, and keeps logarithms finite."""

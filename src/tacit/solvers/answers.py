@@ -149,7 +149,7 @@ def leakage_of(statement: Statement, c: Array, limits: Array) -> tuple[Array, Ar
         limits: bits, [batch, view + 1].
     """
     budgets = statement.budgets(limits)
-    is_exact = (budgets <= LIMIT_TOL).any(axis=0)
+    is_exact = np.asarray((budgets <= LIMIT_TOL).any(axis=0))
     task = whole_task(statement, np.zeros((1, *c.shape[1:])), budgets * _LN2, is_exact)
     mixed = _mixed_with(task, c, np.zeros(len(c), dtype=np.intp))
     _, upper = leakage_upper_nats(task, mixed)

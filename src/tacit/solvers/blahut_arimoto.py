@@ -19,7 +19,7 @@ from tacit.information.rounding import gamma
 from tacit.problem import Array, Problem, Utility, View, ViewKey
 from tacit.solvers.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
 from tacit.solvers.certificate import dual_rounding, dual_value, leakage_upper_nats
-from tacit.solvers.distortion import Statement, full_channel
+from tacit.solvers.statement import Statement, full_channel
 from tacit.solvers.task import Task, ViewRows
 
 _LN2 = float(np.log(2.0))

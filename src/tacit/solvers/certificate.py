@@ -34,9 +34,9 @@ def dual_value(
     """
     price = _price(task, row_log_ratio, multiplier, row_force)
     if task.is_full_exact:
-        return (task.mass * price).sum(axis=-1).min(axis=1).sum(axis=-1)
+        return np.asarray((task.mass * price).sum(axis=-1).min(axis=1).sum(axis=-1))
     if (full_weight == 0).all():
-        return (task.mass * price.min(axis=1)).sum(axis=(1, 2))
+        return np.asarray((task.mass * price.min(axis=1)).sum(axis=(1, 2)))
     weight = np.where(full_weight > 0, full_weight, np.inf)[:, None, None, None]
     scaled = log_p_rhat_given_z[..., None] - price / weight
     largest = scaled.max(axis=1, keepdims=True)
@@ -47,7 +47,7 @@ def dual_value(
     excess = (peak[..., 0] + np.log(mean)).max(axis=1)
     inner = (task.mass * log_sum[:, 0]).sum(axis=(1, 2)) + (task.mass_z * excess).sum(axis=1)
     plain = (task.mass * price.min(axis=1)).sum(axis=(1, 2))
-    return np.where(full_weight > 0, -full_weight * inner, plain)
+    return np.asarray(np.where(full_weight > 0, -full_weight * inner, plain))
 
 
 def dual_rounding(
@@ -74,7 +74,7 @@ def dual_rounding(
     magnitude = (np.abs(task.cost) + task.rows.spread(rows)).max(axis=(1, 2, 3))
     finite = np.where(np.isfinite(log_p_rhat_given_z), np.abs(log_p_rhat_given_z), 0.0)
     logarithms = full_weight * (4.0 + finite.max(axis=(1, 2)))
-    return gamma(n_operations) * (16.0 * magnitude + 32.0 * logarithms)
+    return np.asarray(gamma(n_operations) * (16.0 * magnitude + 32.0 * logarithms))
 
 
 def _price(task: Task, row_log_ratio: Array, multiplier: Array, row_force: Array | None) -> Array:

@@ -29,8 +29,10 @@ _PRICED_BELOW = 3e-6
 
 _PRICE_CORRECTIONS = 8
 
-_ALL_AT_ONCE = 12
-"""Partial views beyond this number enter only once they are found to bind."""
+_ROWS_AT_ONCE = 48
+"""Where the partial views have more letters than this together, they enter as they bind."""
+
+_VIEWS_PER_ROUND = 3
 
 _BATCH_BYTES = 2**27
 
@@ -53,7 +55,7 @@ def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solut
     if len(feasible):
         cost = statement.cost_of(problems[0].distortion)[None]
         answers = solve_batch(statement, cost, limits[feasible], gap_tol)
-        for index, member in enumerate(feasible):
+        for index, member in enumerate(feasible.tolist()):
             solutions[member] = solution_of(problems[member], statement, answers, index)
     return solutions
 
@@ -164,7 +166,7 @@ def _solve_alike(
     whole = whole_task(statement, cost, nats, is_exact)
     limited = np.flatnonzero(np.isfinite(nats[:, :-1]).any(axis=0) | is_exact[:-1])
     chosen = limited
-    if len(limited) > _ALL_AT_ONCE:
+    if sum(statement.views[view].size for view in limited) > _ROWS_AT_ONCE:
         is_individual = np.array([statement.keys[view] == () for view in limited])
         chosen = limited[is_individual | is_exact[limited]]
     while True:
@@ -176,7 +178,7 @@ def _solve_alike(
         if not (excess > 0).any():
             return certified(whole, reduced, outcome, nats, gap_tol)
         # The worst offenders first: the others often fall into line.
-        worst = np.argsort(-excess)[:_ALL_AT_ONCE]
+        worst = np.argsort(-excess)[:_VIEWS_PER_ROUND]
         chosen = np.union1d(chosen, missing[worst[excess[worst] > 0]])
 
 

@@ -320,7 +320,7 @@ class _NewtonStep:
         offset = limit_target / self._multiplier - it.slack
         side = -(self._primal + _inner(self._massive, free)[..., 0] + offset)
         side = np.where(self._limited, side, 0.0)
-        multiplier = np.linalg.solve(self._schur, side[..., None])[..., 0]
+        multiplier = np.asarray(np.linalg.solve(self._schur, side[..., None])[..., 0], float)
         c = free[:, 0] + np.einsum("bl,blrzx->brzx", multiplier, self._answers)
         multiplier = np.where(self._limited, multiplier, 0.0)
         slack = offset - it.slack * multiplier / self._multiplier

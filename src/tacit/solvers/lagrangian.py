@@ -52,9 +52,17 @@ class Iterate:
 
     def take(self, keep: NDArray[np.intp]) -> Iterate:
         """Some members of the batch."""
-        parts = {name: getattr(self, name) for name in Iterate.__slots__}
-        at = Leakages(*(getattr(self.at, name)[keep] for name in Leakages.__slots__))
-        return Iterate(**{name: at if name == "at" else part[keep] for name, part in parts.items()})
+        return Iterate(
+            self.c[keep],
+            self.s[keep],
+            self.multiplier[keep],
+            self.slack[keep],
+            self.row_force[keep],
+            self.full_force[keep],
+            Leakages(*(getattr(self.at, name)[keep] for name in Leakages.__slots__)),
+            self.price[keep],
+            self.residual[keep],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,7 @@ class Lagrangian:
     def is_limited(self) -> NDArray[np.bool_]:
         """Which views have a limit of their own, [batch, view + 1]."""
         budgets = self.task.all_budgets
-        return np.isfinite(budgets) & ~self.task.all_exact & (self.price == 0)
+        return np.asarray(np.isfinite(budgets) & ~self.task.all_exact & (self.price == 0))
 
     @cached_property
     def budgets(self) -> Array:
@@ -86,7 +94,7 @@ class Lagrangian:
     @cached_property
     def n_pairs(self) -> Array:
         """Complementary pairs, cells counted by mass, [batch]."""
-        return self.task.cost.shape[1] + self.is_limited.sum(axis=1)
+        return np.asarray(self.task.cost.shape[1] + self.is_limited.sum(axis=1))
 
     @cached_property
     def _is_exact_row(self) -> NDArray[np.bool_]:
@@ -114,7 +122,7 @@ class Lagrangian:
         return weights
 
     def settle(self, it: Iterate) -> Iterate:
-        """Fill in what follows from the rest: price ([TVC] section IV-A derivatives) and residual."""
+        """Fill in what follows: price ([TVC] section IV-A derivatives) and residual."""
         weights = self.weights(it.multiplier)
         by_row = weights[:, self.task.rows.view_of_row][:, None, :, None] * it.at.row_log_ratio
         price = self.task.cost + self.task.rows.spread(by_row + it.row_force)

@@ -81,7 +81,7 @@ class NewtonSystem:
     def _answer(self, force: Array) -> Array:
         """The cells' response to a force with sum_rhat dc = 0, sign left out."""
         weighted = self._softness[:, None] * force
-        return weighted - self._share[:, None] * weighted.sum(axis=2, keepdims=True)
+        return np.asarray(weighted - self._share[:, None] * weighted.sum(axis=2, keepdims=True))
 
 
 class Coupling(Protocol):
@@ -104,7 +104,7 @@ def _history_blocks(
     blocks = np.einsum("brzx,bqzx->bzrq", massive_softness, share, optimize=False)
     diagonal = np.arange(share.shape[1])
     blocks[:, :, diagonal, diagonal] += stiff.transpose(0, 2, 1)
-    return blocks
+    return np.asarray(blocks)
 
 
 def _by_history_is_cheaper(task: Task, n_rhat: int) -> bool:
@@ -113,7 +113,7 @@ def _by_history_is_cheaper(task: Task, n_rhat: int) -> bool:
     left_after_history, left_after_record = by_record * n_x, n_rhat * n_z + by_record
     cost_history = n_z * n_rhat * left_after_history**2 + left_after_history**3 / 3
     cost_record = n_x * by_record * left_after_record**2 + left_after_record**3 / 3
-    return cost_history < cost_record
+    return bool(cost_history < cost_record)
 
 
 class _HistoryOnly:
@@ -167,7 +167,7 @@ class _EliminateHistoryFirst:
 
     def _project(self, rows: Array) -> Array:
         unit = self._unit[:, None]
-        return rows - unit * (unit * rows).sum(axis=-1, keepdims=True)
+        return np.asarray(rows - unit * (unit * rows).sum(axis=-1, keepdims=True))
 
 
 class _EliminateRecordFirst:
@@ -215,8 +215,8 @@ class _EliminateRecordFirst:
         side[:, :, : n_rhat * n_z] += by_history.reshape(n_batch, n_sides, -1)
         solved = self._system.solve(side)
         inner = inner + self._coupling @ solved.transpose(0, 2, 1)
-        inner = inner.reshape(n_batch, n_x, n_rhat * n_rows, n_sides)
-        u = -(self._inverse_factor.transpose(0, 1, 3, 2) @ inner)
+        by_record = inner.reshape(n_batch, n_x, n_rhat * n_rows, n_sides)
+        u = -(self._inverse_factor.transpose(0, 1, 3, 2) @ by_record)
         u = u.reshape(n_batch, n_x, n_rhat, n_rows, n_sides).transpose(0, 4, 2, 3, 1)
         return solved[:, :, : n_rhat * n_z].reshape(by_history.shape), u
 
@@ -225,11 +225,11 @@ def _record_blocks(task: Task, response: Array) -> Array:
     """The rows' response to a force on the rows, [batch, x, rhat, row, rhat', row']."""
     weights = task.rows.weights
     if len(weights) == 1 and weights.min() == 1.0:  # the individual view alone: a plain sum
-        return response.sum(axis=3).transpose(0, 3, 1, 2)[:, :, :, None, :, None]
+        return np.asarray(response.sum(axis=3).transpose(0, 3, 1, 2)[:, :, :, None, :, None])
     n_batch, n_rhat, _, n_z, n_x = response.shape
     n_rows = len(weights)
-    weights = np.broadcast_to(weights, (n_rows, n_z, n_x))
-    pairs = (weights[:, None] * weights).reshape(n_rows * n_rows, n_z, n_x).transpose(2, 1, 0)
+    # [1 or x, z, (row, row')]: one matrix for all x where no view reads x.
+    pairs = (weights[:, None] * weights).reshape(n_rows * n_rows, n_z, -1).transpose(2, 1, 0)
     flat = response.reshape(n_batch, n_rhat * n_rhat, n_z, n_x).transpose(0, 3, 1, 2)
     blocks = (flat @ pairs).reshape(n_batch, n_x, n_rhat, n_rhat, n_rows, n_rows)
     return np.ascontiguousarray(blocks.transpose(0, 1, 2, 4, 3, 5))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from tacit.problem import Array
@@ -33,7 +34,7 @@ class CellBound:
 
 def entropy_bits(laws: Array) -> Array:
     """H of laws along the last axis, in bits."""
-    return entr(laws).sum(axis=-1) / _LN2
+    return np.asarray(entr(laws).sum(axis=-1) / _LN2)
 
 
 def bound_by_cells(
@@ -54,7 +55,8 @@ def bound_by_cells(
     cells = np.eye(n_r)[None]  # corners: [cell, corner, r]
     best, posterior = entropy, p_r[None]
     while True:
-        distortion = np.linalg.solve(cells, entropy_bits(cells)[..., None])[..., 0]
+        corners = entropy_bits(cells)[..., None]
+        distortion = np.asarray(np.linalg.solve(cells, corners)[..., 0], float)
         lift = max(0.0, -float(distortion.min()))
         answers = solve_batch(
             statement, statement.cost_of(distortion + lift)[None], limits[None], gap_tol
@@ -73,7 +75,7 @@ def bound_by_cells(
         cells = _bisected(cells, chosen)
 
 
-def _bisected(cells: Array, chosen: Array) -> Array:
+def _bisected(cells: Array, chosen: NDArray[np.intp]) -> Array:
     """Split each chosen cell at the middle of its most curved edge."""
     corners = cells[chosen]
     middle = 0.5 * (corners[:, :, None] + corners[:, None])

@@ -1,4 +1,4 @@
-"""A statement with some of its limits, reduced and scaled for the interior point, and the way back."""
+"""A statement with some of its limits, reduced and scaled for the solver, and the way back."""
 
 from __future__ import annotations
 

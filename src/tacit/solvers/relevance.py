@@ -1,4 +1,4 @@
-"""Local ascent of I(Rhat; R): the convex solver with d(rhat, r) = -log2 q(r | rhat), again and again.
+"""Local ascent of I(Rhat; R): the convex solver with d(rhat, r) = -log2 q(r | rhat), repeated.
 
 For any law q, I(Rhat; R) >= H(R) + E log2 q(R | Rhat), with equality at the posterior. Maximising
 the right-hand side over channels at fixed q is a distortion problem; setting q to the posterior of
@@ -40,14 +40,14 @@ class Ascent:
 def joint_rhat_r(statement: Statement, channel: Array) -> Array:
     """p(rhat, r) of channels [batch, rhat, z, x]."""
     joint = statement.problem.joint_zxr[np.ix_(statement.seen_z, statement.seen_x)]
-    return np.einsum("bkzx,zxr->bkr", channel, joint, optimize=True)
+    return np.asarray(np.einsum("bkzx,zxr->bkr", channel, joint, optimize=True))
 
 
 def information_bits(joint: Array) -> Array:
     """I(Rhat; R) in bits of joints [batch, rhat, r]."""
     product = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
     ratio = np.where(joint > 0, joint / np.where(product > 0, product, 1.0), 1.0)
-    return np.maximum((joint * np.log2(ratio)).sum(axis=(1, 2)), 0.0)
+    return np.asarray(np.maximum((joint * np.log2(ratio)).sum(axis=(1, 2)), 0.0))
 
 
 def posteriors(joint: Array, fallback: Array) -> Array:
@@ -70,7 +70,9 @@ def ascend(
     """
     posterior = starts
     value = np.full(len(starts), -np.inf)
-    for rounds in range(1, max_rounds + 1):
+    rounds = 0
+    while rounds < max_rounds:
+        rounds += 1
         cost = relevance_cost(statement, posterior)
         answers = solve_batch(statement, cost, limits, gap_tol)
         joint = joint_rhat_r(statement, answers.channel)

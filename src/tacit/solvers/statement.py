@@ -74,7 +74,7 @@ class Statement:
         return np.where(self.mass > 0, weighted / np.where(self.mass > 0, self.mass, 1.0), 0.0)
 
     def budgets(self, limits: Array) -> Array:
-        """Bits that each view may still learn, [batch, view + 1]; 0 where a limit is met already."""
+        """Bits that each view may still learn, [batch, view + 1]; 0 where it is at its limit."""
         left = limits - self.leaked_upper
         return np.where(np.abs(limits - self.leaked) <= LIMIT_TOL, 0.0, left)
 

@@ -40,13 +40,13 @@ class ViewRows:
         """[..., z, x] -> [..., row, x]."""
         if self._matrix is not None:
             return self._matrix @ cells
-        return np.einsum("mzx,...zx->...mx", self.weights, cells)
+        return np.asarray(np.einsum("mzx,...zx->...mx", self.weights, cells))
 
     def spread(self, rows: Array) -> Array:
         """[..., row, x] -> [..., z, x]."""
         if self._matrix is not None:
             return self._matrix.T @ rows
-        return np.einsum("mzx,...mx->...zx", self.weights, rows)
+        return np.asarray(np.einsum("mzx,...mx->...zx", self.weights, rows))
 
     def per_view(self, per_row: Array) -> Array:
         """Sum values [..., row] over the letters of each view: [..., view]."""
@@ -89,7 +89,7 @@ class Task:
     @cached_property
     def mass_z(self) -> Array:
         """p(z)."""
-        return self.mass.sum(axis=1)
+        return np.asarray(self.mass.sum(axis=1))
 
     @cached_property
     def row_mass(self) -> Array:
@@ -121,7 +121,7 @@ class Task:
     @cached_property
     def constant_costs(self) -> Array:
         """Expected cost of always releasing rhat, [batch or 1, rhat]."""
-        return np.einsum("zx,brzx->br", self.mass, self.cost)
+        return np.asarray(np.einsum("zx,brzx->br", self.mass, self.cost))
 
     def subset(self, keep: NDArray[np.intp]) -> Task:
         """The same task for some members of the batch."""

@@ -51,7 +51,7 @@ def best_mixture(utility: Array, leakage: Array, budgets: Array) -> Mixture | No
         b_eq=[1.0],
         method="highs-ds",
     )
-    if not solved.success:
+    if solved.x is None:
         return None
     members = np.flatnonzero(solved.x > 1e-9)
     weights = solved.x[members] / solved.x[members].sum()
@@ -68,4 +68,4 @@ def disclosed_channel(channels: Array, weights: Array) -> Array:
 
 def undisclosed_channel(channels: Array, weights: Array) -> Array:
     """[t, rhat, z, x] -> [rhat, z, x]: the mixture of the channels."""
-    return np.einsum("t,tkzx->kzx", weights, channels)
+    return np.asarray(np.einsum("t,tkzx->kzx", weights, channels))
