@@ -219,10 +219,11 @@ def sweep_by_cvxpy(
     instances = [_Instance.of(joint, distortion, limits, None) for limits in many_limits]
     budgets = [cp.Parameter(nonneg=True) for _ in instances[0].views]
     channel = cp.Variable((instances[0].n_cells, instances[0].n_rhat))
-    constraints = [cp.sum(channel, axis=1) == 1, channel >= 0]
+    rows, definitions = _averages(instances[0], channel, _as_variable)
+    constraints = [cp.sum(channel, axis=1) == 1, channel >= 0, *definitions]
     for view, budget in zip(instances[0].views, budgets, strict=True):
-        information, definitions = _information_nats(view, channel, _as_variable)
-        constraints += [*definitions, information <= budget]
+        information, definition = _information_nats(view, rows[view.key], _as_variable)
+        constraints += [*definition, information <= budget]
     objective = cp.Minimize(_expected_distortion(instances[0], channel))
     problem = cp.Problem(objective, constraints)
     values = []
@@ -289,6 +290,19 @@ class _View:
     law: sp.csr_matrix
     sees_everything: bool
 
+    def contains(self, other: _View) -> bool:
+        """Whether this coalition holds all that the other one holds, and more."""
+        is_axes = isinstance(self.key, tuple) and isinstance(other.key, tuple)
+        return is_axes and set(self.key) > set(other.key)
+
+    def pooling(self, finer: _View) -> sp.csr_matrix:
+        """[group, finer group], p(finer group | group), for a coalition that contains this one."""
+        group_of_cell = self.to_group.tocsc().indices
+        first_cell = finer.to_group.indices[finer.to_group.indptr[:-1]]
+        group = group_of_cell[first_cell]
+        share = finer.p_group / self.p_group[group]
+        return sp.csr_matrix((share, (group, np.arange(len(group)))))
+
     @property
     def spread(self) -> sp.csr_matrix:
         """[group, y] of zeros and ones: copies a value per letter to the letter's groups."""
@@ -329,8 +343,7 @@ class _Instance:
             cells, letters = np.nonzero(law_zxy[z_of_cell, x_of_cell])
             weights = law_zxy[z_of_cell, x_of_cell][cells, letters]
             built.append(_view(name, bits, cells, letters, weights, x_of_cell, p_cell))
-        # The view of everything first: Clarabel then takes a few steps fewer.
-        built.sort(key=lambda view: not view.sees_everything)
+        built.sort(key=lambda view: (-len(view.p_group), -len(view.key)))  # finest first
         return cls(
             joint=joint,
             distortion=np.asarray(distortion, dtype=float),
@@ -357,8 +370,22 @@ class _Instance:
         p_r_and_cell = self.joint.reshape(-1, n_x, n_r)[self.z_of_cell, self.x_of_cell]
         return p_r_and_cell @ self.distortion.T / self.p_cell[:, None]
 
+    @property
+    def limited_views(self) -> list[_View]:
+        """Views with a finite limit, finest first."""
+        return [view for view in self.views if view.budget_nats < inf]
+
     def view(self, key: Axes | str) -> _View:
         return next(view for view in self.views if view.key == key)
+
+    def parent(self, view: _View) -> _View | None:
+        """The coarsest limited coalition that contains this one; ``None`` where only cells do."""
+        containing = [
+            other
+            for other in self.limited_views
+            if not other.sees_everything and other.contains(view)
+        ]
+        return min(containing, key=lambda other: len(other.p_group), default=None)
 
     def answer(self, channel_of_cell: Array, problem: cp.Problem) -> OracleAnswer:
         """Clean the rows, put them back into the full shape and recompute everything."""
@@ -451,46 +478,59 @@ def _as_expression(expression: cp.Expression) -> tuple[cp.Expression, list[cp.Co
     return expression, []
 
 
-def _posteriors(
-    view: _View, channel: cp.Expression, bind: Binding
-) -> tuple[cp.Expression, cp.Expression, list[cp.Constraint]]:
-    """p(rhat | y, x) and p(rhat | y), both [group, rhat]."""
-    rows, constraints = (channel, []) if view.sees_everything else bind(view.to_group @ channel)
-    means, definition = bind(view.to_letter @ rows)
-    return rows, view.spread @ means, constraints + definition
+def _averages(
+    instance: _Instance, channel: cp.Expression, bind: Binding
+) -> tuple[dict[Axes | str, cp.Expression], list[cp.Constraint]]:
+    """p(rhat | y, x), [group, rhat], of every limited view.
+
+    A coalition's average is taken over its parent's groups rather than over the cells: with three
+    coalitions this halves the time.
+    """
+    rows: dict[Axes | str, cp.Expression] = {}
+    constraints: list[cp.Constraint] = []
+    for view in instance.limited_views:
+        parent = instance.parent(view)
+        if view.sees_everything:
+            rows[view.key] = channel
+            continue
+        average = (
+            view.to_group @ channel if parent is None else view.pooling(parent) @ rows[parent.key]
+        )
+        rows[view.key], definition = bind(average)
+        constraints += definition
+    return rows, constraints
 
 
 def _information_nats(
-    view: _View, channel: cp.Expression, bind: Binding
+    view: _View, rows: cp.Expression, bind: Binding
 ) -> tuple[cp.Expression, list[cp.Constraint]]:
     """I(Rhat; X | Y) in nats: sum p(y, x) D(p(rhat | y, x) || p(rhat | y))."""
-    rows, means, constraints = _posteriors(view, channel, bind)
-    return view.p_group @ cp.sum(cp.rel_entr(rows, means), axis=1), constraints
+    means, definition = bind(view.to_letter @ rows)
+    return view.p_group @ cp.sum(cp.rel_entr(rows, view.spread @ means), axis=1), definition
 
 
-def _limit_constraints(view: _View, channel: cp.Expression, bind: Binding) -> list[cp.Constraint]:
+def _limit_constraints(view: _View, rows: cp.Expression, bind: Binding) -> list[cp.Constraint]:
     """I(Rhat; X | Y) <= budget; with no budget at all, Rhat independent of X given Y."""
-    if view.budget_nats == inf:
-        return []
     if view.budget_nats <= ZERO_BUDGET_NATS:
-        rows, means, constraints = _posteriors(view, channel, bind)
-        return [*constraints, rows == means]
-    information, constraints = _information_nats(view, channel, bind)
-    return [*constraints, information <= view.budget_nats]
+        means, definition = bind(view.to_letter @ rows)
+        return [*definition, rows == view.spread @ means]
+    information, definition = _information_nats(view, rows, bind)
+    return [*definition, information <= view.budget_nats]
 
 
 def _channel_constraints(
     instance: _Instance, channel: cp.Variable, bind: Binding
 ) -> list[cp.Constraint]:
     """Rows that sum to 1, every limit, and c >= 0 unless a cone over the cells says so already."""
-    constraints = [cp.sum(channel, axis=1) == 1]
-    for view in instance.views:
-        constraints += _limit_constraints(view, channel, bind)
-    implied = any(
-        view.sees_everything and ZERO_BUDGET_NATS < view.budget_nats < inf
-        for view in instance.views
+    rows, definitions = _averages(instance, channel, bind)
+    constraints = [cp.sum(channel, axis=1) == 1, *definitions]
+    for view in instance.limited_views:
+        constraints += _limit_constraints(view, rows[view.key], bind)
+    is_implied = any(
+        view.sees_everything and view.budget_nats > ZERO_BUDGET_NATS
+        for view in instance.limited_views
     )
-    return constraints if implied else [*constraints, channel >= 0]
+    return constraints if is_implied else [*constraints, channel >= 0]
 
 
 def _expected_distortion(instance: _Instance, channel: cp.Variable) -> cp.Expression:
@@ -514,19 +554,23 @@ def _minimise_distortion(
 
 
 def _maximise_dual(instance: _Instance, clarabel_settings: Mapping[str, object]) -> OracleAnswer:
-    views = [view for view in instance.views if view.budget_nats < inf]
+    views = instance.limited_views
     whole = next((view for view in views if view.sees_everything), None)
     level = cp.Variable((instance.n_cells, 1))  # t(z, x)
-    best_case: cp.Expression = cp.Constant(instance.mean_distortion)
     objective: cp.Expression = instance.p_cell @ level[:, 0]
     constraints: list[cp.Constraint] = []
-    for view in views:
-        if view is not whole:
-            scores = cp.Variable((len(view.p_group), instance.n_rhat))  # a_S(rhat, y, x)
-            best_case = best_case + view.law @ scores
-            _, multiplier, cones = _score_cones(view, scores)
-            objective = objective - multiplier * view.budget_nats
-            constraints += cones
+    best_case: cp.Expression = cp.Constant(instance.mean_distortion)
+    totals: dict[Axes | str, cp.Expression] = {}  # a view's scores plus those that pool it
+    for view in reversed([view for view in views if view is not whole]):
+        scores = cp.Variable((len(view.p_group), instance.n_rhat))  # a_S(rhat, y, x)
+        _, multiplier, cones = _score_cones(view, scores)
+        objective = objective - multiplier * view.budget_nats
+        children = [other for other in views if instance.parent(other) is view]
+        total, definition = _total_scores(view, scores, children, totals)
+        totals[view.key] = total
+        constraints += [*cones, *definition]
+        if instance.parent(view) is None:
+            best_case = best_case + view.law @ total
     shortfall = level @ np.ones((1, instance.n_rhat)) - best_case
     if whole is None:
         binding = shortfall <= 0
@@ -539,6 +583,19 @@ def _maximise_dual(instance: _Instance, clarabel_settings: Mapping[str, object])
     _run_clarabel(problem, clarabel_settings)
     prices = binding.dual_value if whole is None else binding.dual_value[0]  # p(z, x) channel
     return instance.answer(np.abs(np.reshape(prices, shortfall.shape)), problem)
+
+
+def _total_scores(
+    view: _View,
+    scores: cp.Expression,
+    children: list[_View],
+    totals: Mapping[Axes | str, cp.Expression],
+) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """A view's scores plus its children's totals, copied to its groups: the averages' transpose."""
+    if not children:
+        return scores, []
+    copied = [(child.pooling(view) > 0).astype(float).T @ totals[child.key] for child in children]
+    return _as_variable(sum(copied, start=scores))
 
 
 def _score_cones(

@@ -37,6 +37,12 @@ def limits(joint: np.ndarray) -> dict[tuple[int, ...], float]:
 
 
 @pytest.fixture(scope="module")
+def joint_of_three() -> np.ndarray:
+    """p(z1, z2, z3, x, r), two letters each but three for x: coalitions nest two deep."""
+    return np.random.default_rng(10).dirichlet(np.ones(48)).reshape(2, 2, 2, 3, 2)
+
+
+@pytest.fixture(scope="module")
 def noisy_view(joint: np.ndarray) -> np.ndarray:
     """p(y | z1, z2, x): a noisy copy of z1 that also depends on x."""
     rng = np.random.default_rng(8)
@@ -134,6 +140,21 @@ def test_formulations_agree(
         oracles.assert_within_limits(joint, answer.channel, limits, views, slack_bits=SOLVER_TOL)
         oracles.assert_same_value(answer.value, answers[0].value, tolerance=SOLVER_TOL)
         assert answer.leakage.keys() == {*limits, "noisy"}
+
+
+def test_nested_coalitions_agree(joint_of_three: np.ndarray) -> None:
+    """Averages of averages: each coalition's limit holds by brute force, in every formulation."""
+    nothing_new = np.ones((*joint_of_three.shape[:-1], 1))
+    rooms = {(): 0.05, (0,): 0.05, (1,): 0.06, (0, 1): 0.06, (0, 1, 2): 0.08}
+    limits = {
+        axes: oracles.leakage_bits(joint_of_three, nothing_new, axes) + room
+        for axes, room in rooms.items()
+    }
+    naive = oracles.solve_by_cvxpy_naively(joint_of_three, HAMMING_2, limits)
+    for solve in (oracles.solve_by_cvxpy, oracles.solve_by_cvxpy_dual):
+        answer = solve(joint_of_three, HAMMING_2, limits)
+        oracles.assert_within_limits(joint_of_three, answer.channel, limits, slack_bits=SOLVER_TOL)
+        oracles.assert_same_value(answer.value, naive.value, tolerance=SOLVER_TOL)
 
 
 def test_dual_formulation_without_full_collusion(joint: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from tacit.paper.fig4 import fig4
 from tacit.paper.fig5 import Fig5, fig5, largest_gap_bits, surface_of
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.paper.table2 import early_stop, table2
+from tacit.problem import Problem
 from tacit.solvers import solve
 from tacit.solvers.blahut_arimoto import blahut_arimoto
 
@@ -94,7 +95,7 @@ def table_2c() -> Claim:
         f"(certified within {third.run.gap:.1e}). The printed channel is an early stop: from one "
         f"start the iteration moves less than 0.001 at step {early.steps} and has these digits, "
         f"objective {early.objective:.6f}. Its row (z, x) = (1, 0) misses 1 by "
-        f"{third.printed_row_error:.3f}: 0.367 should be 0.370",
+        f"{third.printed_row_error:.3f}; the iteration has 0.370 for the printed 0.367",
     )
 
 
@@ -138,20 +139,18 @@ def time_sharing_lifts_the_surface() -> Claim:
 
 
 def the_points_bound_information_from_below() -> Claim:
-    """Fig. 5 beside an information that is proven optimal within its gap."""
-    limits = [(0.1, 0.2), (0.3, 0.5)]
-    found = [float(surface_of(_fig5().shared, *np.array(pair)[:, None])[0, 0]) for pair in limits]
-    best = [solve(table1_problem(*pair, "information")) for pair in limits]
-    short = [solution.value - below for solution, below in zip(best, found, strict=True)]
+    """Fig. 5 at (0.3, 0.5) beside our optimum for two letters of Rhat, and for as many as help."""
+    individual, collusion = np.array([0.3]), np.array([0.5])
+    found = float(surface_of(_fig5().shared, individual, collusion)[0, 0])
+    binary = solve(Problem(JOINT, "information", 0.3, 0.5, rhat_size=2))
+    best = solve(table1_problem(0.3, 0.5, "information"))
     return Claim(
         "V-B",
         "the curve obtained is a lower bound on I(ε, δ)",
-        min(short) >= 0,
-        "; ".join(
-            f"at {pair} {below:.4f} bits, the optimum is {solution.value:.4f} "
-            f"(proven within {solution.gap:.0e})"
-            for pair, below, solution in zip(limits, found, best, strict=True)
-        ),
+        found <= best.value,
+        f"at (0.3, 0.5) {found:.4f} bits; with two letters of R̂, as in the paper, tacit finds "
+        f"{binary.value:.4f}, with {best.channel.shape[-1]} letters {best.value:.4f}, which is "
+        f"proven best within {best.gap:.0e}",
     )
 
 
@@ -185,23 +184,25 @@ def algorithm_3_reaches_every_limit() -> Claim:
 
 def cost_per_step_grows_with_the_channel() -> Claim:
     """Seconds per step at two sizes; a measurement, not a proof."""
-    small, large = _seconds_per_step(64), _seconds_per_step(256)
+    small, large = _seconds_per_step(256), _seconds_per_step(1024)
     growth = large / small / 4
     return Claim(
         "VI",
         "a step costs O(|R̂||Z||X|), which grows with k as Z = R̂^(k−1)",
         0.25 < growth < 2.5,
-        f"|R̂| = 4, |X| = 32: {1e3 * small:.2f} ms a step with |Z| = 64, {1e3 * large:.2f} ms with "
-        f"|Z| = 256, {large / small:.1f} times as much for 4 times the channel",
+        f"|R̂| = 4, |X| = 32: {1e3 * small:.2f} ms a step with |Z| = 256, {1e3 * large:.2f} ms with "
+        f"|Z| = 1024, {large / small:.1f} times as much for 4 times the channel",
     )
 
 
 def _seconds_per_step(n_z: int) -> float:
     joint = np.random.default_rng(0).dirichlet(np.ones(n_z * 32 * 4)).reshape(n_z, 32, 4)
-    blahut_arimoto(joint, "hamming", (0.1, 0.1), tol=0.0, max_steps=3)
-    began = perf_counter()
-    blahut_arimoto(joint, "hamming", (0.1, 0.1), tol=0.0, max_steps=60)
-    return (perf_counter() - began) / 60
+    seconds = []
+    for _ in range(3):  # the best of three: the machine may be busy with something else
+        began = perf_counter()
+        blahut_arimoto(joint, "hamming", (0.1, 0.1), tol=0.0, max_steps=10)
+        seconds.append((perf_counter() - began) / 10)
+    return min(seconds)
 
 
 EXPERIMENTS: tuple[Callable[[], Claim], ...] = (

@@ -2,15 +2,15 @@
 
 One interior-point step asks for the channel change dc and the multipliers nu of the rows' sums in
 
-    (s + l_f)/c * dc  -  l_f * dq/q  +  spread(l * (da/a - db/b))  +  nu  =  -force,
+    (s/c + l_f/c) dc  -  l_f dq/q  +  spread(l (da/a - db/b))  +  nu  =  -force,
     sum_rhat dc = 0,
 
 with q = p(rhat | z), a = p(rhat, y, x) and b = p(rhat, y) of every partial view. Three kinds of
 coupling, each eliminated where it is block diagonal:
 
 * within a cell (z, x), over rhat, by the row sums: a rank-one correction of a diagonal;
-* within a history z, over x, by full collusion: ``y[rhat, z] = -l_f * dq/q``;
-* within a record x, over z, by the partial views: ``u[rhat, row, x]``.
+* within a history z, over x, by full collusion: ``y[rhat, z] = -l_f dq/q``;
+* within a record x, over z, by the partial views: ``u[rhat, row, x] = l (da/a - db/b)``.
 
 Eliminating y first leaves a system of size |Rhat||rows||X|; eliminating u first leaves one of size
 |Rhat|(|Z| + |rows|). Both are sums of positive terms, so nothing cancels; the cheaper is taken.
@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 
 from tacit.problem import Array
-from tacit.solvers.task import Task
+from tacit.solvers.task import Task, ViewRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,37 +54,65 @@ class NewtonSystem:
             full: curvature of full collusion's term, on the cells.
             rows: curvature of the partial views' terms, on their rows.
         """
-        self._mass, self._rows = task.mass, task.rows
-        stiffness = s / c
-        self._softness = 1.0 / (stiffness + full.weight[:, None, None, None] / full.joint)
-        self._share = self._softness / self._softness.sum(axis=1, keepdims=True)
-        massive = task.mass * self._softness
-        # mass * (diag(h) - h h' / sum h): how a cell answers a force, [batch, rhat, rhat', z, x].
-        response = massive[:, :, None] * -self._share[:, None]
-        diagonal = np.arange(c.shape[1])
-        response[:, diagonal, diagonal] += massive
-        history = _history_blocks(massive, self._share, stiffness, full)
-        self._coupling: Coupling
+        self._cells = _Cells(task, s / c, full)
+        self._coupling: _Coupling
         if task.rows.n_rows == 0:
-            self._coupling = _HistoryOnly(history)
+            self._coupling = _HistoryOnly(self._cells)
         elif _by_history_is_cheaper(task, c.shape[1]):
-            self._coupling = _EliminateHistoryFirst(task, history, response, rows)
+            self._coupling = _EliminateHistoryFirst(self._cells, rows)
         else:
-            self._coupling = _EliminateRecordFirst(task, history, response, rows)
+            self._coupling = _EliminateRecordFirst(self._cells, rows, task)
 
     def solve(self, force: Array) -> Array:
         """Channel change for each force, [batch, side, rhat, z, x]."""
-        moved = self._mass * self._answer(force)
-        y, u = self._coupling.solve(moved.sum(axis=-1), self._rows.collect(moved))
-        return -self._answer(force + y[..., None] + self._rows.spread(u))
-
-    def _answer(self, force: Array) -> Array:
-        """The cells' response to a force with sum_rhat dc = 0, sign left out."""
-        weighted = self._softness[:, None] * force
-        return np.asarray(weighted - self._share[:, None] * weighted.sum(axis=2, keepdims=True))
+        moved = self._cells.mass * self._cells.answer(force)
+        y, u = self._coupling.solve(moved.sum(axis=-1), self._cells.rows.collect(moved))
+        return -self._cells.answer(force + y[..., None] + self._cells.rows.spread(u))
 
 
-class Coupling(Protocol):
+class _Cells:
+    """The cells with their row sums: h = softness, and the response diag(h) - h h'/sum h."""
+
+    def __init__(self, task: Task, stiffness: Array, full: Curvature) -> None:
+        self.mass, self.rows = task.mass, task.rows
+        own = full.weight[:, None, None, None] / full.joint
+        self.softness = 1.0 / (stiffness + own)
+        self.share = self.softness / self.softness.sum(axis=1, keepdims=True)
+        self.massive = task.mass * self.softness
+        self._rest = self.massive * stiffness / own
+
+    def answer(self, force: Array) -> Array:
+        """Response to a force [batch, side, rhat, z, x], sign left out."""
+        weighted = self.softness[:, None] * force
+        return np.asarray(weighted - self.share[:, None] * weighted.sum(axis=2, keepdims=True))
+
+    def rows_from_history(self, y: Array) -> Array:
+        """V' y: how a force y[batch, side, rhat, z] moves the rows, [batch, side, rhat, row, x]."""
+        return self.rows.collect(self.mass * self.answer(y[..., None]))
+
+    def history_from_rows(self, u: Array) -> Array:
+        """V u: how a force on the rows moves the histories."""
+        return np.asarray((self.mass * self.answer(self.rows.spread(u))).sum(axis=-1))
+
+    def response(self) -> Array:
+        """mass * (diag(h) - h h'/sum h), [batch, rhat, rhat', z, x]."""
+        response = self.massive[:, :, None] * -self.share[:, None]
+        diagonal = np.arange(self.share.shape[1])
+        response[:, diagonal, diagonal] += self.massive
+        return np.asarray(response)
+
+    def history_blocks(self) -> Array:
+        """M = p(rhat, z)/l_f minus the response summed over x, [batch, z, rhat, rhat'].
+
+        c/l - h = h (s/c) c/l, so the difference is written as a sum of positive terms.
+        """
+        blocks = np.einsum("brzx,bqzx->bzrq", self.massive, self.share)
+        diagonal = np.arange(self.share.shape[1])
+        blocks[:, :, diagonal, diagonal] += self._rest.sum(axis=-1).transpose(0, 2, 1)
+        return np.asarray(blocks)
+
+
+class _Coupling(Protocol):
     """Solves for (y, u), given the cells' response to the force summed over x and over rows."""
 
     def solve(self, by_history: Array, by_row: Array) -> tuple[Array, Array]:
@@ -92,26 +120,12 @@ class Coupling(Protocol):
         ...
 
 
-def _history_blocks(
-    massive_softness: Array, share: Array, stiffness: Array, full: Curvature
-) -> Array:
-    """l_f^-1 diag p(rhat, z) minus the cells' response summed over x, [batch, z, rhat, rhat'].
-
-    c/l - h = h (s/c) c/l, so the difference is written as a sum of positive terms.
-    """
-    rest = massive_softness * stiffness * full.joint / full.weight[:, None, None, None]
-    stiff = rest.sum(axis=-1)
-    blocks = np.einsum("brzx,bqzx->bzrq", massive_softness, share, optimize=False)
-    diagonal = np.arange(share.shape[1])
-    blocks[:, :, diagonal, diagonal] += stiff.transpose(0, 2, 1)
-    return np.asarray(blocks)
-
-
 def _by_history_is_cheaper(task: Task, n_rhat: int) -> bool:
     n_z, n_x = task.mass.shape
     by_record = n_rhat * task.rows.n_rows
     left_after_history, left_after_record = by_record * n_x, n_rhat * n_z + by_record
-    cost_history = n_z * n_rhat * left_after_history**2 + left_after_history**3 / 3
+    touched = n_rhat * n_x * (task.rows.n_views if task.rows.row_of_z is not None else by_record)
+    cost_history = n_z * n_rhat * touched**2 + left_after_history**3 / 3
     cost_record = n_x * by_record * left_after_record**2 + left_after_record**3 / 3
     return bool(cost_history < cost_record)
 
@@ -119,51 +133,46 @@ def _by_history_is_cheaper(task: Task, n_rhat: int) -> bool:
 class _HistoryOnly:
     """Only full collusion is limited: the histories separate."""
 
-    def __init__(self, history: Array) -> None:
-        self._inverse_factor = _inverse_cholesky(history)
+    def __init__(self, cells: _Cells) -> None:
+        self._inverse_factor = _inverse_cholesky(cells.history_blocks())
 
     def solve(self, by_history: Array, by_row: Array) -> tuple[Array, Array]:
-        inner = np.einsum("bzrq,bkqz->bkrz", self._inverse_factor, by_history)
-        return np.einsum("bzqr,bkqz->bkrz", self._inverse_factor, inner), by_row
+        return _solve_blocks(self._inverse_factor, by_history), by_row
 
 
 class _EliminateHistoryFirst:
-    """y = M^-1 (g + V u) out, then (I + P D S D P) w = -P D t for u = D w (P drops db)."""
+    """y = M^-1 (g + V u) out, then (1 + P D S D P) w = -P D t for u = D w, where P drops db.
 
-    def __init__(self, task: Task, history: Array, response: Array, rows: Curvature) -> None:
-        n_batch, n_rhat, _, n_z, n_x = response.shape
-        n_rows = task.rows.n_rows
-        self._shape = (n_rhat, n_rows, n_x)
-        self._inverse_factor = _inverse_cholesky(history)
-        # V: [batch, z, rhat, (rhat', row, x)].
-        coupling = np.einsum("brqzx,mzx->bzrqmx", response, task.rows.weights, optimize=False)
-        coupling = coupling.reshape(n_batch, n_z, n_rhat, -1)
-        self._coupling = (self._inverse_factor @ coupling).reshape(n_batch, n_z * n_rhat, -1)
-        system = self._coupling.transpose(0, 2, 1) @ self._coupling
-        by_record = _record_blocks(task, response)
-        six = system.reshape(n_batch, n_rhat, n_rows, n_x, n_rhat, n_rows, n_x)
+    S = V' M^-1 V + (rows' own response); the unknowns are ordered (row, rhat, x).
+    """
+
+    def __init__(self, cells: _Cells, rows: Curvature) -> None:
+        self._cells = cells
+        self._inverse_factor = _inverse_cholesky(cells.history_blocks())
+        response = cells.response()
+        system = _history_gram(self._inverse_factor, response, cells.rows)
+        n_batch, n_rows, n_rhat, n_x = system.shape[:4]
         x = np.arange(n_x)
-        # Indexing x twice brings it to the front: [x, batch, rhat, row, rhat', row'].
-        six[:, :, :, x, :, :, x] += by_record.transpose(1, 0, 2, 3, 4, 5)
+        # Indexing x twice brings it to the front: [x, batch, row, rhat, row', rhat'].
+        by_record = _record_blocks(cells.rows, response)
+        system[:, :, :, x, :, :, x] += by_record.transpose(1, 0, 3, 2, 5, 4)
+        size = n_rows * n_rhat * n_x
+        system = system.reshape(n_batch, size, size)
         self._scale, self._unit = _projection(rows)
-        scale = self._scale.reshape(n_batch, -1)
-        system *= scale[:, :, None] * scale[:, None]
-        _project_both_sides(system, self._unit)
-        size = np.arange(system.shape[-1])
-        system[:, size, size] += 1.0
+        scale = self._scale.transpose(0, 2, 1, 3).reshape(n_batch, size)
+        system *= scale[:, :, None]
+        system *= scale[:, None]
+        _project_both_sides(system, self._unit.transpose(0, 2, 1, 3))
+        np.einsum("bii->bi", system)[...] += 1.0
         self._system = _Cholesky(system)
 
     def solve(self, by_history: Array, by_row: Array) -> tuple[Array, Array]:
-        n_batch, n_sides, n_rhat, n_z = by_history.shape
-        inner = np.einsum("bzrq,bkqz->bkzr", self._inverse_factor, by_history)
-        flat = inner.reshape(n_batch, n_sides, -1)
-        pushed = by_row + (flat @ self._coupling).reshape(n_batch, n_sides, *self._shape)
-        side = -self._project(self._scale[:, None] * pushed)
-        solved = self._system.solve(side.reshape(n_batch, n_sides, -1)).reshape(side.shape)
-        u = self._scale[:, None] * self._project(solved)
-        flat = flat + u.reshape(n_batch, n_sides, -1) @ self._coupling.transpose(0, 2, 1)
-        inner = flat.reshape(n_batch, n_sides, n_z, n_rhat)
-        return np.einsum("bzqr,bkzq->bkrz", self._inverse_factor, inner), u
+        y = _solve_blocks(self._inverse_factor, by_history)
+        pushed = self._scale[:, None] * (by_row + self._cells.rows_from_history(y))
+        side = -self._project(pushed).transpose(0, 1, 3, 2, 4)
+        solved = self._system.solve(side.reshape(*side.shape[:2], -1)).reshape(side.shape)
+        u = self._scale[:, None] * self._project(solved.transpose(0, 1, 3, 2, 4))
+        return y + _solve_blocks(self._inverse_factor, self._cells.history_from_rows(u)), u
 
     def _project(self, rows: Array) -> Array:
         unit = self._unit[:, None]
@@ -171,67 +180,96 @@ class _EliminateHistoryFirst:
 
 
 class _EliminateRecordFirst:
-    """u out, block by block of x; what is left couples y and beta = l * db/b."""
+    """u = -Q^-1 (g + V' y + alpha beta) out, x by x; then y and beta = l db/b are solved for.
 
-    def __init__(self, task: Task, history: Array, response: Array, rows: Curvature) -> None:
-        n_batch, n_rhat, _, n_z, n_x = response.shape
-        n_rows = task.rows.n_rows
-        n_by_record = n_rhat * n_rows
-        # alpha = a / l; a row and x of no mass is cut off by a unit on the diagonal.
-        alpha = (rows.joint / rows.weight[:, None, :, None]).transpose(0, 3, 1, 2)
-        alpha = alpha.reshape(n_batch, n_x, n_by_record)
-        blocks = _record_blocks(task, response).reshape(n_batch, n_x, n_by_record, n_by_record)
-        diagonal = np.arange(n_by_record)
+    Q = alpha + (rows' own response), alpha = a/l, and what is left is M + E' Q^-1 E with
+    E = [V' | diag alpha].
+    """
+
+    def __init__(self, cells: _Cells, rows: Curvature, task: Task) -> None:
+        self._cells = cells
+        n_batch, n_rhat, n_rows, n_x = rows.joint.shape
+        n_z = len(task.mass)
+        n_own, n_history = n_rhat * n_rows, n_rhat * n_z
+        self._alpha = rows.joint / rows.weight[:, None, :, None]
+        response = cells.response()
+        alpha = self._alpha.transpose(0, 3, 1, 2).reshape(n_batch, n_x, n_own)
+        blocks = _record_blocks(cells.rows, response).reshape(n_batch, n_x, n_own, n_own)
+        # A row and x of no mass is cut off by a unit on the diagonal.
         support = np.broadcast_to(task.row_support.T[:, None], (n_x, n_rhat, n_rows))
-        blocks[:, :, diagonal, diagonal] += np.where(
-            support.reshape(n_x, n_by_record), alpha, alpha + 1.0
-        )
+        own = np.arange(n_own)
+        blocks[:, :, own, own] += np.where(support.reshape(n_x, n_own), alpha, alpha + 1.0)
         self._inverse_factor = _inverse_cholesky(blocks)
-        # E = [V' | diag alpha]: [batch, x, (rhat', row), (rhat, z) + (rhat, row)].
-        n_history = n_rhat * n_z
-        coupling = np.zeros((n_batch, n_x, n_by_record, n_history + n_by_record))
+        coupling = np.zeros((n_batch, n_x, n_own, n_history + n_own))
         coupling[..., :n_history] = np.einsum(
-            "brqzx,mzx->bxqmrz", response, task.rows.weights, optimize=False
-        ).reshape(n_batch, n_x, n_by_record, n_history)
-        coupling[:, :, diagonal, n_history + diagonal] = alpha
-        self._coupling = (self._inverse_factor @ coupling).reshape(
-            n_batch, n_x * n_by_record, n_history + n_by_record
-        )
-        system = self._coupling.transpose(0, 2, 1) @ self._coupling
-        five = system[:, :n_history, :n_history].reshape(n_batch, n_rhat, n_z, n_rhat, n_z)
+            "brqzx,mzx->bxqmrz", response, cells.rows.weights
+        ).reshape(n_batch, n_x, n_own, n_history)
+        coupling[:, :, own, n_history + own] = alpha
+        coupling = (self._inverse_factor @ coupling).reshape(n_batch, n_x * n_own, -1)
+        system = coupling.transpose(0, 2, 1) @ coupling
+        corner = system[:, :n_history, :n_history].reshape(n_batch, n_rhat, n_z, n_rhat, n_z)
         z = np.arange(n_z)
         # Indexing z twice brings it to the front: [z, batch, rhat, rhat'].
-        five[:, :, z, :, z] += history.transpose(1, 0, 2, 3)
-        system[:, :n_history, :n_history] = five.reshape(n_batch, n_history, n_history)
+        corner[:, :, z, :, z] += cells.history_blocks().transpose(1, 0, 2, 3)
+        system[:, :n_history, :n_history] = corner.reshape(n_batch, n_history, n_history)
         self._system = _Cholesky(system)
-        self._shape = (n_rhat, n_rows, n_x)
 
     def solve(self, by_history: Array, by_row: Array) -> tuple[Array, Array]:
         n_batch, n_sides, n_rhat, n_z = by_history.shape
-        _, n_rows, n_x = self._shape
-        by_record = by_row.transpose(0, 4, 2, 3, 1).reshape(n_batch, n_x, n_rhat * n_rows, -1)
-        inner = (self._inverse_factor @ by_record).reshape(n_batch, -1, n_sides)
-        side = -(self._coupling.transpose(0, 2, 1) @ inner).transpose(0, 2, 1)
-        side[:, :, : n_rhat * n_z] += by_history.reshape(n_batch, n_sides, -1)
+        inner = self._divide(by_row)
+        from_rows = by_history - self._cells.history_from_rows(inner)
+        from_marginals = -(self._alpha[:, None] * inner).sum(axis=-1)
+        side = np.concatenate(
+            [from_rows.reshape(n_batch, n_sides, -1), from_marginals.reshape(n_batch, n_sides, -1)],
+            axis=2,
+        )
         solved = self._system.solve(side)
-        inner = inner + self._coupling @ solved.transpose(0, 2, 1)
-        by_record = inner.reshape(n_batch, n_x, n_rhat * n_rows, n_sides)
-        u = -(self._inverse_factor.transpose(0, 1, 3, 2) @ by_record)
-        u = u.reshape(n_batch, n_x, n_rhat, n_rows, n_sides).transpose(0, 4, 2, 3, 1)
-        return solved[:, :, : n_rhat * n_z].reshape(by_history.shape), u
+        y = solved[:, :, : n_rhat * n_z].reshape(by_history.shape)
+        beta = solved[:, :, n_rhat * n_z :].reshape(from_marginals.shape)
+        pushed = self._cells.rows_from_history(y) + self._alpha[:, None] * beta[..., None]
+        return y, -(inner + self._divide(pushed))
+
+    def _divide(self, rows: Array) -> Array:
+        """Q^-1 rows, x by x."""
+        n_batch, n_sides, n_rhat, n_rows, n_x = rows.shape
+        flat = rows.transpose(0, 4, 2, 3, 1).reshape(n_batch, n_x, n_rhat * n_rows, n_sides)
+        flat = self._inverse_factor @ flat
+        flat = self._inverse_factor.transpose(0, 1, 3, 2) @ flat
+        return flat.reshape(n_batch, n_x, n_rhat, n_rows, n_sides).transpose(0, 4, 2, 3, 1)
 
 
-def _record_blocks(task: Task, response: Array) -> Array:
-    """The rows' response to a force on the rows, [batch, x, rhat, row, rhat', row']."""
-    weights = task.rows.weights
-    if len(weights) == 1 and weights.min() == 1.0:  # the individual view alone: a plain sum
-        return np.asarray(response.sum(axis=3).transpose(0, 3, 1, 2)[:, :, :, None, :, None])
+def _history_gram(inverse_factor: Array, response: Array, rows: ViewRows) -> Array:
+    """V' M^-1 V, [batch, row, rhat, x, row', rhat', x'].
+
+    Where every view is a function of the history, each z touches one row per view, with the same
+    block for all of them: the sums run over the histories that two rows share.
+    """
     n_batch, n_rhat, _, n_z, n_x = response.shape
-    n_rows = len(weights)
-    # [1 or x, z, (row, row')]: one matrix for all x where no view reads x.
-    pairs = (weights[:, None] * weights).reshape(n_rows * n_rows, n_z, -1).transpose(2, 1, 0)
+    by_history = response.transpose(0, 3, 1, 2, 4)
+    if rows.row_of_z is None:
+        coupling = np.einsum("bzrqx,mzx->bzrmqx", by_history, rows.weights)
+        coupling = inverse_factor @ coupling.reshape(n_batch, n_z, n_rhat, -1)
+        coupling = coupling.reshape(n_batch, n_z * n_rhat, -1)
+        gram = coupling.transpose(0, 2, 1) @ coupling
+        return gram.reshape(n_batch, rows.n_rows, n_rhat, n_x, rows.n_rows, n_rhat, n_x)
+    base = inverse_factor @ by_history.reshape(n_batch, n_z, n_rhat, n_rhat * n_x)
+    gram = np.zeros((n_batch, rows.n_rows, n_rhat * n_x, rows.n_rows, n_rhat * n_x))
+    for row, other, members in rows.shared_histories:
+        shared = base[:, members].reshape(n_batch, -1, n_rhat * n_x)
+        block = shared.transpose(0, 2, 1) @ shared
+        gram[:, row, :, other] = block
+        gram[:, other, :, row] = block
+    return gram.reshape(n_batch, rows.n_rows, n_rhat, n_x, rows.n_rows, n_rhat, n_x)
+
+
+def _record_blocks(rows: ViewRows, response: Array) -> Array:
+    """The rows' response to a force on the rows, [batch, x, rhat, row, rhat', row']."""
+    n_batch, n_rhat, _, n_z, n_x = response.shape
     flat = response.reshape(n_batch, n_rhat * n_rhat, n_z, n_x).transpose(0, 3, 1, 2)
-    blocks = (flat @ pairs).reshape(n_batch, n_x, n_rhat, n_rhat, n_rows, n_rows)
+    # [1 or x, z, (row, row')]: one matrix for all x where no view reads x.
+    pairs = rows.weights[:, None] * rows.weights
+    pairs = pairs.reshape(rows.n_rows**2, n_z, -1).transpose(2, 1, 0)
+    blocks = (flat @ pairs).reshape(n_batch, n_x, n_rhat, n_rhat, rows.n_rows, rows.n_rows)
     return np.ascontiguousarray(blocks.transpose(0, 1, 2, 4, 3, 5))
 
 
@@ -244,9 +282,9 @@ def _projection(rows: Curvature) -> tuple[Array, Array]:
 
 
 def _project_both_sides(system: Array, unit: Array) -> None:
-    """system <- P system P in place, P = 1 - gg' along x for every (rhat, row)."""
-    n_batch, n_rhat, n_rows, n_x = unit.shape
-    size = n_rhat * n_rows
+    """system <- P system P in place, P = 1 - gg' along x for every (row, rhat)."""
+    n_batch, n_rows, n_rhat, n_x = unit.shape
+    size = n_rows * n_rhat
     direction = unit.reshape(n_batch, size, n_x)
     left = system.reshape(n_batch, size, n_x, size * n_x)
     left -= direction[..., None] * (direction[:, :, None] @ left)
@@ -254,41 +292,63 @@ def _project_both_sides(system: Array, unit: Array) -> None:
     right -= direction[:, None] * np.einsum("bikx,bkx->bik", right, direction)[..., None]
 
 
+def _solve_blocks(inverse_factor: Array, sides: Array) -> Array:
+    """M^-1 sides, z by z: [batch, side, rhat, z]."""
+    columns = inverse_factor @ sides.transpose(0, 3, 2, 1)
+    return (inverse_factor.transpose(0, 1, 3, 2) @ columns).transpose(0, 3, 2, 1)
+
+
 def _inverse_cholesky(blocks: Array) -> Array:
     """L^-1 of every block = L L'."""
-    return np.asarray(np.linalg.inv(_cholesky(blocks)))
+    return np.asarray(np.linalg.inv(_with_jitter(_lower_factors, blocks)))
 
 
-def _cholesky(blocks: Array) -> Array:
-    """Cholesky factors; a block that rounding made indefinite gets the least jitter that helps."""
+class _Factorise(Protocol):
+    def __call__(self, matrices: Array, /) -> Array: ...
+
+
+def _with_jitter(factorise: _Factorise, matrices: Array) -> Array:
+    """Factorise; matrices that rounding made indefinite get the least jitter that helps."""
     try:
-        return np.asarray(np.linalg.cholesky(blocks))
+        return factorise(matrices)
     except np.linalg.LinAlgError:
-        diagonal = np.einsum("...ii->...i", blocks).copy()
+        diagonal = np.einsum("...ii->...i", matrices).copy()
         largest = diagonal.max(axis=-1, keepdims=True)
         for jitter in (1e-15, 1e-13, 1e-11, 1e-9):
-            np.einsum("...ii->...i", blocks)[...] = diagonal + jitter * (diagonal + 1e-3 * largest)
+            jittered = matrices.copy()
+            np.einsum("...ii->...i", jittered)[...] += jitter * (diagonal + 1e-3 * largest)
             try:
-                return np.asarray(np.linalg.cholesky(blocks))
+                return factorise(jittered)
             except np.linalg.LinAlgError:
                 continue
         raise
 
 
 class _Cholesky:
-    """Factor of a batch of large symmetric positive definite systems."""
+    """Factor of a batch of symmetric positive definite systems."""
 
     def __init__(self, systems: Array) -> None:
-        # One system: LAPACK's own triangular solves. Many small ones: batched inverse factors.
+        # One system, perhaps large: SciPy's LAPACK. Many, hence small: batched inverse factors.
         self._is_single = len(systems) == 1
-        self._factor = _cholesky(systems)
-        if not self._is_single:
-            self._factor = np.asarray(np.linalg.inv(self._factor))
+        if self._is_single:
+            self._factor = _with_jitter(_lower_factor, systems[0])
+        else:
+            self._factor = _inverse_cholesky(systems)
 
     def solve(self, sides: Array) -> Array:
         """[batch, side, n] -> [batch, side, n]."""
         if self._is_single:
-            factor = (self._factor[0], True)
+            factor = (self._factor, True)
             return scipy.linalg.cho_solve(factor, sides[0].T, check_finite=False).T[None]
         inner = sides @ self._factor.transpose(0, 2, 1)
         return np.asarray(inner @ self._factor)
+
+
+def _lower_factors(matrices: Array, /) -> Array:
+    return np.asarray(np.linalg.cholesky(matrices))
+
+
+def _lower_factor(matrix: Array, /) -> Array:
+    # The transpose of a symmetric C array is the same matrix in the order that LAPACK likes.
+    factor, _ = scipy.linalg.cho_factor(matrix.T, lower=True, check_finite=False)
+    return np.asarray(factor)

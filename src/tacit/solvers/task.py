@@ -21,13 +21,18 @@ class ViewRows:
 
     ``collect`` adds cells (z, x) up to rows (y, x) with weights p(y | z, x); ``spread`` is its
     transpose. Full collusion is not among them: its rows would be the cells themselves.
+
+    Attributes:
+        view_of_row: [row].
+        weights: p(y | z, x): [row, z, 1] where no view reads x, else [row, z, x].
+        row_of_z: the row that each view shows on each history, [view, z]; ``None`` if some view is
+            not a function of the history.
     """
 
     def __init__(self, views: list[View], n_z: int) -> None:
         self.view_of_row = np.repeat(np.arange(len(views)), [view.size for view in views])
         self.n_views = len(views)
         self.n_rows = len(self.view_of_row)
-        # p(y | z, x): [row, z, 1] where no view reads x, else [row, z, x].
         blocks = [_weights(view, n_z) for view in views]
         width = max((block.shape[-1] for block in blocks), default=1)
         self.weights = np.concatenate(
@@ -35,6 +40,28 @@ class ViewRows:
             or [np.empty((0, n_z, 1))]
         )
         self._matrix = np.ascontiguousarray(self.weights[:, :, 0]) if width == 1 else None
+        self.row_of_z = self._rows_of_histories(views)
+
+    def _rows_of_histories(self, views: list[View]) -> NDArray[np.intp] | None:
+        letters = [view.letter_of_z for view in views]
+        if any(letter is None for letter in letters) or not views:
+            return None
+        starts = np.searchsorted(self.view_of_row, np.arange(self.n_views))
+        return np.array(letters) + starts[:, None]
+
+    @cached_property
+    def shared_histories(self) -> list[tuple[int, int, NDArray[np.intp]]]:
+        """(row, row', histories that show both), each unordered pair once."""
+        assert self.row_of_z is not None
+        shared = []
+        for view, rows in enumerate(self.row_of_z):
+            for others in self.row_of_z[view:]:
+                pair = rows * self.n_rows + others
+                order = np.argsort(pair, kind="stable")
+                keys, starts = np.unique(pair[order], return_index=True)
+                for key, members in zip(keys, np.split(order, starts[1:]), strict=True):
+                    shared.append((int(key) // self.n_rows, int(key) % self.n_rows, members))
+        return shared
 
     def collect(self, cells: Array) -> Array:
         """[..., z, x] -> [..., row, x]."""
