@@ -92,9 +92,10 @@ def table_2c() -> Claim:
         "Table II(c)",
         third.matches,
         f"the optimum at (5, 5) is always releasing 0, objective {third.run.objective:.6f} "
-        f"(certified within {third.run.gap:.1e}). The printed channel is an early stop: from one "
-        f"start the iteration moves less than 0.001 at step {early.steps} and has these digits, "
-        f"objective {early.objective:.6f}. Its row (z, x) = (1, 0) misses 1 by "
+        f"(certified within {third.run.gap:.1e}). The printed channel looks like an early stop: "
+        f"from a start fitted to its digits the iteration moves less than 0.001 at step "
+        f"{early.steps} and has them, objective {early.objective:.6f}. Its row (z, x) = (1, 0) "
+        f"misses 1 by "
         f"{third.printed_row_error:.3f}; the iteration has 0.370 for the printed 0.367",
     )
 

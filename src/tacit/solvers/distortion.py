@@ -34,6 +34,9 @@ _ROWS_AT_ONCE = 48
 
 _VIEWS_PER_ROUND = 3
 
+_ROUGH_TOL = 1e-4
+"""Gap, relative to a blind draw, that is enough to tell which views bind."""
+
 _BATCH_BYTES = 2**27
 
 
@@ -169,17 +172,22 @@ def _solve_alike(
     if sum(statement.views[view].size for view in limited) > _ROWS_AT_ONCE:
         is_individual = np.array([statement.keys[view] == () for view in limited])
         chosen = limited[is_individual | is_exact[limited]]
+    is_rough = len(chosen) < len(limited)
     while True:
         reduced = ReducedTask.of(statement, cost, nats, is_exact, chosen)
-        outcome = _priced(reduced.task, 0.5 * gap_tol / reduced.scale)
+        tolerance = 0.5 * gap_tol / reduced.scale
+        outcome = _priced(reduced.task, np.maximum(tolerance, _ROUGH_TOL * is_rough))
         missing = np.setdiff1d(limited, chosen)
         channel = reduced.reduction.lift(settled_channel(reduced.task, outcome.channel))
         excess = (leakage_upper_nats(whole, channel)[1] - nats).max(axis=0)[missing]
-        if not (excess > 0).any():
+        if (excess > 0).any():
+            # The worst offenders first: the others often fall into line.
+            worst = np.argsort(-excess)[:_VIEWS_PER_ROUND]
+            chosen = np.union1d(chosen, missing[worst[excess[worst] > 0]])
+        elif is_rough:
+            is_rough = False
+        else:
             return certified(whole, reduced, outcome, nats, gap_tol)
-        # The worst offenders first: the others often fall into line.
-        worst = np.argsort(-excess)[:_VIEWS_PER_ROUND]
-        chosen = np.union1d(chosen, missing[worst[excess[worst] > 0]])
 
 
 def _binding_budgets(

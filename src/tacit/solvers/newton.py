@@ -250,7 +250,7 @@ def _history_gram(inverse_factor: Array, response: Array, rows: ViewRows) -> Arr
         coupling = np.einsum("bzrqx,mzx->bzrmqx", by_history, rows.weights)
         coupling = inverse_factor @ coupling.reshape(n_batch, n_z, n_rhat, -1)
         coupling = coupling.reshape(n_batch, n_z * n_rhat, -1)
-        gram = coupling.transpose(0, 2, 1) @ coupling
+        gram: Array = coupling.transpose(0, 2, 1) @ coupling
         return gram.reshape(n_batch, rows.n_rows, n_rhat, n_x, rows.n_rows, n_rhat, n_x)
     base = inverse_factor @ by_history.reshape(n_batch, n_z, n_rhat, n_rhat * n_x)
     gram = np.zeros((n_batch, rows.n_rows, n_rhat * n_x, rows.n_rows, n_rhat * n_x))
