@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import math
-from pathlib import Path
 
 import dit
 import numpy as np
@@ -16,8 +14,6 @@ from hypothesis import strategies as st
 import tacit.information as ti
 from tacit.errors import InvalidInputError, TacitError
 from tests import strategies as own
-
-DOCS = Path(__file__).parent.parent / "docs"
 
 # Sums of at most some 64 terms of magnitude near 1, each exact to a few units in the last place.
 ROUNDING = 1e-12
@@ -369,17 +365,3 @@ def test_errors_belong_to_the_tree_and_are_value_errors():
         ti.entropy([])
     with pytest.raises(ValueError, match="p is empty"):
         ti.entropy([])
-
-
-# --- documentation ------------------------------------------------------------------------------
-
-
-def test_documented_examples_run():
-    outcome = doctest.testfile(str(DOCS / "information.md"), module_relative=False)
-    assert outcome.attempted > 0
-    assert outcome.failed == 0
-
-
-@pytest.mark.parametrize("name", ti.__all__)
-def test_every_exported_name_is_documented(name):
-    assert any(f"`{name}" in page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))

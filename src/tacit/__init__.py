@@ -14,12 +14,14 @@ from tacit.information import (
 from tacit.problem import Problem, View
 from tacit.solution import Solution, Status, TimeSharing
 from tacit.solvers import solve
+from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
 from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
     "InfeasibleError",
     "InvalidInputError",
     "Problem",
+    "Run",
     "Solution",
     "Status",
     "Surface",
@@ -27,6 +29,7 @@ __all__ = [
     "TimeSharing",
     "View",
     "bayes_vulnerability",
+    "blahut_arimoto",
     "conditional_mutual_information",
     "entropy",
     "local_dp_epsilon",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import ceil
 
 
 class TacitError(Exception):
@@ -27,8 +28,9 @@ class InfeasibleError(TacitError):
         self.limit_bits = limit_bits
         self.leaked_bits = leaked_bits
         self.bits_short = leaked_bits - limit_bits
+        enough = ceil(leaked_bits * 1e9) / 1e9  # rounded up, so that pasting it works
         super().__init__(
-            f"coalition {coalition!r} already holds {leaked_bits:.9g} bits about a record, "
-            f"{self.bits_short:.3g} more than its limit of {limit_bits:.9g}: "
-            f"raise the limit to at least {leaked_bits:.9g} or leave that coalition out"
+            f"coalition {coalition!r} already holds {leaked_bits:.6g} bits about a record, "
+            f"{self.bits_short:.3g} more than its limit of {limit_bits:.6g}: "
+            f"raise the limit to at least {enough:.9f} or leave that coalition out"
         )
