@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from tacit.problem import Array, Problem
 from tacit.solvers.alternation import Alternation, log2
+from tacit.solvers.relevance import information_bits
 from tacit.solvers.statement import Statement
-
-_LN2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,10 +100,3 @@ def measured(problem: Problem, channel: Array) -> Points:
     else:
         value = np.einsum("nar,ar->n", p_rhat_r, problem.distortion)
     return Points(channel, value, information_bits(p_rhat_zx.sum(axis=2)), information_bits(flat))
-
-
-def information_bits(joint: Array) -> Array:
-    """I(A; B) in bits of each of many laws p(a, b), [n, a, b]."""
-    outer = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
-    nats = (xlogy(joint, joint) - xlogy(joint, outer)).sum(axis=(1, 2))
-    return np.asarray(np.maximum(nats, 0.0) / _LN2)

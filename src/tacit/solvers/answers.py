@@ -56,8 +56,8 @@ def certified(
     bound, multipliers = _best_bound(
         whole,
         lift(outcome.channel),
-        reduced.lift_multipliers(outcome, nats),
-        outcome.frugality * reduced.scale,
+        reduced.lift_multipliers(outcome.multipliers, nats),
+        reduced.lift_multipliers(outcome.all_weights, nats),
         reduced.lift_forces(outcome, whole),
     )
     settled = settled_channel(reduced.task, outcome.channel)
@@ -112,21 +112,21 @@ def settled_channel(task: Task, c: Array) -> Array:
 
 
 def _best_bound(
-    task: Task, interior: Array, multipliers: Array, frugality: Array, row_force: Array | None
+    task: Task, interior: Array, multipliers: Array, weights: Array, row_force: Array | None
 ) -> tuple[Array, Array]:
-    """The best certified bound from a few readings of the interior point's multipliers."""
+    """The best certified bound from a few readings of the interior point's multipliers.
+
+    ``weights`` are the multipliers with the weight of frugality, to whom it was given.
+    """
     at = measure(task, interior)
     log_q = np.log(at.history_joint / task.mass_z)
-    budgets = np.concatenate([task.budgets, task.full_budget[:, None]], axis=1)
-    budgets = np.where(np.append(task.is_exact, task.is_full_exact), 0.0, budgets)
-    # Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|.
+    budgets = np.where(task.all_exact, 0.0, task.all_budgets)
+    # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     at_most = np.log(interior.shape[1])
     is_free = ~np.isfinite(budgets)
     budgets = np.where(is_free, at_most, budgets)
-    frugal = multipliers.copy()
-    frugal[:, -1] += frugality
     size = multipliers.max(axis=1, keepdims=True)
-    readings = [frugal, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
+    readings = [weights, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
     best = np.full(len(interior), -np.inf)
     chosen = multipliers
     for reading in readings:
@@ -136,7 +136,7 @@ def _best_bound(
         bound = dual_value(task, *parts) - paid - rounding
         chosen = np.where((bound > best)[:, None], reading, chosen)
         best = np.maximum(best, bound)
-    is_priced = ~is_free & ~np.append(task.is_exact, task.is_full_exact)
+    is_priced = ~is_free & ~task.all_exact
     return best, np.where(is_priced, chosen, 0.0)
 
 
@@ -171,9 +171,7 @@ def _feasible(task: Task, c: Array) -> tuple[Array, Array]:
 
 def _mixed_with(task: Task, c: Array, letter: NDArray[np.intp]) -> Array:
     """Mix with a constant release until every proven leakage is within its budget (convexity)."""
-    budgets = np.concatenate([task.budgets, task.full_budget[:, None]], axis=1)
-    is_exact = np.append(task.is_exact, task.is_full_exact)
-    budgets = np.where(is_exact, 0.5 * LIMIT_TOL * _LN2, budgets)
+    budgets = np.where(task.all_exact, 0.5 * LIMIT_TOL * _LN2, task.all_budgets)
     is_limited = np.isfinite(budgets)
     constant = _constant(letter, c.shape)
     mixed = c

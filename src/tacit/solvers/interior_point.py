@@ -28,7 +28,7 @@ from tacit.solvers.task import Task, measure
 
 _BOUNDARY_FRACTION = 0.98
 _MAX_STEPS = 120
-_PATIENCE = 12
+_PATIENCE = 30
 """Steps without a better gap after which a member of the batch is given up."""
 
 
@@ -55,6 +55,13 @@ class Outcome:
     frugality: Array
     gap: Array
     steps: NDArray[np.intp]
+
+    @property
+    def all_weights(self) -> Array:
+        """Multipliers with the frugality added to full collusion's, [batch, view + 1]."""
+        weights = self.multipliers.copy()
+        weights[:, -1] += self.frugality
+        return weights
 
     def record(
         self,

@@ -67,17 +67,18 @@ class ReducedTask:
         )
         return ReducedTask(statement, reduction, task, columns, scale)
 
-    def lift_multipliers(self, outcome: Outcome, nats: Array) -> Array:
+    def lift_multipliers(self, multipliers: Array, nats: Array) -> Array:
         """Multipliers of the statement's views, in units of the original cost per nat.
 
         Views that see the same pay through the one with the tightest limit.
         """
-        multipliers = np.zeros_like(nats)
+        lifted = np.zeros_like(nats)
         own = np.arange(len(nats))
         for view, column in enumerate(self.columns):
-            tightest = column[nats[:, column].argmin(axis=1)]
-            multipliers[own, tightest] = outcome.multipliers[:, view] * self.scale
-        return multipliers
+            # From the back: full collusion itself before others without a limit.
+            tightest = column[::-1][nats[:, column[::-1]].argmin(axis=1)]
+            lifted[own, tightest] = multipliers[:, view] * self.scale
+        return lifted
 
     def lift_forces(self, outcome: Outcome, whole: Task) -> Array | None:
         """The exact views' multipliers on the rows and records of the whole problem."""
