@@ -131,7 +131,7 @@ def minimise(
         np.zeros(n_batch, dtype=bool),
     )
     for step in range(_MAX_STEPS + 1):
-        gap, frugal_gap = _gaps(lagrangian, it)
+        gap, frugal_gap = _gaps(lagrangian, it, progress.is_frugal)
         is_better = np.where(
             progress.is_frugal,
             (frugal_gap < progress.best_frugal) & (gap <= gap_tol),
@@ -203,7 +203,7 @@ def _levelling_force(task: Task, n_batch: int) -> Array:
     return np.broadcast_to(level - task.cost, (n_batch, *task.cost.shape[1:])).copy()
 
 
-def _gaps(lagrangian: Lagrangian, it: Iterate) -> tuple[Array, Array]:
+def _gaps(lagrangian: Lagrangian, it: Iterate, is_frugal: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Gap of E cost plus what is priced, and of the leakage to everyone, in nats."""
     task, limited, budgets = lagrangian.task, lagrangian.is_limited, lagrangian.budgets
     share = feasible_share(it.at.all_views, budgets, limited)
@@ -211,20 +211,18 @@ def _gaps(lagrangian: Lagrangian, it: Iterate) -> tuple[Array, Array]:
     spent = spent + (lagrangian.price * it.at.all_views).sum(axis=1)
     value = share * spent + (1 - share) * task.constant_costs.min(axis=1)
     weights = lagrangian.weights(it.multiplier)
-    dual = dual_value(
-        task,
-        it.at.row_log_ratio,
-        np.log(it.at.history_joint / task.mass_z),
-        weights[:, :-1],
-        weights[:, -1],
-        it.row_force,
-    )
+    posteriors = (it.at.row_log_ratio, np.log(it.at.history_joint / task.mass_z), weights[:, :-1])
+    dual = dual_value(task, *posteriors, weights[:, -1], it.row_force)
     paid = (it.multiplier * budgets).sum(axis=1, where=limited)
     frugal_gap = (value - (dual - paid)) / lagrangian.frugality + share * it.at.full
     # Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|.
     at_most = np.where(limited[:, -1], budgets[:, -1], np.log(it.c.shape[1]))
-    spared = np.zeros(1) if task.is_full_exact else lagrangian.frugality * at_most
-    return value - (dual - paid - spared), frugal_gap
+    bound = dual - paid - (0.0 if task.is_full_exact else lagrangian.frugality * at_most)
+    if is_frugal.any():
+        # Frugality weighs more now than that crude bound can bear: leave it out altogether.
+        plain = dual_value(task, *posteriors, weights[:, -1] - lagrangian.frugality, it.row_force)
+        bound = np.where(is_frugal, np.maximum(bound, plain - paid), bound)
+    return value - bound, frugal_gap
 
 
 def _leaks_for_nothing(lagrangian: Lagrangian, it: Iterate, frugal_tol: float) -> NDArray[np.bool_]:
