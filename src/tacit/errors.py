@@ -34,3 +34,30 @@ class InfeasibleError(TacitError):
             f"{self.bits_short:.3g} more than its limit of {limit_bits:.6g}: "
             f"raise the limit to at least {enough:.9f} or leave that coalition out"
         )
+
+
+class RefusedError(InfeasibleError):
+    """A release that some coalition's limit does not allow; nothing was changed.
+
+    Attributes:
+        coalition: the parties whose limit is too low, sorted.
+        bits_asked: the limit that was asked for, or that a standing policy sets.
+        bits_left: what that leaves; negative.
+        largest_individual: the largest ``individual`` that the other limits allow.
+    """
+
+    def __init__(
+        self,
+        coalition: tuple[str, ...],
+        bits_asked: float,
+        bits_held: float,
+        largest_individual: float,
+    ) -> None:
+        super().__init__(coalition, bits_asked, bits_held)
+        self.bits_asked = bits_asked
+        self.bits_left = bits_asked - bits_held
+        self.largest_individual = largest_individual
+
+
+class UnconvergedError(TacitError):
+    """A design whose certified gap stayed above what was asked; it must not be released."""

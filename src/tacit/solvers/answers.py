@@ -104,7 +104,8 @@ def settled_channel(task: Task, c: Array) -> Array:
         )
         if np.abs(off * joint).max() < 1e-15:
             break
-        c = c * np.exp(task.rows.spread(off))
+        # Shared among the views: overlapping ones would correct the same deviation twice.
+        c = c * np.exp(task.rows.spread(off) / task.is_exact.sum())
         if task.is_full_exact:
             c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
         c = c / c.sum(axis=1, keepdims=True)

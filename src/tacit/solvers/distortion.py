@@ -27,7 +27,7 @@ _FRUGAL_TOL = 2e-5
 _PRICED_BELOW = 3e-6
 """Nats. Smaller budgets are met by a price."""
 
-_PRICE_CORRECTIONS = 8
+_PRICE_CORRECTIONS = 16
 
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
@@ -249,5 +249,5 @@ def _priced(task: Task, tolerance: Array) -> Outcome:
         # Aim a little inside, by less than the tolerance is worth.
         margin = 0.05 * tolerance[:, None] / np.where(is_priced, price, 1.0)
         aim = np.maximum(budgets - margin, 0.5 * budgets)
-        price = np.where(is_priced, price * np.clip(np.sqrt(upper / aim), 1e-3, 1e3), 0.0)
+        price = np.where(is_priced, price * np.clip(np.sqrt(upper / aim), 0.25, 4.0), 0.0)
     return outcome

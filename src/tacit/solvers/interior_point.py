@@ -238,7 +238,7 @@ def _more_frugal(
 ) -> Lagrangian:
     """Spend what is left of gap_tol on leaking less: at most weight * I can be lost."""
     now = lagrangian.frugality
-    affordable = gap_tol / (2.0 * np.maximum(it.at.full, 1e-6))
+    affordable = gap_tol / (4.0 * np.maximum(it.at.full, 1e-6))
     return lagrangian.with_frugality(np.where(chosen, np.clip(affordable, now, 1e2 * now), now))
 
 

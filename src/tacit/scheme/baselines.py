@@ -1,0 +1,142 @@
+"""Mechanisms to compare with, behind the same face as ``Scheme``.
+
+Each release is designed as if it were the only one: ``individual`` limits that release alone,
+limits on coalitions are not enforced, and what everyone holds together is computed exactly. The
+difference to ``Scheme`` is what adapting to earlier releases is worth.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import InvalidInputError
+from tacit.information import mutual_information
+from tacit.problem import Array, Problem, Utility, ViewKey
+from tacit.scheme.memory import information_added_bits
+from tacit.scheme.policy import Collusion, Parties
+from tacit.scheme.request import Attributes, Request
+from tacit.scheme.scheme import Scheme
+from tacit.solution import Solution, Status
+from tacit.solvers import solve
+
+_BISECTIONS = 60
+
+
+class _Baseline(Scheme, ABC):
+    """Every release is designed alone; the history is kept exactly and never read."""
+
+    def __init__(
+        self,
+        p_x: ArrayLike,
+        *,
+        collusion: Collusion | None = None,
+        memory: int | None = None,
+        attributes: Attributes | None = None,
+    ) -> None:
+        """Start with nothing released.
+
+        Args:
+            p_x: law of X, or counts.
+            collusion: kept as ``policy`` and not enforced.
+            memory: must be ``None``: the leakage of a baseline is exact.
+            attributes: names of the attributes behind a flat X; see ``from_counts``.
+        """
+        if memory is not None:
+            raise InvalidInputError(
+                f"memory is {memory}: {type(self).__name__} keeps the exact history, leave it out"
+            )
+        super().__init__(p_x, collusion=collusion, attributes=attributes)
+
+    def _limits(
+        self, party: str, individual: float | None, collusion: float | None
+    ) -> dict[Parties, float]:
+        """The limit on this release alone; coalitions are what a baseline does not look at."""
+        return {} if individual is None else {frozenset({party}): individual}
+
+    def _design(
+        self,
+        request: Request,
+        utility: Utility,
+        party: str,
+        limits: dict[Parties, float],
+        gap_tol: float,
+    ) -> tuple[Solution, Array, list[Parties]]:
+        """The same channel p(rhat | x) whatever was released before."""
+        joint_xr = self.p_x[:, None] * request.p_r_given_x
+        problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
+        solution = self._design_alone(problem, request, gap_tol)
+        channel = np.broadcast_to(solution.channel, (self.n_states, *solution.channel.shape))
+        return solution, channel, []
+
+    @abstractmethod
+    def _design_alone(self, problem: Problem, request: Request, gap_tol: float) -> Solution:
+        """A channel [x, rhat] for a problem without history."""
+
+
+class NonAdaptiveScheme(_Baseline):
+    """The best release under ``individual`` alone, without Z ([TVC] section VII-B).
+
+    ``Release.solution`` is the certified optimum of that problem. The limit is on the release
+    itself, not on what a returning party holds.
+    """
+
+    def _design_alone(self, problem: Problem, request: Request, gap_tol: float) -> Solution:
+        return solve(problem, gap_tol=gap_tol)
+
+
+class SymmetricScheme(_Baseline):
+    """The correct letter with probability p, every other one equally likely ([TVC] section VII-C).
+
+    p is the largest for which I(Rhat; X) meets ``individual``; 1 without a limit. Where R is not a
+    function of X, the letter that counts as correct is drawn from p(r | x), because a release never
+    reads r. ``Release.solution`` has no bound: nothing is optimised.
+    """
+
+    def _design_alone(self, problem: Problem, request: Request, gap_tol: float) -> Solution:
+        n_r = problem.joint.shape[-1]
+        if not problem.is_information and len(problem.distortion) != n_r:
+            raise InvalidInputError(
+                f"utility has {len(problem.distortion)} rows and R has {n_r} letters: a symmetric "
+                "channel releases the letters of R, so give a square matrix d[rhat, r]"
+            )
+        limit = problem.limits[()]
+        channel = symmetric_channel(request.p_r_given_x, _largest_share(self.p_x, request, limit))
+        p_rhat_r = np.einsum("xa,xr->ar", channel, problem.joint)
+        value = (
+            mutual_information(p_rhat_r)
+            if problem.is_information
+            else float((problem.distortion * p_rhat_r).sum())
+        )
+        leakage: dict[ViewKey, float] = {(): _told_bits(self.p_x, channel)}
+        return Solution(problem, channel, value, None, leakage, {}, Status.FIXED, _BISECTIONS)
+
+
+def symmetric_channel(p_r_given_x: Array, share: float) -> Array:
+    """Keep the letter with probability ``share``, else draw one of all uniformly: [x, rhat].
+
+    The correct letter then comes out with probability p = share + (1 - share) / |R|.
+    """
+    return np.asarray(share * p_r_given_x + (1 - share) / p_r_given_x.shape[1])
+
+
+def _largest_share(p_x: Array, request: Request, limit: float) -> float:
+    """The largest share in [0, 1] within the limit: I(Rhat; X) is convex in it and starts at 0."""
+    if _told_bits(p_x, request.p_r_given_x) <= limit:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        told = _told_bits(p_x, symmetric_channel(request.p_r_given_x, middle))
+        low, high = (middle, high) if told <= limit else (low, middle)
+    return low
+
+
+def _told_bits(p_x: Array, channel: Array) -> float:
+    """Upper bound on I(Rhat; X), rounding included; exactly 0 where every row is the same."""
+    if (channel == channel[0]).all():
+        return 0.0
+    return information_added_bits(p_x[None], channel[None])

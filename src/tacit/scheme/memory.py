@@ -1,0 +1,204 @@
+"""What the custodian remembers of a record's earlier releases, as a law p(m, x).
+
+Exact history: one state per reachable sequence of letters. Bounded memory (DESIGN fact 6): at most
+``cap`` states; the leakage to everyone is then a certified upper bound, and the coalitions that
+matter are carried exactly beside the memory, as p(y, m, x).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.information import mutual_information
+from tacit.information.rounding import information_upper_nats
+from tacit.problem import Array
+from tacit.scheme.merging import merge_states
+from tacit.scheme.policy import Parties
+
+_LN2 = float(np.log(2.0))
+
+_SMALLEST_STATE = 1e-15
+"""States less likely than this do not occur: their rows were rounded to exact zeros."""
+
+CARRIED_BYTES = 2**29
+"""Coalitions that would need more than this together are covered by the bound on everyone."""
+
+Transitions = NDArray[np.intp]
+
+
+class Memory(Protocol):
+    """What a scheme needs of its memory."""
+
+    @property
+    def mass(self) -> Array:
+        """p(m, x), [m, x]."""
+        ...
+
+    @property
+    def everyone_bits(self) -> float:
+        """Upper bound on what all releases together tell about X."""
+        ...
+
+    def law(self, parties: Parties) -> Array | None:
+        """p(y, m, x) of what a coalition holds, [y, m, x]; ``None`` if it is not carried."""
+        ...
+
+    def after(self, party: str, channel: Array) -> tuple[Memory, Transitions]:
+        """The memory after a release [m, x, rhat], and the next state by [m, rhat]."""
+        ...
+
+
+def information_added_bits(mass: Array, channel: Array) -> float:
+    """Upper bound on I(Rhat; X | M) of a channel [m, x, rhat], rounding included."""
+    joint = (mass[..., None] * channel).transpose(2, 0, 1)
+    total = mass.sum(axis=1, keepdims=True)
+    prior = mass / np.where(total > 0, total, 1.0)
+    _, upper = information_upper_nats(joint, prior, sum(channel.shape) + 8)
+    return float(upper.sum()) / _LN2
+
+
+def _followed(mass: Array, channel: Array) -> Array:
+    """p(m, rhat, x) flattened to [(m, rhat), x]."""
+    joint = (mass[..., None] * channel).transpose(0, 2, 1)
+    return joint.reshape(-1, mass.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactHistory:
+    """Every reachable history.
+
+    Attributes:
+        mass: p(z, x), [z, x].
+        letters: the letters behind each history, [z, release].
+        holders: who received each release.
+    """
+
+    mass: Array
+    letters: NDArray[np.intp]
+    holders: tuple[str, ...]
+
+    @staticmethod
+    def start(p_x: Array) -> ExactHistory:
+        """Nothing released yet."""
+        return ExactHistory(p_x[None], np.zeros((1, 0), dtype=np.intp), ())
+
+    @property
+    def everyone_bits(self) -> float:
+        """I(Z; X), exact up to rounding."""
+        return mutual_information(self.mass)
+
+    def law(self, parties: Parties) -> Array | None:
+        """p(y, z, x): each history shows one letter."""
+        own = [index for index, holder in enumerate(self.holders) if holder in parties]
+        letter = np.zeros(len(self.mass), dtype=np.intp)
+        if own:
+            _, letter = np.unique(self.letters[:, own], axis=0, return_inverse=True)
+            letter = letter.reshape(-1)
+        shown = np.arange(letter.max() + 1)[:, None] == letter
+        return np.asarray(shown[..., None] * self.mass)
+
+    def after(self, party: str, channel: Array) -> tuple[ExactHistory, Transitions]:
+        """Append a release; histories that cannot occur are dropped."""
+        n_z, _, n_rhat = channel.shape
+        grown = _followed(self.mass, channel)
+        is_reached = grown.sum(axis=1) > _SMALLEST_STATE
+        state = np.where(is_reached, np.cumsum(is_reached) - 1, -1).reshape(n_z, n_rhat)
+        before, letter = np.divmod(np.flatnonzero(is_reached), n_rhat)
+        letters = np.concatenate([self.letters[before], letter[:, None]], axis=1)
+        return ExactHistory(grown[is_reached], letters, (*self.holders, party)), state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedMemory:
+    """At most ``cap`` states, and the coalitions that matter beside them.
+
+    Attributes:
+        mass: p(m, x), [m, x].
+        cap: the most states kept.
+        everyone_bits: running sum of I(Rhat_j; X | M_{j-1}), an upper bound (DESIGN fact 6).
+        carried: coalition -> p(y, m, x), [x, y, m].
+        largest_carried: coalitions of up to this many parties are carried.
+    """
+
+    mass: Array
+    cap: int
+    everyone_bits: float
+    carried: dict[Parties, Array]
+    largest_carried: int
+
+    @staticmethod
+    def start(p_x: Array, cap: int, largest_carried: int) -> BoundedMemory:
+        """Nothing released yet."""
+        return BoundedMemory(
+            p_x[None], cap, 0.0, {frozenset(): p_x[:, None, None]}, largest_carried
+        )
+
+    def law(self, parties: Parties) -> Array | None:
+        """p(y, m, x), where it is carried."""
+        law = self.carried.get(parties)
+        return None if law is None else law.transpose(1, 2, 0)
+
+    def after(self, party: str, channel: Array) -> tuple[BoundedMemory, Transitions]:
+        """Append a release and merge states until ``cap`` are left."""
+        n_m, n_x, n_rhat = channel.shape
+        grown = _followed(self.mass, channel)
+        state = merge_states(grown, self.cap, _SMALLEST_STATE).reshape(n_m, n_rhat)
+        n_states = int(state.max()) + 1
+        mass = np.zeros((n_states, n_x))
+        np.add.at(mass, state.reshape(-1)[state.reshape(-1) >= 0], grown[state.reshape(-1) >= 0])
+        moves = _moves(channel, state, n_states)
+        added = information_added_bits(self.mass, channel)
+        memory = BoundedMemory(
+            mass,
+            self.cap,
+            self.everyone_bits + added,
+            self._carried_after(party, moves),
+            self.largest_carried,
+        )
+        return memory, state
+
+    def _carried_after(self, party: str, moves: Array) -> dict[Parties, Array]:
+        """Every carried coalition after the release; new ones with ``party`` where they fit."""
+        joined = {
+            coalition | {party}: law
+            for coalition, law in self.carried.items()
+            if len(coalition | {party}) <= self.largest_carried
+        }
+        waiting = {key: law for key, law in self.carried.items() if party not in key}
+        after = _moved_together(waiting, moves.sum(axis=0))
+        used = sum(law.nbytes for law in after.values())
+        for coalition, law in sorted(joined.items(), key=_by_size):
+            used += law.nbytes * len(moves)
+            if used > CARRIED_BYTES:
+                break  # this one and the larger ones are covered by the bound on everyone
+            told = (law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m]
+            told = told.reshape(*told.shape[:1], -1, told.shape[-1])
+            after[coalition] = told[:, told.sum(axis=(0, 2)) > 0]
+        return after
+
+
+def _moved_together(laws: dict[Parties, Array], move: Array) -> dict[Parties, Array]:
+    """Coalitions that received nothing: only the memory moves, by p(m' | m, x), [x, m, m']."""
+    if not laws:
+        return {}
+    sizes = [law.shape[1] for law in laws.values()]
+    moved = np.concatenate(list(laws.values()), axis=1) @ move
+    return dict(zip(laws, np.split(moved, np.cumsum(sizes)[:-1], axis=1), strict=True))
+
+
+def _by_size(item: tuple[Parties, Array]) -> tuple[int, int, list[str]]:
+    coalition, law = item
+    return len(coalition), law.nbytes, sorted(coalition)
+
+
+def _moves(channel: Array, state: Transitions, n_states: int) -> Array:
+    """p(rhat, m' | m, x), [rhat, x, m, m']."""
+    n_m, n_x, n_rhat = channel.shape
+    moves = np.zeros((n_rhat, n_x, n_m, n_states))
+    m, letter = np.nonzero(state >= 0)
+    moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
+    return moves

@@ -1,0 +1,331 @@
+"""Sequential release: one request after another, each answered given everything before it.
+
+[TVC] Algorithm 3, with the certified solver in the place of its bisection, limits on any coalition
+of parties, and a memory that need not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import inf
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import InvalidInputError, RefusedError, UnconvergedError
+from tacit.information import mutual_information
+from tacit.information.laws import as_law
+from tacit.problem import Array, Problem, Utility
+from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
+from tacit.scheme.policy import Collusion, Parties
+from tacit.scheme.request import Asked, Attributes, Request, read_request
+from tacit.solution import Solution, Status
+from tacit.solvers import solve
+
+_HELD_TOL = 1e-9
+"""Bits. What a coalition holds may exceed a limit by this much: gaps and rounding add up."""
+
+_SPENT = 1e-6
+"""Bits. A coalition with less than this left counts as having nothing left: what so little would
+buy is not worth a design at the edge of what can be certified."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """One answered request.
+
+    Attributes:
+        party: who received it.
+        request: what was asked.
+        solution: the design, with its certificate.
+        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory before it.
+        next_state: state after it, [m, rhat]; -1 where that cannot occur.
+        p_rhat_given_r: what the recipient may know, [r, rhat].
+        everyone_bits: upper bound on the leakage of all releases up to this one.
+        covered: coalitions whose limit was met through the bound on everyone, because their own
+            law is not carried.
+    """
+
+    party: str
+    request: Request
+    solution: Solution
+    channel: Array
+    next_state: Transitions
+    p_rhat_given_r: Array
+    everyone_bits: float
+    covered: tuple[tuple[str, ...], ...]
+
+    @property
+    def distortion(self) -> float:
+        """E d(Rhat, R); for the information utility, I(Rhat; R) in bits."""
+        return self.solution.value
+
+
+class Scheme:
+    """A private variable X and the releases made about it so far."""
+
+    def __init__(
+        self,
+        p_x: ArrayLike,
+        *,
+        collusion: Collusion | None = None,
+        memory: int | None = None,
+        attributes: Attributes | None = None,
+    ) -> None:
+        """Start with nothing released.
+
+        Args:
+            p_x: law of X, or counts; letters of probability 0 are kept.
+            collusion: standing limits on coalitions.
+            memory: the most states to remember of a record's releases; ``None`` for all.
+            attributes: names of the attributes behind a flat X; see ``from_counts``.
+        """
+        self.p_x = as_law(p_x, name="p_x").reshape(-1)
+        self.policy = collusion if collusion is not None else Collusion()
+        self.attributes = attributes
+        self._releases: list[Release] = []
+        self._memory: Memory = ExactHistory.start(self.p_x)
+        if memory is not None:
+            if memory < 1:
+                raise InvalidInputError(f"memory is {memory}: remember at least one state, or None")
+            largest = max(1, self.policy.any_size or 1, *map(len, self.policy.groups), 1)
+            self._memory = BoundedMemory.start(self.p_x, memory, largest)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ArrayLike,
+        attributes: Collection[str],
+        *,
+        collusion: Collusion | None = None,
+        memory: int | None = None,
+    ) -> Self:
+        """A scheme over a table of counts, one axis per attribute; x is the flat index, C order."""
+        table = np.asarray(counts)
+        names = tuple(attributes)
+        if len(names) != table.ndim or len(set(names)) != len(names):
+            raise InvalidInputError(
+                f"attributes are {names} but counts have {table.ndim} axes: "
+                "give one distinct name for each axis"
+            )
+        return cls(
+            table.reshape(-1),
+            collusion=collusion,
+            memory=memory,
+            attributes=Attributes(names, table.shape),
+        )
+
+    # -- what is known ----------------------------------------------------------------------
+
+    @property
+    def history(self) -> tuple[Release, ...]:
+        """The releases, in order."""
+        return tuple(self._releases)
+
+    @property
+    def parties(self) -> Parties:
+        """Everybody who has received something."""
+        return frozenset(release.party for release in self._releases)
+
+    @property
+    def n_states(self) -> int:
+        """How many states the memory has now."""
+        return len(self._memory.mass)
+
+    def leakage(self, parties: Collection[str] | None = None) -> float:
+        """Bits that parties hold together about a record; everyone by default.
+
+        Exact up to rounding where ``is_exact`` says so, an upper bound otherwise.
+        """
+        law = None if parties is None else self.law(parties)
+        if law is None:
+            return self._memory.everyone_bits
+        return min(mutual_information(law), self._memory.everyone_bits)
+
+    def is_exact(self, parties: Collection[str] | None = None) -> bool:
+        """Whether ``leakage`` of these parties is exact rather than a bound."""
+        return self.law(parties) is not None
+
+    def law(self, parties: Collection[str] | None = None) -> Array | None:
+        """p(y, x) of what parties hold together, [y, x], everyone by default.
+
+        ``None`` under bounded memory for coalitions that are not carried beside it.
+        """
+        law = self._memory.law(self._known(parties))
+        return None if law is None else np.asarray(law.sum(axis=1))
+
+    def _known(self, parties: Collection[str] | None) -> Parties:
+        if parties is None:
+            return self.parties
+        named = frozenset([parties] if isinstance(parties, str) else parties)
+        unknown = named - self.parties
+        if unknown:
+            raise InvalidInputError(
+                f"{', '.join(sorted(unknown))} received nothing; "
+                f"parties are {', '.join(sorted(self.parties)) or 'none yet'}"
+            )
+        return named
+
+    # -- releasing --------------------------------------------------------------------------
+
+    def release(
+        self,
+        asked: Asked,
+        *,
+        party: str,
+        utility: Utility = "hamming",
+        individual: float | None = None,
+        collusion: float | None = None,
+        gap_tol: float = 1e-6,
+    ) -> Release:
+        """Design the best release for a request, and remember it.
+
+        Args:
+            asked: an attribute's name, several names, a function of the attributes' levels
+                (called with them as keywords), or an array p(r | x).
+            party: who receives it.
+            utility: as for ``Problem``.
+            individual: limit on what this party holds, everything it received before included.
+            collusion: limit on what everyone holds together, beside the standing policy.
+            gap_tol: asked of the design.
+
+        Raises:
+            RefusedError: a limit is below what is held already; nothing has changed.
+        """
+        request = read_request(asked, self.attributes, len(self.p_x))
+        limits = self._limits(party, individual, collusion)
+        solution, channel, covered = self._design(request, utility, party, limits, gap_tol)
+        if solution.status is Status.INACCURATE:
+            raise UnconvergedError(
+                f"the design for {request.name!r} is only within {solution.gap:.2g} of the best, "
+                f"not within gap_tol={gap_tol:g}: raise gap_tol or loosen the limits a little"
+            )
+        return self._append(party, request, solution, channel, covered)
+
+    def _design(
+        self,
+        request: Request,
+        utility: Utility,
+        party: str,
+        limits: dict[Parties, float],
+        gap_tol: float,
+    ) -> tuple[Solution, Array, list[Parties]]:
+        """The design, its channel [m, x, rhat], and the coalitions it could not see exactly."""
+        problem, covered = self._problem(request, utility, party, limits)
+        solution = solve(problem, gap_tol=gap_tol)
+        return solution, solution.channel, covered
+
+    def _limits(
+        self, party: str, individual: float | None, collusion: float | None
+    ) -> dict[Parties, float]:
+        """Limits on every coalition with ``party``; refused where one holds more already."""
+        for name, bits in (("individual", individual), ("collusion", collusion)):
+            if bits is not None and not bits >= 0:
+                raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0")
+        if individual is not None and collusion is not None and individual > collusion:
+            raise InvalidInputError(
+                f"individual={individual} is above collusion={collusion}: what one party may "
+                "learn cannot exceed what all may learn ([TVC] section II)"
+            )
+        everyone = self.parties | {party}
+        limits = self.policy.limits_on(party, self.parties)
+        for coalition, bits in ((everyone, collusion), (frozenset({party}), individual)):
+            if bits is not None:
+                limits[coalition] = min(bits, limits.get(coalition, inf))
+        fits = [bits for coalition, bits in limits.items() if coalition != {party}]
+        for coalition, bits in limits.items():
+            held = self.leakage(coalition & self.parties) if coalition & self.parties else 0.0
+            if held > bits + _HELD_TOL:
+                raise RefusedError(tuple(sorted(coalition)), bits, held, min(fits, default=inf))
+        return limits
+
+    def _problem(
+        self, request: Request, utility: Utility, party: str, limits: dict[Parties, float]
+    ) -> tuple[Problem, list[Parties]]:
+        """The release problem on the memory's states, and the coalitions it cannot see exactly."""
+        mass = self._memory.mass
+        everyone = self.parties | {party}
+        full = limits.get(everyone, inf)
+        views: dict[str, tuple[Array, float]] = {}
+        covered: list[Parties] = []
+        own = inf
+        for coalition, bits in limits.items():
+            held_by = coalition & self.parties
+            if coalition == everyone:
+                continue
+            law = self._memory.law(held_by)
+            if not held_by:
+                own = min(own, bits)
+            elif law is None:
+                covered.append(coalition)
+                full = min(full, bits)
+            else:
+                held = mutual_information(law.sum(axis=1))
+                views["+".join(sorted(coalition))] = (
+                    _given_mx(law, mass),
+                    held + _left(bits, held),
+                )
+        remembered = mutual_information(mass)
+        left = _left(full, self._memory.everyone_bits)
+        joint = mass[..., None] * request.p_r_given_x
+        problem = Problem(joint, utility, own, remembered + left, views=views)
+        return problem, covered
+
+    def _append(
+        self,
+        party: str,
+        request: Request,
+        solution: Solution,
+        channel: Array,
+        covered: list[Parties],
+    ) -> Release:
+        joint_xr = (self._memory.mass[..., None] * channel).sum(axis=0)  # p(x, rhat)
+        p_r_rhat = np.einsum("xr,xa->ra", request.p_r_given_x, joint_xr)
+        p_r = p_r_rhat.sum(axis=1, keepdims=True)
+        memory, next_state = self._memory.after(party, channel)
+        release = Release(
+            party,
+            request,
+            solution,
+            channel,
+            next_state,
+            p_r_rhat / np.where(p_r > 0, p_r, 1.0),
+            memory.everyone_bits,
+            tuple(tuple(sorted(coalition)) for coalition in covered),
+        )
+        self._memory = memory
+        self._releases.append(release)
+        return release
+
+    # -- sampling ---------------------------------------------------------------------------
+
+    def sample(self, x_codes: ArrayLike, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Letters of every release for simulated records, [record, release]. For research only."""
+        x = np.asarray(x_codes)
+        if x.ndim != 1 or not np.issubdtype(x.dtype, np.integer):
+            raise InvalidInputError(f"x_codes has shape {x.shape}: give a list of codes of X")
+        if len(x) and not ((x >= 0) & (x < len(self.p_x))).all():
+            raise InvalidInputError(f"x_codes must lie in 0..{len(self.p_x) - 1}")
+        state = np.zeros(len(x), dtype=np.intp)
+        letters = np.empty((len(x), len(self._releases)), dtype=np.intp)
+        for index, release in enumerate(self._releases):
+            steps = np.cumsum(release.channel[state, x], axis=1)
+            draws = rng.random(len(x)) * steps[:, -1]
+            letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
+            state = release.next_state[state, letters[:, index]]
+        return letters
+
+
+def _given_mx(law: Array, mass: Array) -> Array:
+    """p(y | m, x) as a view wants it, [m, x, y]; the first letter on cells of no mass."""
+    given = np.where(mass > 0, law / np.where(mass > 0, mass, 1.0), 0.0)
+    given[0] = np.where(mass > 0, given[0], 1.0)
+    given /= given.sum(axis=0)
+    return np.moveaxis(given, 0, -1)
+
+
+def _left(bits: float, held: float) -> float:
+    """What a limit leaves to a coalition, 0 where that is next to nothing."""
+    return bits - held if bits - held > _SPENT else 0.0
