@@ -7,11 +7,28 @@ may have a single letter. Axes are ordered as everywhere in tacit: ``[z1, ..., z
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.oracles import leakage_bits, view_leakage_bits
+
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A release problem in the oracles' terms: the arguments of ``solve_by_cvxpy``."""
+
+    joint: Array
+    distortion: Array
+    limits: Mapping[tuple[int, ...], float]
+    views: Mapping[str, tuple[Array, float]]
+
 
 _WEIGHTS = st.one_of(st.integers(0, 4).map(float), st.floats(1e-3, 1.0))
 
@@ -103,6 +120,57 @@ def distortions(draw: st.DrawFn, r_letters: int) -> Array:
     if draw(st.booleans()):
         return draw(st.sampled_from(named))
     return draw(weights((draw(sizes()), r_letters)))
+
+
+def limited_releases(
+    rooms: Sequence[float] = (0.0, 1e-3, 1e-2, 0.05, 0.2, 1.0), max_history: int = 2
+) -> st.SearchStrategy[Release]:
+    """Feasible release problems: two to four letters, earlier releases, coalitions and views.
+
+    Every limit is what its view holds already plus a room from ``rooms``. Drawn as a whole from one
+    number: drawn entry by entry, most problems have a single letter somewhere, and no trade-off.
+    """
+    seeds = st.integers(0, 2**32 - 1)
+    return seeds.map(lambda seed: _release(np.random.default_rng(seed), rooms, max_history))
+
+
+def _release(rng: np.random.Generator, rooms: Sequence[float], max_history: int) -> Release:
+    history = tuple(rng.integers(2, 4, size=rng.integers(0, max_history + 1)).tolist())
+    n_x, n_r = rng.integers(2, 5, size=2).tolist()
+    joint = _releasable_joint(rng, history, n_x, n_r)
+    nothing_new = np.ones((*joint.shape[:-1], 1))
+    limits = {}
+    for size in range(len(history) + 1):
+        for axes in combinations(range(len(history)), size):
+            if rng.random() < 0.6:
+                held = max(0.0, leakage_bits(joint, nothing_new, axes))
+                limits[axes] = held + rng.choice(rooms)
+    views = {}
+    for name in ("auditor", "broker")[: rng.choice([0, 0, 1, 2])]:
+        law = rng.dirichlet(np.full(rng.integers(1, 4), 0.5), size=joint.shape[:-1])
+        held = max(0.0, view_leakage_bits(joint, nothing_new, law))
+        views[name] = (law, held + rng.choice(rooms))
+    named = abs(np.arange(n_r)[:, None] - np.arange(n_r)).astype(float)
+    distortion = [1.0 * (named > 0), named, rng.random((rng.integers(2, 5), n_r))][rng.integers(3)]
+    return Release(joint, distortion, limits, views)
+
+
+def _releasable_joint(
+    rng: np.random.Generator, history: tuple[int, ...], n_x: int, n_r: int
+) -> Array:
+    """Any table with some zeros, or R and Z drawn from X apart, sometimes R a function of X."""
+    kind = rng.integers(3)
+    if kind == 0:
+        table = rng.random((*history, n_x, n_r)) * (rng.random((*history, n_x, n_r)) < 0.8)
+        table[(0,) * table.ndim] += 1.0
+        return np.asarray(table / table.sum())
+    p_x = rng.dirichlet(np.ones(n_x))
+    p_z_given_x = rng.dirichlet(np.full(int(np.prod(history)), 0.5), size=n_x)
+    p_r_given_x = rng.dirichlet(np.full(n_r, 0.4), size=n_x)
+    if kind == 1:
+        p_r_given_x = np.eye(n_r)[rng.integers(n_r, size=n_x)]
+    joint = np.einsum("x,xz,xr->zxr", p_x, p_z_given_x, p_r_given_x)
+    return joint.reshape(*history, n_x, n_r)
 
 
 def relabellings(letters: int) -> st.SearchStrategy[list[int]]:

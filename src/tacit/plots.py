@@ -6,7 +6,7 @@ carries plotly.js inside (about 5 MB), so it opens from a folder on a machine wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ LIMITS = ("individual limit ε (bits)", "collusion limit δ (bits)")
 LEAKAGES = ("I(R̂; X), bits", "I(R̂, Z; X), bits")
 
 _DPI = 110
+_DASHES = ("-", "--", ":", "-.")
+_COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728")
 
 
 def utility_label(surface: Surface) -> str:
@@ -125,6 +127,134 @@ def curves_html(
             figure.add_trace(line, row=1, col=column)
         figure.update_xaxes(type="log", title=x_label, row=1, col=column)
         figure.update_yaxes(type=_scale(curves), row=1, col=column)
+    figure.update_layout(title=title)
+    return _save_page(figure, path)
+
+
+def bars_and_lines_png(
+    path: Path,
+    panels: Mapping[str, Mapping[str, Array]],
+    ticks: Sequence[str],
+    labels: tuple[str, str],
+    title: str = "",
+) -> Path:
+    """Write panels, panel -> name -> [n, 2], side by side: first column bars, second a line.
+
+    Args:
+        path: where to.
+        panels: what to show; every name has the same colour in all panels.
+        ticks: what stands below the n groups of bars.
+        labels: of the bars' axis and of the lines' axis.
+        title: above all panels.
+    """
+    figure = _new_figure((4.6 * len(panels), 3.8))
+    bars: list[Any] = []
+    for index, (panel, series) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(1, len(panels), index, sharey=bars[0] if bars else None)
+        bars.append(axes)
+        lines = axes.twinx()
+        width = 0.8 / len(series)
+        for number, (name, values) in enumerate(series.items()):
+            at = np.arange(len(values)) + width * (number - (len(series) - 1) / 2)
+            axes.bar(at, values[:, 0], width, color=f"C{number}", alpha=0.45, label=name)
+            lines.plot(np.arange(len(values)), values[:, 1], f"C{number}o-", label=name)
+        axes.set(xlabel="request", ylabel=labels[0], title=panel)
+        axes.set_xticks(np.arange(len(ticks)), ticks, fontsize="small")
+        lines.set(ylabel=labels[1], ylim=(0, 1.05 * _largest(panels)))
+        lines.legend(loc="upper left")
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def bars_and_lines_html(
+    path: Path,
+    panels: Mapping[str, Mapping[str, Array]],
+    ticks: Sequence[str],
+    labels: tuple[str, str],
+    title: str = "",
+) -> Path:
+    """Write what ``bars_and_lines_png`` shows as one interactive page."""
+    graph_objects = _plotly()
+    figure = import_module("plotly.subplots").make_subplots(
+        rows=1,
+        cols=len(panels),
+        subplot_titles=list(panels),
+        specs=[[{"secondary_y": True}] * len(panels)],
+    )
+    for column, series in enumerate(panels.values(), start=1):
+        for number, (name, values) in enumerate(series.items()):
+            look = {"name": name, "legendgroup": name, "marker": {"color": _COLOURS[number]}}
+            bar = graph_objects.Bar(
+                x=list(ticks), y=values[:, 0], opacity=0.45, showlegend=False, **look
+            )
+            line = graph_objects.Scatter(
+                x=list(ticks), y=values[:, 1], showlegend=column == 1, **look
+            )
+            figure.add_trace(bar, row=1, col=column, secondary_y=False)
+            figure.add_trace(line, row=1, col=column, secondary_y=True)
+        figure.update_yaxes(title=labels[0], row=1, col=column, secondary_y=False)
+        span = {"range": [0, 1.05 * _largest(panels)]}
+        figure.update_yaxes(title=labels[1], row=1, col=column, secondary_y=True, **span)
+    figure.update_layout(title=title)
+    return _save_page(figure, path)
+
+
+def _largest(panels: Mapping[str, Mapping[str, Array]]) -> float:
+    """Top of the lines, so that panels can be compared."""
+    return max(float(values[:, 1].max()) for series in panels.values() for values in series.values())
+
+
+def tradeoff_curves_png(
+    path: Path,
+    panels: Mapping[str, Mapping[str, Array]],
+    labels: tuple[str, str],
+    title: str = "",
+) -> Path:
+    """Write panels of curves, panel -> name -> [n, 2], on linear axes.
+
+    Later curves are thinner and broken, so that curves that coincide can all be seen.
+    """
+    figure = _new_figure((5.6 * len(panels), 4.0))
+    for index, (panel, curves) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(1, len(panels), index)
+        for number, (name, curve) in enumerate(curves.items()):
+            dash = _DASHES[number % len(_DASHES)]
+            axes.plot(*curve.T, dash, label=name, linewidth=max(1.2, 5.0 - 1.4 * number))
+        axes.set(xlabel=labels[0], ylabel=labels[1], title=panel)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def tradeoff_curves_html(
+    path: Path,
+    panels: Mapping[str, Mapping[str, Array]],
+    labels: tuple[str, str],
+    title: str = "",
+) -> Path:
+    """Write what ``tradeoff_curves_png`` shows as one interactive page."""
+    graph_objects = _plotly()
+    subplots = import_module("plotly.subplots")
+    figure = subplots.make_subplots(rows=1, cols=len(panels), subplot_titles=list(panels))
+    for column, curves in enumerate(panels.values(), start=1):
+        for number, (name, curve) in enumerate(curves.items()):
+            look = {"width": max(1.2, 5.0 - 1.4 * number), "color": _COLOURS[number]}
+            figure.add_trace(
+                graph_objects.Scatter(
+                    x=curve[:, 0],
+                    y=curve[:, 1],
+                    name=name,
+                    legendgroup=name,
+                    showlegend=column == 1,
+                    mode="lines+markers",
+                    line=look,
+                ),
+                row=1,
+                col=column,
+            )
+        figure.update_xaxes(title=labels[0], row=1, col=column)
+        figure.update_yaxes(title=labels[1], row=1, col=column)
     figure.update_layout(title=title)
     return _save_page(figure, path)
 
