@@ -12,9 +12,8 @@ import pytest
 
 from tacit import plots
 from tacit.errors import TacitError
-from tacit.paper import __main__ as everything
 from tacit.paper import demo
-from tacit.paper.algorithm3 import Found, algorithm3
+from tacit.paper.algorithm3 import Found, algorithm3, multiplier_grid
 from tacit.paper.claim import Claim
 from tacit.paper.claims import claims_text
 from tacit.paper.claims_experiments import EXPERIMENTS
@@ -22,12 +21,12 @@ from tacit.paper.claims_theory import THEORY
 from tacit.paper.fig3 import fig3, largest_convexity_violation, largest_rise, leaked_bits
 from tacit.paper.fig4 import draw_fig4, fig4
 from tacit.paper.fig5 import draw_fig5, fig5, is_dominated, largest_gap_bits, on_envelope
-from tacit.paper.grid import iterate, measured, multiplier_grid, random_starts
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.paper.table2 import EARLY_TOL, HALF_DIGIT, PRINTED, early_stop, table2, table2_text
 from tacit.problem import Problem
 from tacit.solvers import solve
 from tacit.solvers.blahut_arimoto import blahut_arimoto
+from tacit.solvers.multistart import iterate, measured, random_starts
 from tacit.tradeoff import Surface
 from tests.oracles import leakage_bits, mutual_information_bits
 
@@ -342,33 +341,3 @@ def test_demo_says_why_it_cannot(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="1"):
         demo.main(["--out", str(tmp_path), "--collusion", "0.001"])
     assert "raise the limit" in capsys.readouterr().err
-
-
-def test_everything_is_made_with_progress(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The parts are tested above: here each is replaced by a cheap one, but the claims' files."""
-    claims = (Claim("II", "text", True, "evidence 1"),)
-    monkeypatch.setattr(everything, "check_claims", lambda: claims)
-    monkeypatch.setattr(everything, "table2_text", lambda: "Table II")
-    for name in ("Fig. 3", "Fig. 4", "Fig. 5"):
-        monkeypatch.setitem(everything.PARTS, name, lambda out: [out / "figure.png"])
-    assert everything.main(["--out", str(tmp_path / "paper")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(everything.PARTS)
-    assert lines[0].startswith("[1/5] Table II: table2.txt")
-    written = json.loads((tmp_path / "paper" / "claims.json").read_text())
-    assert written[0]["holds"] is True
-    assert "holds" in (tmp_path / "paper" / "claims.txt").read_text()
-
-
-def test_everything_says_why_it_cannot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(out: Path) -> list[Path]:
-        raise TacitError(f"nothing to draw with in {out.name}")
-
-    monkeypatch.setitem(everything.PARTS, "Table II", refuse)
-    with pytest.raises(SystemExit, match="1"):
-        everything.main(["--out", str(tmp_path / "paper")])
-    assert "nothing to draw with" in capsys.readouterr().err

@@ -12,8 +12,8 @@ from enum import Enum
 
 import numpy as np
 
-from tacit.paper.grid import Points, iterate, measured, multiplier_grid, random_starts
 from tacit.problem import Array, Problem
+from tacit.solvers.multistart import Points, iterate, measured, random_starts
 from tacit.solvers.statement import Statement, full_channel
 
 
@@ -60,6 +60,12 @@ class Release:
     curve: Points
     runs: int
     steps: int
+
+
+def multiplier_grid(least: float, largest: float, n: int) -> Array:
+    """All pairs (mu1, mu2) from one geometric ladder, [n * n, 2] ([TVC] Algorithm 3, step 4)."""
+    ladder = np.geomspace(least, largest, n)
+    return np.stack(np.meshgrid(ladder, ladder, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def algorithm3(

@@ -8,12 +8,12 @@ import numpy as np
 
 from tacit.paper.claim import GAP_TOL, ROUNDING, Claim
 from tacit.paper.fig4 import fig4
-from tacit.paper.grid import iterate, measured, random_starts
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.problem import Array, Problem
 from tacit.solvers import solve
 from tacit.solvers.alternation import Alternation, Auxiliaries, log2, log_start
 from tacit.solvers.blahut_arimoto import blahut_arimoto
+from tacit.solvers.multistart import iterate, measured, random_starts
 from tacit.solvers.statement import Statement
 
 

@@ -1,4 +1,4 @@
-"""Many runs of the paper's iterations side by side: a grid of multipliers, several starts."""
+"""Many runs of the paper's iterations side by side: many multipliers, many starts."""
 
 from __future__ import annotations
 
@@ -43,12 +43,6 @@ class Points:
             np.concatenate([self.individual, other.individual]),
             np.concatenate([self.collusion, other.collusion]),
         )
-
-
-def multiplier_grid(least: float, largest: float, n: int) -> Array:
-    """All pairs (mu1, mu2) from one geometric ladder, [n * n, 2] ([TVC] Algorithm 3, step 4)."""
-    ladder = np.geomspace(least, largest, n)
-    return np.stack(np.meshgrid(ladder, ladder, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def random_starts(problem: Problem, n: int, n_rhat: int, rng: np.random.Generator) -> Array:
