@@ -9,7 +9,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 USER_STAMP := $(VENV)/.installed-all
 DEV_STAMP := $(VENV)/.installed-dev
 
-CODE := src tests benchmarks
+CODE := src tests benchmarks scripts
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench docs format format-check lint types imports coverage clean

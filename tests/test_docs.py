@@ -10,10 +10,8 @@ import pytest
 import tacit
 
 ROOT = Path(__file__).parent.parent
-PAGES = [
-    ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("engine.md", "scheme.md", "information.md")),
-]
+WITH_EXAMPLES = ("engine", "scheme", "estimation", "datasets", "information")
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in WITH_EXAMPLES)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,6 +7,7 @@ from tacit.errors import (
     TacitError,
     UnconvergedError,
 )
+from tacit.estimation import Contrast, Estimate, estimate
 from tacit.information import (
     bayes_vulnerability,
     conditional_mutual_information,
@@ -26,6 +27,8 @@ from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
     "Collusion",
+    "Contrast",
+    "Estimate",
     "InfeasibleError",
     "InvalidInputError",
     "Problem",
@@ -44,6 +47,7 @@ __all__ = [
     "blahut_arimoto",
     "conditional_mutual_information",
     "entropy",
+    "estimate",
     "local_dp_epsilon",
     "maximal_leakage",
     "min_entropy_leakage",

@@ -1,0 +1,84 @@
+"""Bounds on every frequency, identifiable or not: linear programmes over the simplex.
+
+Sources:
+    [CP34] Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of
+        the binomial", Biometrika 26, 1934.
+    [H56] Hoeffding, "On the distribution of the number of successes in independent trials",
+        Ann. Math. Statist. 27, 1956.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import eye_array, kron
+from scipy.special import betaincinv
+
+from tacit.information.laws import Array
+
+_OPTIMAL, _INFEASIBLE = 0, 2  # statuses of SciPy's milp
+_WIDENING = 1e-6
+"""Relative room around the likeliest letters, so that rounding does not make them infeasible."""
+
+
+def frequency_bounds(
+    channel: Array, counts: NDArray[np.int64], q_likeliest: Array, confidence: float
+) -> tuple[Array, bool]:
+    """Least and greatest f(r) over all f whose letters agree with the counts; and if any does.
+
+    If none does, which has probability at most 1 − confidence, the region is widened to hold the
+    likeliest letters, so that there is always an answer.
+    """
+    low, high = _letter_region(counts, confidence)
+    bounds = _extreme_frequencies(channel, low, high)
+    if bounds is not None:
+        return bounds, True
+    slack = _WIDENING * q_likeliest
+    low, high = np.minimum(low, q_likeliest - slack), np.maximum(high, q_likeliest + slack)
+    bounds = _extreme_frequencies(channel, low, high)
+    return (_whole_simplex(len(channel)) if bounds is None else bounds), False
+
+
+def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array, Array]:
+    """A box that holds the law of the letters with at least this confidence, for any n.
+
+    Each letter's [CP34] interval, shared out by Bonferroni. Given the rows, a count is a sum of
+    unequal indicators: beyond its mean its tails are no heavier than binomial ([H56] Theorem 5).
+    """
+    n = counts.sum()
+    # Of two letters one tells the other: their intervals are one event.
+    tail = (1 - confidence) / 2 / (len(counts) if len(counts) > 2 else 1)
+    low, high = np.zeros(len(counts)), np.ones(len(counts))
+    some, rest = counts > 0, counts < n
+    low[some] = betaincinv(counts[some], n - counts[some] + 1, tail)
+    high[rest] = betaincinv(counts[rest] + 1, n - counts[rest], 1 - tail)
+    return low, high
+
+
+def _extreme_frequencies(channel: Array, low: Array, high: Array) -> Array | None:
+    """[min f(r), max f(r)] over the simplex where low <= f A <= high; None if that is empty.
+
+    All programmes are blocks of one: they share nothing, so each block is at its own optimum.
+    """
+    n_r = len(channel)
+    # Rows of order 1, so that the solver's tolerances mean the same for rare letters; more than
+    # a letter's peak is out of reach, twice the peak as well.
+    peak = channel.max(axis=0)
+    low, high = (np.append(np.minimum(side, 2 * peak) / peak, 1.0) for side in (low, high))
+    rows = np.vstack([(channel / peak).T, np.ones(n_r)])
+    blocks = kron(eye_array(2 * n_r), rows, format="csc")
+    agrees = LinearConstraint(blocks, np.tile(low, 2 * n_r), np.tile(high, 2 * n_r))
+    cost = np.eye(n_r)[:, None, :] * np.array([1, -1])[:, None]  # [r, least or greatest, f]
+    # No variable is whole: milp takes ranges as they are, and starts faster than linprog.
+    found = milp(cost.ravel(), bounds=Bounds(0, 1), constraints=agrees)
+    if found.status == _INFEASIBLE:
+        return None
+    if found.status != _OPTIMAL or found.x is None:
+        return _whole_simplex(n_r)  # which always holds
+    extremes = np.einsum("rsr->rs", found.x.reshape(n_r, 2, n_r))
+    return np.asarray(np.clip(extremes, 0.0, 1.0))
+
+
+def _whole_simplex(n_r: int) -> Array:
+    return np.tile([0.0, 1.0], (n_r, 1))
