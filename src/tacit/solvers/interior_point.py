@@ -222,7 +222,7 @@ def _gaps(lagrangian: Lagrangian, it: Iterate, is_frugal: NDArray[np.bool_]) -> 
         # Frugality weighs more now than that crude bound can bear: leave it out altogether.
         plain = dual_value(task, *posteriors, weights[:, -1] - lagrangian.frugality, it.row_force)
         bound = np.where(is_frugal, np.maximum(bound, plain - paid), bound)
-    return value - bound, frugal_gap
+    return value - bound + lagrangian.exact_error(it), frugal_gap
 
 
 def _leaks_for_nothing(lagrangian: Lagrangian, it: Iterate, frugal_tol: float) -> NDArray[np.bool_]:

@@ -185,6 +185,17 @@ class Lagrangian:
             pull = pull + self._full_pull(it.c)
         return pull
 
+    def exact_error(self, it: Iterate) -> Array | float:
+        """What leaving the exact views' constraints may have gained: |force * deviation|, summed."""
+        error: Array | float = 0.0
+        if self.task.is_exact.any():
+            off = self.task.row_mass * self._row_pull(it.at.row_joint) / self._row_stiffness
+            error = np.abs(it.row_force * off).sum(axis=(1, 2, 3))
+        if self.task.is_full_exact:
+            off = self.task.mass * self._full_pull(it.c) / _FULL_STIFFNESS
+            error = error + np.abs(it.full_force * off).sum(axis=(1, 2, 3))
+        return error
+
     def moved_forces(self, it: Iterate, change: Array, step: Array) -> tuple[Array, Array]:
         """The exact views' multipliers after a step: the pull that the linear model predicts."""
         row_force, full_force = it.row_force, it.full_force
