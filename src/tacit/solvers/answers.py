@@ -49,17 +49,27 @@ def whole_task(statement: Statement, cost: Array, nats: Array, is_exact: NDArray
 
 
 def certified(
-    whole: Task, reduced: ReducedTask, outcome: Outcome, nats: Array, gap_tol: float
+    whole: Task,
+    reduced: ReducedTask,
+    outcome: Outcome,
+    nats: Array,
+    forgone: Array,
+    gap_tol: float,
 ) -> Answers:
-    """Meet every limit to the last bit and prove the gap on the whole problem."""
+    """Meet every limit to the last bit and prove the gap on the whole problem.
+
+    ``forgone`` are the nats that a view counted as exact would still have been allowed.
+    """
     lift = reduced.reduction.lift
+    forces = reduced.lift_forces(outcome, whole)
     bound, multipliers = _best_bound(
         whole,
-        lift(outcome.channel),
+        lift(outcome.witness),
         reduced.lift_multipliers(outcome.multipliers, nats),
         reduced.lift_multipliers(outcome.all_weights, nats),
-        reduced.lift_forces(outcome, whole),
+        forces,
     )
+    bound = bound - _worth(whole, forces, forgone)
     settled = settled_channel(reduced.task, outcome.channel)
     c, value = _feasible(whole, lift(settled))
     snapped = np.where(outcome.is_zero, 0.0, settled)
@@ -78,6 +88,25 @@ def certified(
         value - bound <= gap_tol,
         outcome.steps,
     )
+
+
+def _worth(task: Task, forces: Array | None, forgone: Array) -> Array | float:
+    """At most what bits that were not given away could have bought, [batch].
+
+    With I(Rhat; X | Y) <= b nats, p(rhat, y, x) is off p(rhat, y) p(x | y) by at most sqrt(2 b) in
+    total variation (Pinsker, Jensen), and each unit of that is priced at the largest force.
+    """
+    if not forgone.any():
+        return 0.0
+    size = np.zeros_like(forgone)
+    if forces is not None:
+        largest = np.abs(forces).max(axis=(1, 3))
+        for view in range(task.rows.n_views):
+            own = largest[:, task.rows.view_of_row == view]
+            size[:, view] = 2.0 * own.max(axis=1, initial=0.0)
+    spread = (task.cost.max(axis=1) - task.cost.min(axis=1)).max(axis=(1, 2))
+    size[:, -1] = spread + size[:, :-1].sum(axis=1)
+    return np.asarray((np.sqrt(2.0 * forgone) * size).sum(axis=1))
 
 
 def settled_channel(task: Task, c: Array) -> Array:

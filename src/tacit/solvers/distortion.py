@@ -13,7 +13,7 @@ from tacit.problem import Array, Problem
 from tacit.solution import Solution, Status
 from tacit.solvers.answers import Answers, certified, settled_channel, whole_task
 from tacit.solvers.certificate import leakage_upper_nats
-from tacit.solvers.interior_point import Outcome, minimise
+from tacit.solvers.interior_point import Outcome, feasible_share, minimise
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement, full_channel, raise_if_infeasible
 from tacit.solvers.task import Task
@@ -27,7 +27,7 @@ _FRUGAL_TOL = 2e-5
 _PRICED_BELOW = 3e-6
 """Nats. Smaller budgets are met by a price."""
 
-_PRICE_CORRECTIONS = 16
+_PRICE_CORRECTIONS = 24
 
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
@@ -98,13 +98,15 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
     parts: list[tuple[NDArray[np.intp], Answers]] = []
     if is_blind.any():
         blind = np.flatnonzero(is_blind)
-        parts.append((blind, _blind_answers(statement, cost, blind)))
+        parts.append((blind, _blind_answers(statement, cost, blind, gap_tol)))
     with one_thread():
         for group in range(len(patterns)):
             members = np.flatnonzero(group_of == group)
             for chunk in _chunks(members, statement, cost.shape[1]):
                 own_cost = cost if len(cost) == 1 else cost[chunk]
-                solved = _solve_alike(statement, own_cost, budgets[chunk], patterns[group], gap_tol)
+                solved = _solve_alike(
+                    statement, own_cost, limits[chunk], budgets[chunk], patterns[group], gap_tol
+                )
                 parts.append((chunk, solved))
     return _spared(statement, cost, limits, _joined(parts, len(limits)), gap_tol)
 
@@ -138,28 +140,32 @@ def _spread(mass: Array, cost: Array) -> Array:
 
     Differences within rounding count as none: no release can then be worth its leakage.
     """
+    constant = np.einsum("zx,brzx->br", mass, cost).min(axis=1)
     regret = np.einsum("zx,brzx->br", mass, cost - cost.min(axis=1, keepdims=True)).min(axis=1)
-    return np.where(regret > 1e-14 * cost.max(axis=(1, 2, 3)), regret, 0.0)
+    return np.where(regret > 1e-14 * np.abs(constant), regret, 0.0)
 
 
-def _blind_answers(statement: Statement, cost: Array, members: NDArray[np.intp]) -> Answers:
+def _blind_answers(
+    statement: Statement, cost: Array, members: NDArray[np.intp], gap_tol: float
+) -> Answers:
     """The best constant release, where nothing that depends on the record does better."""
     n_members = len(members)
-    cost = np.broadcast_to(cost, (max(len(cost), n_members), *cost.shape[1:]))
-    cost = cost[:n_members] if len(cost) == n_members else cost[members]
-    constant = np.einsum("zx,brzx->br", statement.mass, cost)
+    own = np.broadcast_to(cost, (n_members, *cost.shape[1:])) if len(cost) == 1 else cost[members]
+    constant = np.einsum("zx,brzx->br", statement.mass, own)
     channel = np.zeros((n_members, *cost.shape[1:]))
     channel[np.arange(n_members), constant.argmin(axis=1)] = 1.0
-    least = np.einsum("zx,bzx->b", statement.mass, cost.min(axis=1))
-    zeros = np.zeros((n_members, len(statement.keys)))
+    least = np.einsum("zx,bzx->b", statement.mass, own.min(axis=1))
     value = constant.min(axis=1)
+    bound = np.minimum(least, value)
+    bound = bound - gamma(sum(statement.mass.shape) + 64) * np.abs(bound)
+    zeros = np.zeros((n_members, len(statement.keys)))
     return Answers(
         channel,
         value,
-        np.minimum(least, value) * (1 - gamma(sum(statement.mass.shape) + 64)),
+        bound,
         statement.leaked_upper + zeros,
         zeros,
-        np.ones(n_members, dtype=bool),
+        value - bound <= gap_tol,
         np.zeros(n_members, dtype=np.intp),
     )
 
@@ -187,6 +193,7 @@ def _joined(parts: list[tuple[NDArray[np.intp], Answers]], n_batch: int) -> Answ
 def _solve_alike(
     statement: Statement,
     cost: Array,
+    limits: Array,
     budgets: Array,
     is_exact: NDArray[np.bool_],
     gap_tol: float,
@@ -214,7 +221,8 @@ def _solve_alike(
         elif is_rough:
             is_rough = False
         else:
-            return certified(whole, reduced, outcome, nats, gap_tol)
+            forgone = statement.forgone(limits) * _LN2
+            return certified(whole, reduced, outcome, nats, forgone, gap_tol)
 
 
 def _binding_budgets(
@@ -229,8 +237,9 @@ def _binding_budgets(
 def _priced(task: Task, tolerance: Array) -> Outcome:
     """The interior point; views with hardly any bits left are priced instead of limited.
 
-    Near no leakage at all the cost falls as the square root of the leakage, so the leakage falls
-    as the inverse square of its price: a few corrections find the price that meets the budget.
+    Near no leakage at all the cost often falls as the square root of the leakage, so the leakage
+    falls as the inverse square of its price: a few corrections find the price that meets the
+    budget. Where it falls in proportion instead, the leakage jumps at one price: bisection.
     """
     tolerance = np.broadcast_to(tolerance, len(task.budgets))
     # A weight that costs at most an eighth of the tolerance: I(Rhat; X | Z) <= log |Rhat|.
@@ -238,16 +247,41 @@ def _priced(task: Task, tolerance: Array) -> Outcome:
     is_priced = (task.all_budgets < _PRICED_BELOW) & ~task.all_exact
     budgets = np.where(is_priced, task.all_budgets, 1.0)
     price = np.where(is_priced, 0.3 / np.sqrt(budgets), 0.0)
+    outcome = minimise(task, price, frugality, tolerance, _FRUGAL_TOL)
+    if not is_priced.any():
+        return outcome
+    low, high = np.zeros_like(price), np.full_like(price, inf)
+    lost = np.full(len(price), inf)
+    best = outcome
     for _ in range(_PRICE_CORRECTIONS):
-        outcome = minimise(task, price, frugality, tolerance, _FRUGAL_TOL)
-        if not is_priced.any():
-            break
         _, upper = leakage_upper_nats(task, outcome.channel)
-        unused = np.where(is_priced, price * (budgets - upper), 0.0)
-        if ((unused >= 0) & (unused < 0.1 * tolerance[:, None])).all():
+        loss = _lost_by_prices(task, outcome.channel, price, budgets, upper)
+        best = outcome if best is outcome else best.where(loss < lost, outcome)
+        lost = np.minimum(lost, loss)
+        if (lost < 0.2 * tolerance).all():
             break
+        is_over = upper > budgets
+        low = np.where(is_over, np.maximum(low, price), low)
+        high = np.where(is_over, high, np.minimum(high, price))
         # Aim a little inside, by less than the tolerance is worth.
         margin = 0.05 * tolerance[:, None] / np.where(is_priced, price, 1.0)
         aim = np.maximum(budgets - margin, 0.5 * budgets)
-        price = np.where(is_priced, price * np.clip(np.sqrt(upper / aim), 0.25, 4.0), 0.0)
-    return outcome
+        wanted = price * np.clip(np.sqrt(upper / aim), 0.25, 4.0)
+        middle = np.sqrt(low * np.where(np.isfinite(high), high, 1.0))
+        is_inside = (wanted > low) & (wanted < high)
+        price = np.where(is_priced, np.where(is_inside, wanted, middle), 0.0)
+        outcome = minimise(task, price, frugality, tolerance, _FRUGAL_TOL)
+    return best
+
+
+def _lost_by_prices(task: Task, c: Array, price: Array, budgets: Array, upper: Array) -> Array:
+    """Gap that is due to prices which do not meet their budgets exactly, [batch].
+
+    Above its budget a channel is mixed with a constant release. Where the cost falls in proportion
+    to the leakage the optimum *is* such a mixture, and no price meets the budget.
+    """
+    is_priced = price > 0
+    spent = (task.mass * task.cost * c).sum(axis=(1, 2, 3))
+    share = feasible_share(upper, budgets, is_priced)
+    value = share * spent + (1 - share) * task.constant_costs.min(axis=1)
+    return np.asarray(value - spent - (price * (upper - budgets)).sum(axis=1, where=is_priced))

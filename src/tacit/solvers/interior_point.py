@@ -34,26 +34,26 @@ _PATIENCE = 30
 
 @dataclass(slots=True, eq=False)
 class Outcome:
-    """The best point met, per member of the batch.
+    """The best channel and the best proof met, per member of the batch.
 
     Attributes:
         channel: strictly positive channels, [batch, rhat, z, x].
-        multipliers: of the partial views, then of full collusion, [batch, view + 1]; prices
-            included, frugality not.
-        row_force, full_force: multipliers of the exact views, as in ``Iterate``.
-        is_zero: entries that are 0 in the limit, by strict complementarity.
-        frugality: weight on I(Rhat; X | Z) at the end, [batch].
-        gap: gap as far as the method knows, rounding not included, [batch].
-        steps: Newton steps, [batch].
+        is_zero: entries of them that are 0 in the limit, by strict complementarity.
+        witness: the channels whose posteriors gave the best bound.
+        multipliers: of that bound: the partial views', then full collusion's, [batch, view + 1];
+            prices included, frugality not.
+        row_force, full_force: of that bound: multipliers of the exact views, as in ``Iterate``.
+        frugality: of that bound: weight on I(Rhat; X | Z), [batch].
+        steps: Newton steps until the best channel, [batch].
     """
 
     channel: Array
+    is_zero: NDArray[np.bool_]
+    witness: Array
     multipliers: Array
     row_force: Array
     full_force: Array
-    is_zero: NDArray[np.bool_]
     frugality: Array
-    gap: Array
     steps: NDArray[np.intp]
 
     @property
@@ -63,37 +63,76 @@ class Outcome:
         weights[:, -1] += self.frugality
         return weights
 
-    def record(
+    def where(self, chosen: NDArray[np.bool_], other: Outcome) -> Outcome:
+        """These members, the chosen ones taken from another outcome."""
+        return Outcome(
+            *(
+                np.where(_like(chosen, mine), getattr(other, name), mine)
+                for name, mine in ((name, getattr(self, name)) for name in Outcome.__slots__)
+            )
+        )
+
+    def keep_channel(
+        self, member: NDArray[np.intp], it: Iterate, chosen: NDArray[np.bool_], step: int
+    ) -> None:
+        """Keep the channels of some members."""
+        self.channel[member[chosen]] = it.c[chosen]
+        self.is_zero[member[chosen]] = ((it.c < 1e-6) & (it.c < 1e-3 * it.s))[chosen]
+        self.steps[member[chosen]] = step
+
+    def keep_proof(
         self,
-        members: NDArray[np.intp],
+        member: NDArray[np.intp],
         it: Iterate,
         lagrangian: Lagrangian,
         chosen: NDArray[np.bool_],
-        gap: Array,
-        step: int,
     ) -> None:
-        """Keep the iterate of some members."""
-        members = members[chosen]
-        self.channel[members] = it.c[chosen]
-        self.multipliers[members] = (it.multiplier + lagrangian.price)[chosen]
-        self.row_force[members] = it.row_force[chosen]
-        self.full_force[members] = it.full_force[chosen]
-        self.is_zero[members] = ((it.c < 1e-6) & (it.c < 1e-3 * it.s))[chosen]
-        self.frugality[members] = lagrangian.frugality[chosen]
-        self.gap[members] = gap[chosen]
-        self.steps[members] = step
+        """Keep what proves the bound of some members."""
+        self.witness[member[chosen]] = it.c[chosen]
+        self.multipliers[member[chosen]] = (it.multiplier + lagrangian.price)[chosen]
+        self.row_force[member[chosen]] = it.row_force[chosen]
+        self.full_force[member[chosen]] = it.full_force[chosen]
+        self.frugality[member[chosen]] = lagrangian.frugality[chosen]
+
+
+def _like(mask: NDArray[np.bool_], array: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """[batch] with as many axes as ``array``."""
+    return mask.reshape(-1, *(1,) * (array.ndim - 1))
 
 
 @dataclass(slots=True, eq=False)
 class _Progress:
-    """How far each member is that still runs: indices, best leakage gap, steps without gain."""
+    """How far each member is that still runs.
+
+    Attributes:
+        member: its index in the batch.
+        value, bound: the best so far.
+        frugal: the least leakage gap so far, once frugal.
+        idle: steps without any gain.
+        is_frugal: whether the gap is closed and the leakage is being lowered.
+    """
 
     member: NDArray[np.intp]
-    best_frugal: Array
+    value: Array
+    bound: Array
+    frugal: Array
     idle: NDArray[np.intp]
     is_frugal: NDArray[np.bool_]
 
+    @staticmethod
+    def start(n_batch: int) -> _Progress:
+        """Nothing known yet."""
+        return _Progress(
+            np.arange(n_batch),
+            np.full(n_batch, np.inf),
+            np.full(n_batch, -np.inf),
+            np.full(n_batch, np.inf),
+            np.zeros(n_batch, dtype=np.intp),
+            np.zeros(n_batch, dtype=bool),
+        )
+
     def take(self, keep: NDArray[np.intp]) -> _Progress:
+        """Some members."""
         return _Progress(*(getattr(self, name)[keep] for name in _Progress.__slots__))
 
 
@@ -113,53 +152,63 @@ def minimise(
     """
     lagrangian = Lagrangian(task, price, frugality)
     it = _start(lagrangian)
-    n_batch = len(it.c)
     outcome = Outcome(
+        it.c.copy(),
+        np.zeros(it.c.shape, dtype=bool),
         it.c.copy(),
         it.multiplier + price,
         it.row_force.copy(),
         it.full_force.copy(),
-        np.zeros(it.c.shape, dtype=bool),
         frugality.copy(),
-        np.full(n_batch, np.inf),
-        np.zeros(n_batch, dtype=np.intp),
+        np.zeros(len(it.c), dtype=np.intp),
     )
-    progress = _Progress(
-        np.arange(n_batch),
-        np.full(n_batch, np.inf),
-        np.zeros(n_batch, dtype=np.intp),
-        np.zeros(n_batch, dtype=bool),
-    )
+    now = _Progress.start(len(it.c))
     for step in range(_MAX_STEPS + 1):
-        gap, frugal_gap = _gaps(lagrangian, it, progress.is_frugal)
-        is_better = np.where(
-            progress.is_frugal,
-            (frugal_gap < progress.best_frugal) & (gap <= gap_tol),
-            gap < outcome.gap[progress.member],
-        )
-        outcome.record(progress.member, it, lagrangian, is_better, gap, step)
-        is_kept = progress.is_frugal & is_better
-        progress.best_frugal = np.where(is_kept, frugal_gap, progress.best_frugal)
-        progress.idle = np.where(is_better, 0, progress.idle + 1)
-        is_closed = ~progress.is_frugal & (gap <= gap_tol)
-        turns_frugal = is_closed & _leaks_for_nothing(lagrangian, it, frugal_tol)
+        _note(outcome, now, lagrangian, it, gap_tol, step)
+        is_closed = now.value - now.bound <= gap_tol
+        turns_frugal = ~now.is_frugal & is_closed & _leaks_for_nothing(lagrangian, it, frugal_tol)
+        is_done = is_closed & ~turns_frugal & (~now.is_frugal | (now.frugal <= frugal_tol))
+        is_done |= now.idle > _PATIENCE
         if turns_frugal.any():
             lagrangian = _more_frugal(lagrangian, it, turns_frugal, gap_tol)
             it = lagrangian.settle(it)
-            progress.is_frugal |= turns_frugal
-        is_least = progress.is_frugal & (frugal_gap <= frugal_tol) & (gap <= gap_tol)
-        is_done = (is_closed & ~turns_frugal) | is_least | (progress.idle > _PATIENCE)
+            now.is_frugal |= turns_frugal
         if step == _MAX_STEPS or is_done.all():
             break
         if is_done.any():
             keep = np.flatnonzero(~is_done)
-            it, lagrangian, progress = it.take(keep), lagrangian.subset(keep), progress.take(keep)
+            it, lagrangian, now = it.take(keep), lagrangian.subset(keep), now.take(keep)
             gap_tol = gap_tol[keep]
         try:
             it = _advance(lagrangian, it)
-        except np.linalg.LinAlgError:  # no digits are left: what was recorded stands
+        except np.linalg.LinAlgError:  # no digits are left: what was kept stands
             break
     return outcome
+
+
+def _note(
+    outcome: Outcome,
+    now: _Progress,
+    lagrangian: Lagrangian,
+    it: Iterate,
+    gap_tol: Array,
+    step: int,
+) -> None:
+    """Keep the iterate's channel and its proof where they are the best so far.
+
+    Before the gap is closed the best channel has the least value; after, the least leakage to
+    everyone among those whose value stays within the gap.
+    """
+    value, bound, frugal = _assess(lagrangian, it)
+    is_tighter = bound > now.bound
+    outcome.keep_proof(now.member, it, lagrangian, is_tighter)
+    now.bound = np.maximum(now.bound, bound)
+    is_frugal_gain = (frugal < now.frugal) & (value - now.bound <= gap_tol)
+    is_better = np.where(now.is_frugal, is_frugal_gain, value < now.value)
+    outcome.keep_channel(now.member, it, is_better, step)
+    now.frugal = np.where(now.is_frugal & is_better, frugal, now.frugal)
+    now.value = np.where(is_better, value, now.value)
+    now.idle = np.where(is_better | (is_tighter & ~now.is_frugal), 0, now.idle + 1)
 
 
 # -- start and stop --------------------------------------------------------------------------
@@ -203,26 +252,28 @@ def _levelling_force(task: Task, n_batch: int) -> Array:
     return np.broadcast_to(level - task.cost, (n_batch, *task.cost.shape[1:])).copy()
 
 
-def _gaps(lagrangian: Lagrangian, it: Iterate, is_frugal: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Gap of E cost plus what is priced, and of the leakage to everyone, in nats."""
+def _assess(lagrangian: Lagrangian, it: Iterate) -> tuple[Array, Array, Array]:
+    """Value and bound of E cost plus what is priced, and the gap of the leakage to everyone."""
     task, limited, budgets = lagrangian.task, lagrangian.is_limited, lagrangian.budgets
     share = feasible_share(it.at.all_views, budgets, limited)
     spent = (task.mass * task.cost * it.c).sum(axis=(1, 2, 3))
-    spent = spent + (lagrangian.price * it.at.all_views).sum(axis=1)
+    spent = spent + (lagrangian.price * it.at.all_views).sum(axis=1) + lagrangian.exact_error(it)
     value = share * spent + (1 - share) * task.constant_costs.min(axis=1)
     weights = lagrangian.weights(it.multiplier)
-    posteriors = (it.at.row_log_ratio, np.log(it.at.history_joint / task.mass_z), weights[:, :-1])
-    dual = dual_value(task, *posteriors, weights[:, -1], it.row_force)
+    dual = dual_value(
+        task,
+        it.at.row_log_ratio,
+        np.log(it.at.history_joint / task.mass_z),
+        weights[:, :-1],
+        weights[:, -1],
+        it.row_force,
+    )
     paid = (it.multiplier * budgets).sum(axis=1, where=limited)
-    frugal_gap = (value - (dual - paid)) / lagrangian.frugality + share * it.at.full
+    frugal = (value - (dual - paid)) / lagrangian.frugality + share * it.at.full
     # Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|.
     at_most = np.where(limited[:, -1], budgets[:, -1], np.log(it.c.shape[1]))
-    bound = dual - paid - (0.0 if task.is_full_exact else lagrangian.frugality * at_most)
-    if is_frugal.any():
-        # Frugality weighs more now than that crude bound can bear: leave it out altogether.
-        plain = dual_value(task, *posteriors, weights[:, -1] - lagrangian.frugality, it.row_force)
-        bound = np.where(is_frugal, np.maximum(bound, plain - paid), bound)
-    return value - bound + lagrangian.exact_error(it), frugal_gap
+    spared = np.zeros(1) if task.is_full_exact else lagrangian.frugality * at_most
+    return value, dual - paid - spared, frugal
 
 
 def _leaks_for_nothing(lagrangian: Lagrangian, it: Iterate, frugal_tol: float) -> NDArray[np.bool_]:

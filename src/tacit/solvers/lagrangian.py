@@ -186,7 +186,7 @@ class Lagrangian:
         return pull
 
     def exact_error(self, it: Iterate) -> Array | float:
-        """What leaving the exact views' constraints may have gained: |force * deviation|, summed."""
+        """What leaving the exact views' constraints may have gained: sum |force * deviation|."""
         error: Array | float = 0.0
         if self.task.is_exact.any():
             off = self.task.row_mass * self._row_pull(it.at.row_joint) / self._row_stiffness

@@ -78,6 +78,15 @@ class Statement:
         left = limits - self.leaked_upper
         return np.where(np.abs(limits - self.leaked) <= LIMIT_TOL, 0.0, left)
 
+    def forgone(self, limits: Array) -> Array:
+        """Bits that views may still learn but are not given, because they are too few.
+
+        Within a few units in the last place of what is leaked, a limit *is* what is leaked.
+        """
+        left = limits - self.leaked
+        is_too_small = (left > 4e-16 * (1 + np.abs(self.leaked))) & (left <= LIMIT_TOL)
+        return np.where(is_too_small, left, 0.0)
+
 
 def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:
     if view.law is not None:
