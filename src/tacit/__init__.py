@@ -1,36 +1,48 @@
-"""tacit: the best data release under privacy limits, one request after another."""
+"""tacit: the best data release under privacy limits, one request after another.
 
-from tacit.errors import (
-    InfeasibleError,
-    InvalidInputError,
-    RefusedError,
-    TacitError,
-    UnconvergedError,
-)
-from tacit.estimation import Contrast, Estimate, estimate
-from tacit.information import (
-    bayes_vulnerability,
-    conditional_mutual_information,
-    entropy,
-    local_dp_epsilon,
-    maximal_leakage,
-    min_entropy_leakage,
-    mutual_information,
-    pointwise_maximal_leakage,
-)
-from tacit.problem import Problem, View
-from tacit.scheme import Collusion, Release, Scheme
-from tacit.solution import Solution, Status, TimeSharing
-from tacit.solvers import solve
-from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
-from tacit.tradeoff import Surface, trace_surface
+Names load their rooms on first use, so that `tacit --help` answers at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.auditing import Audit, audit
+    from tacit.errors import (
+        InfeasibleError,
+        InvalidInputError,
+        RefusedError,
+        TacitError,
+        UnconvergedError,
+    )
+    from tacit.estimation import Contrast, Estimate, estimate
+    from tacit.information import (
+        bayes_vulnerability,
+        conditional_mutual_information,
+        entropy,
+        local_dp_epsilon,
+        maximal_leakage,
+        min_entropy_leakage,
+        mutual_information,
+        pointwise_maximal_leakage,
+    )
+    from tacit.problem import Problem, View
+    from tacit.scheme import Collusion, NonAdaptiveScheme, Release, Scheme, SymmetricScheme
+    from tacit.solution import Solution, Status, TimeSharing
+    from tacit.solvers import solve
+    from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
+    from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
+    "Audit",
     "Collusion",
     "Contrast",
     "Estimate",
     "InfeasibleError",
     "InvalidInputError",
+    "NonAdaptiveScheme",
     "Problem",
     "RefusedError",
     "Release",
@@ -39,10 +51,12 @@ __all__ = [
     "Solution",
     "Status",
     "Surface",
+    "SymmetricScheme",
     "TacitError",
     "TimeSharing",
     "UnconvergedError",
     "View",
+    "audit",
     "bayes_vulnerability",
     "blahut_arimoto",
     "conditional_mutual_information",
@@ -56,3 +70,71 @@ __all__ = [
     "solve",
     "trace_surface",
 ]
+
+_ROOMS = {
+    "tacit.auditing": (
+        "Audit",
+        "audit",
+    ),
+    "tacit.errors": (
+        "InfeasibleError",
+        "InvalidInputError",
+        "RefusedError",
+        "TacitError",
+        "UnconvergedError",
+    ),
+    "tacit.estimation": (
+        "Contrast",
+        "Estimate",
+        "estimate",
+    ),
+    "tacit.information": (
+        "bayes_vulnerability",
+        "conditional_mutual_information",
+        "entropy",
+        "local_dp_epsilon",
+        "maximal_leakage",
+        "min_entropy_leakage",
+        "mutual_information",
+        "pointwise_maximal_leakage",
+    ),
+    "tacit.problem": (
+        "Problem",
+        "View",
+    ),
+    "tacit.scheme": (
+        "Collusion",
+        "NonAdaptiveScheme",
+        "Release",
+        "Scheme",
+        "SymmetricScheme",
+    ),
+    "tacit.solution": (
+        "Solution",
+        "Status",
+        "TimeSharing",
+    ),
+    "tacit.solvers": ("solve",),
+    "tacit.solvers.blahut_arimoto": (
+        "Run",
+        "blahut_arimoto",
+    ),
+    "tacit.tradeoff": (
+        "Surface",
+        "trace_surface",
+    ),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its room (PEP 562)."""
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_ROOM_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

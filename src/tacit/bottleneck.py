@@ -6,6 +6,8 @@ Tasks Y_1, ..., Y_m arrive in turn. The representation T of the current task min
 
 Z being all earlier representations: relevance, against compression, against what must be stored
 in total. It is [TVC] Algorithm 2 at fixed multipliers, from many starts.
+
+Z is made from X alone, so Y - X - (Z, T) always, and data processing gives I(T; Y) <= I(T; X).
 """
 
 from __future__ import annotations
@@ -13,17 +15,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.information.laws import ROW_SUM_TOL, as_law
+from tacit.information.laws import as_channel, as_law
 from tacit.problem import Array, Problem
 from tacit.scheme.merging import merge_states
-from tacit.solvers.multistart import iterate, measured, random_starts
+from tacit.solvers.multistart import Points, iterate, measured, random_starts
 from tacit.solvers.threads import one_thread
 
-_SMALLEST_STATE = 1e-12
+MERGE_BITS = 1e-9
+"""Letters, and stored states, are merged while no more information than this is lost: an iteration
+leaves letters that differ by what is left of its convergence, and histories multiply them."""
+
+_SCOUTING_STEPS = 100
+_FOLLOWED = 3
+"""Every start takes the scouting steps; the best few are followed to the end."""
+
+_STIR = 0.1
+"""How far the start that copies the memory is mixed with chance: a zero would stay a zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,12 +42,13 @@ class Representation:
     """One representation.
 
     Attributes:
-        channel: p(t | z, x), [z, x, t].
+        channel: p(t | z, x), [z, x, t]; z runs over the states stored before it.
         relevance_bits: I(T; Y).
         compression_bits: I(T; X).
         memory_bits: I(T, Z; X), all that is stored after it.
-        added_bits: how much of that is new.
+        added_bits: I(T; X | Z), how much of that is new.
         mu: (mu1, mu2).
+        is_converged: False if ``max_steps`` ended the iteration, not ``tol``.
     """
 
     channel: Array
@@ -45,6 +57,7 @@ class Representation:
     memory_bits: float
     added_bits: float
     mu: tuple[float, float]
+    is_converged: bool
 
     @property
     def objective(self) -> float:
@@ -55,6 +68,11 @@ class Representation:
             + self.mu[1] * self.memory_bits
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """True if T has a single letter and so tells nothing."""
+        return bool(self.channel.shape[2] == 1)
+
 
 class SequentialBottleneck:
     """Representations of one X for one task after another."""
@@ -63,12 +81,18 @@ class SequentialBottleneck:
         """Start with nothing stored; ``p_x`` is the law of X, or counts."""
         self.p_x = as_law(p_x, name="p_x").reshape(-1)
         self.representations: list[Representation] = []
-        self._mass = self.p_x[None]  # p(z, x) of the reachable histories
+        self._occurs = self.p_x > 0
+        self._mass = self.p_x[self._occurs][None]  # p(z, x) of stored states and records that occur
 
     @property
     def memory_bits(self) -> float:
         """I(Z; X): what is stored so far."""
         return mutual_information(self._mass)
+
+    @property
+    def n_states(self) -> int:
+        """How many different memories can be stored so far."""
+        return len(self._mass)
 
     def represent(
         self,
@@ -83,75 +107,139 @@ class SequentialBottleneck:
     ) -> Representation:
         """The best representation found for a task, appended to what is stored.
 
+        With mu2 = 0 every T with the same p(t | x) is as good, however it hangs together with Z;
+        the one that does not read Z is returned, the plain information bottleneck.
+
         Args:
             p_y_given_x: the task, p(y | x), [x, y].
-            mu: (mu1, mu2) per bit, >= 0 and not both 0. With Y - X - Z, mu1 + mu2 >= 1 leaves
-                the empty representation as the optimum.
-            letters: of T; by default one more than the task has.
-            starts: random starts of Algorithm 2; the best end is kept.
+            mu: (mu1, mu2) per bit, >= 0 and not both 0. From mu1 = 1 on, T is empty.
+            letters: of T, at most; by default one more than the task has.
+            starts: starts of Algorithm 2; the best end is kept, the empty T is always among them.
             seed: of the starts.
             tol: stop when no entry of a channel moves by more than this.
             max_steps: iterations per start.
         """
-        task = _checked_task(p_y_given_x, len(self.p_x))
-        mu1, mu2 = float(mu[0]), float(mu[1])
-        if not (mu1 >= 0 and mu2 >= 0 and 0 < mu1 + mu2 < np.inf):
-            raise InvalidInputError(f"mu is {mu!r}: give two numbers >= 0, not both 0")
+        task = as_channel(p_y_given_x, self.p_x, name="p_y_given_x")
+        mu = _checked_mu(mu)
         n_letters = task.shape[1] + 1 if letters is None else letters
-        if n_letters < 1 or starts < 1:
-            raise InvalidInputError(f"letters={letters}, starts={starts}: give numbers >= 1")
-        problem = Problem(self._mass[..., None] * task, "information")
-        rng = np.random.default_rng(seed)
-        first = random_starts(problem, starts, n_letters, rng)
-        pairs = np.tile([[mu1, mu2]], (starts, 1))
+        _check_at_least_one(letters=n_letters, starts=starts, max_steps=max_steps)
+        if not tol > 0:
+            raise InvalidInputError(f"tol is {tol!r}: give a number > 0")
+        # I(T;Y) <= I(T;X) by data processing, so mu1 >= 1 leaves at least mu2 I(Z;X): T empty.
+        if mu[0] >= 1 or n_letters == 1:
+            return self._append(np.ones((1, *self._mass.shape)), task, mu, True)
+        mass = self._mass if mu[1] > 0 else self._mass.sum(axis=0, keepdims=True)
+        problem = Problem(mass[..., None] * task, "information")
+        first = _starts(problem, mass, n_letters, starts, np.random.default_rng(seed))
         with one_thread():
-            channels, _ = iterate(problem, pairs, first, tol=tol, max_steps=max_steps)
-        ends = measured(problem, channels)
-        objective = -ends.value + mu1 * ends.individual + mu2 * ends.collusion
-        best = ends.subset(np.array([int(objective.argmin())]))
-        return self._append(best.channel[0], float(best.value[0]), (mu1, mu2))
+            c, is_converged = _best_end(problem, mu, first, tol, max_steps)
+        return self._append(np.broadcast_to(c, (len(c), *self._mass.shape)), task, mu, is_converged)
 
-    def _append(self, c: Array, relevance: float, mu: tuple[float, float]) -> Representation:
-        channel = self._on_all_records(c)
-        joint = self._mass[..., None] * channel
-        before = self.memory_bits
-        self._mass = _stored(joint.transpose(0, 2, 1).reshape(-1, len(self.p_x)))
+    def _append(
+        self, c: Array, task: Array, mu: tuple[float, float], is_converged: bool
+    ) -> Representation:
+        """Store a channel [t, z, x] on the records that occur."""
+        letter_laws = (self._mass * c).reshape(len(c), -1)
+        c = _pooled(c, _merged(letter_laws))
+        p_tzx = self._mass * c
+        p_tx = p_tzx.sum(axis=1)
+        memory, before = mutual_information(p_tzx.reshape(-1, p_tx.shape[1])), self.memory_bits
         representation = Representation(
-            channel,
-            relevance,
-            mutual_information(joint.sum(axis=0)),
-            self.memory_bits,
-            self.memory_bits - before,
+            self._on_all_records(c),
+            mutual_information(p_tx @ task),
+            mutual_information(p_tx),
+            memory,
+            max(memory - before, 0.0),
             mu,
+            is_converged,
         )
+        histories = p_tzx.reshape(-1, p_tx.shape[1])
+        self._mass = _pooled(histories, _merged(histories))
         self.representations.append(representation)
         return representation
 
     def _on_all_records(self, c: Array) -> Array:
-        """[t, z, x] on records that occur -> [z, x, t] on all; the others get the average."""
-        seen = self.p_x > 0
-        channel = np.empty((c.shape[1], len(self.p_x), c.shape[0]))
-        average = (self._mass[:, seen] * c).sum(axis=(1, 2))
-        channel[:] = average / average.sum()
-        channel[:, seen] = c.transpose(1, 2, 0)
+        """[t, z, x] on records that occur -> [z, x, t] on all; the others get p(t | z)."""
+        p_t_given_z = (self._mass * c).sum(axis=2).T / self._mass.sum(axis=1)[:, None]
+        channel = np.repeat(p_t_given_z[:, None], len(self.p_x), axis=1)
+        channel[:, self._occurs] = c.transpose(1, 2, 0)
         return np.asarray(channel / channel.sum(axis=-1, keepdims=True))
 
 
-def _stored(grown: Array) -> Array:
-    """p(z, x) of the histories that occur; those that say the same about x are one."""
-    label = merge_states(grown, len(grown), _SMALLEST_STATE)
-    mass = np.zeros((int(label.max()) + 1, grown.shape[1]))
-    np.add.at(mass, label[label >= 0], grown[label >= 0])
-    return mass
+def _starts(
+    problem: Problem, mass: Array, n_letters: int, n: int, rng: np.random.Generator
+) -> Array:
+    """Channels [n, t, z, x]: random, but the last a copy of the memory if there is any."""
+    first = random_starts(problem, n, n_letters, rng)
+    if n > 1 and len(mass) > 1:
+        letter_of_z = merge_states(mass, n_letters, 0.0)
+        copy = np.eye(n_letters)[:, letter_of_z, None]
+        first[-1] = _STIR * first[-1] + (1 - _STIR) * copy
+    return first
 
 
-def _checked_task(p_y_given_x: ArrayLike, n_x: int) -> Array:
-    task = np.array(p_y_given_x, dtype=float)
-    if task.ndim != 2 or task.shape[0] != n_x or task.shape[1] == 0:
-        raise InvalidInputError(
-            f"the task has shape {task.shape}: give p(y | x) with one row per x ({n_x} rows)"
-        )
-    sums = task.sum(axis=1, keepdims=True)
-    if not ((task >= 0).all() and (np.abs(sums - 1) <= ROW_SUM_TOL).all()):
-        raise InvalidInputError("the task is no law p(y | x): rows must be >= 0 and sum to 1")
-    return np.asarray(task / sums)
+def _best_end(
+    problem: Problem, mu: tuple[float, float], first: Array, tol: float, max_steps: int
+) -> tuple[Array, bool]:
+    """The best channel [t, z, x] of Algorithm 2 and whether it stopped moving."""
+    scouts, _ = _run(problem, mu, first, tol, min(_SCOUTING_STEPS, max_steps))
+    best_first = np.argsort(_objectives(measured(problem, scouts), mu), kind="stable")
+    ends, is_still = _run(problem, mu, scouts[best_first[:_FOLLOWED]], tol, max_steps)
+    # Letters die out slowly where T = empty is best, so that end is put there by hand.
+    empty = np.zeros((1, *ends.shape[1:]))
+    empty[:, 0] = 1.0
+    ends, is_still = np.concatenate([ends, empty]), np.append(is_still, True)
+    best = int(_objectives(measured(problem, ends), mu).argmin())
+    return ends[best], bool(is_still[best])
+
+
+def _run(
+    problem: Problem, mu: tuple[float, float], first: Array, tol: float, max_steps: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Channels after Algorithm 2, and which of them stopped moving."""
+    pairs = np.tile([mu], (len(first), 1))
+    channels, steps = iterate(problem, pairs, first, tol=tol, max_steps=max_steps)
+    return channels, steps < max_steps
+
+
+def _objectives(points: Points, mu: tuple[float, float]) -> Array:
+    """-I(T; Y) + mu1 I(T; X) + mu2 I(T, Z; X), [n] ([TVC] section VIII)."""
+    return -points.value + mu[0] * points.individual + mu[1] * points.collusion
+
+
+def _merged(laws: Array) -> NDArray[np.intp]:
+    """Labels of states with laws p(s, x): as few as keep I(S; X) within ``MERGE_BITS``."""
+    occurring = int((laws.sum(axis=1) > 0).sum())
+    kept = mutual_information(laws) - MERGE_BITS
+    fewest, most, labels = 1, occurring, merge_states(laws, occurring, 0.0)
+    while fewest < most:  # greedy merging loses more the further it goes: bisect
+        middle = (fewest + most) // 2
+        trial = merge_states(laws, middle, 0.0)
+        if mutual_information(_pooled(laws, trial)) >= kept:
+            most, labels = middle, trial
+        else:
+            fewest = middle + 1
+    return labels
+
+
+def _pooled(rows: Array, label: NDArray[np.intp]) -> Array:
+    """Sums of the rows with the same label; those with label -1 do not occur."""
+    pooled = np.zeros((int(label.max()) + 1, *rows.shape[1:]))
+    np.add.at(pooled, label[label >= 0], rows[label >= 0])
+    return pooled
+
+
+def _checked_mu(mu: tuple[float, float]) -> tuple[float, float]:
+    try:
+        mu1, mu2 = (float(m) for m in mu)
+    except (TypeError, ValueError):
+        mu1 = mu2 = np.nan
+    if not (mu1 >= 0 and mu2 >= 0 and 0 < mu1 + mu2 < np.inf):
+        raise InvalidInputError(f"mu is {mu!r}: give two numbers >= 0, not both 0")
+    return mu1, mu2
+
+
+def _check_at_least_one(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if not number >= 1:
+            raise InvalidInputError(f"{name} is {number!r}: give a whole number >= 1")

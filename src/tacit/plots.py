@@ -7,12 +7,14 @@ carries plotly.js inside (about 5 MB), so it opens from a folder on a machine wi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tacit.auditing import Audit, Finding
 from tacit.errors import TacitError
 from tacit.problem import Array
 from tacit.tradeoff import Surface
@@ -201,7 +203,9 @@ def bars_and_lines_html(
 
 def _largest(panels: Mapping[str, Mapping[str, Array]]) -> float:
     """Top of the lines, so that panels can be compared."""
-    return max(float(values[:, 1].max()) for series in panels.values() for values in series.values())
+    return max(
+        float(values[:, 1].max()) for series in panels.values() for values in series.values()
+    )
 
 
 def tradeoff_curves_png(
@@ -265,6 +269,40 @@ def _scale(curves: Mapping[str, Array]) -> str:
     return "log" if is_wide else "linear"
 
 
+def table_png(
+    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
+) -> Path:
+    """Write a table as a picture."""
+    figure = _new_figure((1.1 * len(header), 0.32 * (len(rows) + 3)))
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.set_title(title)
+    table = axes.table(cellText=rows, colLabels=header, cellLoc="center", loc="center")
+    table.auto_set_font_size(False)
+    table.set_fontsize(9)
+    table.scale(1.0, 1.3)
+    return _save(figure, path)
+
+
+def table_html(
+    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
+) -> Path:
+    """Write a table as a page of its own."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    page = (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
+        "td,th{border:1px solid #999;padding:.3em .7em;text-align:center}</style>\n"
+        f"<h1>{escape(title)}</h1>\n<table>\n<tr>{head}</tr>\n{body}\n</table>\n</html>\n"
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
 def _require(module: str) -> Any:
     """A drawing package, or an error that says how to get it."""
     try:
@@ -311,3 +349,85 @@ def _save_page(figure: Any, path: Path) -> Path:
     )
     path.write_text(page, encoding="utf-8")
     return path
+
+
+_MEASURES = (
+    "mutual_information",
+    "min_entropy_leakage",
+    "maximal_leakage",
+    "pointwise_max",
+    "local_dp_epsilon",
+)
+_MEASURE_NAMES = (
+    "mutual information",
+    "min-entropy leakage",
+    "maximal leakage",
+    "pointwise, max",
+    "local-DP ε",
+)
+
+
+def audit_png(path: Path, audit: Audit, title: str = "") -> Path:
+    """Write an audit: leakage measures and attack, by coalition; hollow marks are upper bounds."""
+    figure = _new_figure((11.0, 1.6 + 0.32 * len(audit.findings)))
+    bits, chances = figure.subplots(1, 2, sharey=True)
+    rows = np.arange(len(audit.findings))
+    for number, name in enumerate(_MEASURE_NAMES):
+        fill = [f"C{number}" if f.exposure.is_exact else "none" for f in audit.findings]
+        values = _bits_of(audit, number)
+        bits.scatter(values, rows, c=fill, edgecolors=f"C{number}", label=name, zorder=3)
+    for mark, label, values in _chances_of(audit):
+        chances.plot(values, rows, mark, fillstyle="none", linestyle="", label=label)
+    chances.hlines(rows, *np.transpose([_interval(f) for f in audit.findings]), color="k")
+    bits.set_yticks(rows, [finding.name for finding in audit.findings])
+    bits.invert_yaxis()
+    bits.set(xlabel="bits about one record (hollow: at most; ∞ not drawn)", xlim=(0, None))
+    chances.set(xlabel="chance that one guess is right, and interval", xlim=(0, None))
+    for axes in (bits, chances):
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def audit_html(path: Path, audit: Audit, title: str = "") -> Path:
+    """Write an audit as an interactive page."""
+    graph_objects = _plotly()
+    figure = import_module("plotly.subplots").make_subplots(rows=1, cols=2, shared_yaxes=True)
+    names = [finding.name for finding in audit.findings]
+    shape = ["circle" if f.exposure.is_exact else "circle-open" for f in audit.findings]
+    for number, name in enumerate(_MEASURE_NAMES):
+        values, look = _bits_of(audit, number), {"symbol": shape, "size": 9}
+        dots = graph_objects.Scatter(x=values, y=names, name=name, mode="markers", marker=look)
+        figure.add_trace(dots, row=1, col=1)
+    for _, label, values in _chances_of(audit):
+        dots = graph_objects.Scatter(x=values, y=names, name=label, mode="markers")
+        if label == "observed":
+            low, high = np.transpose([_interval(f) for f in audit.findings])
+            dots.error_x = {"array": high - values, "arrayminus": values - low, "symmetric": False}
+        figure.add_trace(dots, row=1, col=2)
+    figure.update_xaxes(title="bits about one record (open: at most; ∞ not drawn)", col=1)
+    figure.update_xaxes(title="chance that one guess is right, and interval", col=2)
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(title=title, height=240 + 26 * len(names))
+    return _save_page(figure, path)
+
+
+def _bits_of(audit: Audit, number: int) -> Array:
+    """One measure of every finding; NaN, which is not drawn, where it is infinite."""
+    values = [getattr(finding.exposure, _MEASURES[number]) for finding in audit.findings]
+    return np.where(np.isinf(values), np.nan, values)
+
+
+def _chances_of(audit: Audit) -> list[tuple[str, str, Array]]:
+    """Mark, label and chances of a right guess."""
+    findings = audit.findings
+    return [
+        ("|k", "before", np.array([f.exposure.guess_before for f in findings])),
+        ("oC0", "predicted, or at most", np.array([f.exposure.guess_after for f in findings])),
+        (".k", "observed", np.array([f.attack.observed for f in findings])),
+    ]
+
+
+def _interval(finding: Finding) -> tuple[float, float]:
+    return finding.attack.low, finding.attack.high

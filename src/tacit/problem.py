@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isnan
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,8 +164,19 @@ def _letters_of_axes(history_shape: tuple[int, ...], axes: tuple[int, ...]) -> N
     return np.asarray(np.ravel_multi_index([letters[axis] for axis in axes], shape), dtype=np.intp)
 
 
+def _numbers(name: str, values: object) -> Array:
+    """A fresh array of real numbers, or an error that names the argument."""
+    try:
+        array = np.array(values)
+        if np.iscomplexobj(array):
+            raise TypeError("complex")
+        return array.astype(float)
+    except (TypeError, ValueError) as problem:
+        raise InvalidInputError(f"{name} is no array of real numbers: {problem}") from None
+
+
 def _normalised_joint(joint: ArrayLike) -> Array:
-    array = np.array(joint, dtype=float)
+    array = _numbers("joint", joint)
     if array.ndim < 2:
         raise InvalidInputError(
             f"joint has {array.ndim} axes: give p(x, r) or p(z1, ..., zk, x, r), x and r last"
@@ -197,7 +208,7 @@ def _checked_utility(utility: Utility, n_r: int) -> str | Array:
                 "or a matrix d[rhat, r]"
             )
         return utility
-    matrix = np.array(utility, dtype=float)
+    matrix = _numbers("utility", utility)
     if matrix.ndim != 2 or matrix.shape[1] != n_r or matrix.shape[0] == 0:
         raise InvalidInputError(
             f"utility has shape {matrix.shape}: a distortion is a matrix d[rhat, r] "
@@ -212,18 +223,33 @@ def _checked_utility(utility: Utility, n_r: int) -> str | Array:
 def _limit(name: str, bits: float | None) -> float:
     if bits is None:
         return inf
-    bits = float(bits)
+    try:
+        bits = float(bits)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{name} is {bits!r}: a limit is a number of bits >= 0, or None"
+        ) from None
     if isnan(bits) or bits < 0:
         raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0, or None")
     return bits
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isnan(value)
+
+
 def _checked_coalitions(
-    coalitions: Mapping[tuple[int, ...], float], n_axes: int
+    coalitions: Mapping[Any, Any], n_axes: int
 ) -> Mapping[tuple[int, ...], float]:
     checked: dict[tuple[int, ...], float] = {}
     for axes, bits in coalitions.items():
-        members = tuple(sorted(set(axes)))
+        if not isinstance(axes, tuple) or not all(
+            _is_number(axis) and axis == axis // 1 for axis in axes
+        ):
+            raise InvalidInputError(
+                f"coalition {axes!r} is no tuple of axes: write (0,) for the first earlier release"
+            )
+        members = tuple(sorted({int(axis) for axis in axes}))
         if any(not 0 <= axis < n_axes for axis in members):
             raise InvalidInputError(
                 f"coalition {axes!r} names an axis outside 0..{n_axes - 1}: "
@@ -235,13 +261,16 @@ def _checked_coalitions(
 
 
 def _checked_views(
-    views: Mapping[str, tuple[ArrayLike, float]], cell_shape: tuple[int, ...]
+    views: Mapping[Any, Any], cell_shape: tuple[int, ...]
 ) -> Mapping[str, tuple[Array, float]]:
     checked: dict[str, tuple[Array, float]] = {}
-    for name, (law, bits) in views.items():
+    for name, view in views.items():
         if not isinstance(name, str):
             raise InvalidInputError(f"view {name!r} is not named by a string")
-        array = np.array(law, dtype=float)
+        if not isinstance(view, tuple) or len(view) != 2:
+            raise InvalidInputError(f"views[{name!r}] is no pair: give (p(y | z.., x), bits)")
+        law, bits = view
+        array = _numbers(f"views[{name!r}]", law)
         if array.shape[:-1] != cell_shape or array.shape[-1] == 0:
             raise InvalidInputError(
                 f"views[{name!r}] has shape {array.shape}: "
@@ -267,6 +296,6 @@ def _checked_rhat_size(rhat_size: int | None, is_information: bool) -> int | Non
             f"rhat_size={rhat_size} is for utility='information'; "
             "a distortion matrix d[rhat, r] sets the letters by its rows"
         )
-    if int(rhat_size) != rhat_size or rhat_size < 1:
+    if not _is_number(rhat_size) or rhat_size != rhat_size // 1 or rhat_size < 1:
         raise InvalidInputError(f"rhat_size is {rhat_size}: give a whole number of letters >= 1")
     return int(rhat_size)

@@ -40,8 +40,9 @@ class Surface:
         return self._grid([None if s is None else s.gap for s in self.solutions])
 
     def solution(self, i: int, j: int) -> Solution:
-        """The release at limits ``individual[i]``, ``collusion[j]``."""
-        found = self.solutions[i * len(self.collusion) + j]
+        """The release at limits ``individual[i]``, ``collusion[j]``, counted as in ``value``."""
+        index = np.arange(len(self.solutions)).reshape(len(self.individual), -1)[i, j]
+        found = self.solutions[int(index)]
         if found is None:
             raise InvalidInputError(
                 f"grid point [{i}, {j}] is infeasible: more has leaked already than "

@@ -47,6 +47,10 @@ class Memory(Protocol):
         """p(y, m, x) of what a coalition holds, [y, m, x]; ``None`` if it is not carried."""
         ...
 
+    def held(self, parties: Parties) -> Array | None:
+        """p(y, x) of what a coalition holds, [y, x]; ``None`` if it is not carried."""
+        ...
+
     def after(self, party: str, channel: Array) -> tuple[Memory, Transitions]:
         """The memory after a release [m, x, rhat], and the next state by [m, rhat]."""
         ...
@@ -93,13 +97,25 @@ class ExactHistory:
 
     def law(self, parties: Parties) -> Array | None:
         """p(y, z, x): each history shows one letter."""
+        letter = self._letters_seen(parties)
+        shown = np.arange(letter.max() + 1)[:, None] == letter
+        return np.asarray(shown[..., None] * self.mass)
+
+    def held(self, parties: Parties) -> Array | None:
+        """p(y, x): histories that show the same letters, added up."""
+        letter = self._letters_seen(parties)
+        held = np.zeros((int(letter.max()) + 1, self.mass.shape[1]))
+        np.add.at(held, letter, self.mass)
+        return held
+
+    def _letters_seen(self, parties: Parties) -> NDArray[np.intp]:
+        """Number of what the coalition sees on each history, [z]."""
         own = [index for index, holder in enumerate(self.holders) if holder in parties]
         letter = np.zeros(len(self.mass), dtype=np.intp)
         if own:
             _, letter = np.unique(self.letters[:, own], axis=0, return_inverse=True)
             letter = letter.reshape(-1)
-        shown = np.arange(letter.max() + 1)[:, None] == letter
-        return np.asarray(shown[..., None] * self.mass)
+        return letter
 
     def after(self, party: str, channel: Array) -> tuple[ExactHistory, Transitions]:
         """Append a release; histories that cannot occur are dropped."""
@@ -141,6 +157,11 @@ class BoundedMemory:
         """p(y, m, x), where it is carried."""
         law = self.carried.get(parties)
         return None if law is None else law.transpose(1, 2, 0)
+
+    def held(self, parties: Parties) -> Array | None:
+        """p(y, x), where it is carried."""
+        law = self.carried.get(parties)
+        return None if law is None else np.asarray(law.sum(axis=2).T)
 
     def after(self, party: str, channel: Array) -> tuple[BoundedMemory, Transitions]:
         """Append a release and merge states until ``cap`` are left."""

@@ -153,8 +153,7 @@ class Scheme:
 
         ``None`` under bounded memory for coalitions that are not carried beside it.
         """
-        law = self._memory.law(self._known(parties))
-        return None if law is None else np.asarray(law.sum(axis=1))
+        return self._memory.held(self._known(parties))
 
     def _known(self, parties: Collection[str] | None) -> Parties:
         if parties is None:

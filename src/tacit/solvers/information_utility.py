@@ -21,6 +21,8 @@ _ROUNDS = 80
 _TARGET = 1e-4
 """Bits by which more letters, more cells or another kind of mixture must be able to help."""
 
+_MOST_LETTERS = 24
+
 _SYSTEM_SIZE = 400
 """Letters times the smaller alphabet: how large the relaxation over cells may become."""
 
@@ -83,13 +85,16 @@ class _Search:
         if asked is not None:
             return self._ascent(asked, cells)
         best = self._ascent(self.n_r, cells)
-        for n_letters in range(self.n_r + 1, 2 * self.n_r + len(self.limits) + 1):
-            if cells is not None and cells.bound - best.value <= _TARGET:
+        n_idle = 0
+        # Carathéodory: the law of (z, x), the utility and each leakage can be kept with this many.
+        n_z, n_x = self._reduced_shape()
+        enough = min(n_z * n_x + len(self.limits), _MOST_LETTERS)
+        for n_letters in range(self.n_r + 1, enough + 1):
+            if n_idle == 2 or (cells is not None and cells.bound - best.value <= _TARGET):
                 break
             more = self._ascent(n_letters, cells)
-            if more.value <= best.value + 0.1 * _TARGET:
-                break
-            best = more
+            n_idle = 0 if more.value > best.value + 0.1 * _TARGET else n_idle + 1
+            best = more if more.value > best.value else best
         return best
 
     def _ascent(self, n_letters: int, cells: CellBound | None) -> _Candidate:

@@ -257,7 +257,9 @@ def _assess(lagrangian: Lagrangian, it: Iterate) -> tuple[Array, Array, Array]:
     task, limited, budgets = lagrangian.task, lagrangian.is_limited, lagrangian.budgets
     share = feasible_share(it.at.all_views, budgets, limited)
     spent = (task.mass * task.cost * it.c).sum(axis=(1, 2, 3))
-    spent = spent + (lagrangian.price * it.at.all_views).sum(axis=1) + lagrangian.exact_error(it)
+    spent = spent + (lagrangian.price * it.at.all_views).sum(axis=1)
+    # Ten times, because the forces are still growing while the constraints are off.
+    spent = spent + 10.0 * lagrangian.exact_error(it)
     value = share * spent + (1 - share) * task.constant_costs.min(axis=1)
     weights = lagrangian.weights(it.multiplier)
     dual = dual_value(

@@ -1,0 +1,223 @@
+"""``tacit.audit``: measure, attack, report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.auditing.attack import Attack, attack
+from tacit.auditing.coalitions import coalitions_of, limit_on
+from tacit.auditing.finding import Finding
+from tacit.auditing.measures import Exposure, bounded_exposure, exact_exposure
+from tacit.auditing.paths import memory_laws, path_bounds
+from tacit.auditing.text import attack_lines, measure_lines
+from tacit.errors import InvalidInputError
+from tacit.information import entropy
+from tacit.scheme import Scheme
+from tacit.scheme.policy import Parties
+
+_ATTACK_WORK = 2**33
+"""Multiplications to spend on all attacks: a minute or so, reached by large coalitions only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Every finding about a scheme.
+
+    Attributes:
+        findings: single parties, then the policy's coalitions, then everyone.
+        n_releases: how many releases there were.
+        n_x: how many letters of X occur.
+        entropy_bits: H(X), all there is to learn.
+        coalitions_left_out: coalitions that the policy limits but that were too many to list.
+        records: how many records were attacked; an ``Attack`` may say fewer.
+        seed: of the simulated records.
+        confidence: that all intervals hold together.
+    """
+
+    findings: tuple[Finding, ...]
+    n_releases: int
+    n_x: int
+    entropy_bits: float
+    coalitions_left_out: int
+    records: int
+    seed: int
+    confidence: float
+
+    @property
+    def everyone(self) -> Finding:
+        """The finding on all parties together."""
+        return self.findings[-1]
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether every attack went as predicted."""
+        return all(finding.attack.is_consistent for finding in self.findings)
+
+    def of(self, parties: Collection[str]) -> Finding:
+        """The finding on these parties together."""
+        named = {parties} if isinstance(parties, str) else set(parties)
+        for finding in self.findings:
+            if set(finding.parties) == named:
+                return finding
+        raise InvalidInputError(
+            f"{sorted(named)} was not audited: ask for one of "
+            f"{', '.join(finding.name for finding in self.findings)}"
+        )
+
+    def as_text(self) -> str:
+        """The audit for people."""
+        return "\n".join(
+            [*self._heading(), "", *measure_lines(self.findings), "", *self._attacks()]
+        )
+
+    def _heading(self) -> list[str]:
+        letters = f"{self.n_x} letters, {self.entropy_bits:.4f} bits"
+        lines = [
+            f"Audit of {self.n_releases} release(s) about X ({letters}).",
+            "Leakage in bits about one record, rounded up.",
+        ]
+        if not all(finding.exposure.is_exact for finding in self.findings):
+            lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
+        if self.coalitions_left_out:
+            lines.append(
+                f"{self.coalitions_left_out} more coalitions are limited but not listed here: "
+                "their members hold less."
+            )
+        return lines
+
+    def _attacks(self) -> list[str]:
+        good = "Every attack went as predicted."
+        bad = "SOME ATTACK DID NOT GO AS PREDICTED: do not rely on these figures."
+        return [
+            "Chance that one guess of a record's x is right: predicted, and observed on simulated",
+            "records that the coalition guessed by its posterior. All intervals hold together with",
+            f"{100 * self.confidence:g} % confidence. Sim. bits: mean information in the letters.",
+            "",
+            *attack_lines(self.findings),
+            "",
+            good if self.is_consistent else bad,
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The audit for machines, ready for JSON."""
+        return {
+            "releases": self.n_releases,
+            "letters_of_x": self.n_x,
+            "entropy_bits": self.entropy_bits,
+            "records": self.records,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "is_consistent": self.is_consistent,
+            "coalitions_left_out": self.coalitions_left_out,
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def audit(
+    scheme: Scheme, *, records: int = 20_000, seed: int = 0, confidence: float = 0.99
+) -> Audit:
+    """What each party, each coalition of the policy and everyone have learned so far.
+
+    Args:
+        scheme: with at least one release.
+        records: how many simulated records each coalition attacks; fewer where following its
+            belief through a large memory would take minutes, and the report says how many.
+        seed: of the simulated records.
+        confidence: that all intervals of the report hold together (Bonferroni's inequality).
+
+    Raises:
+        InvalidInputError: there is nothing to audit, or an argument is out of range.
+    """
+    _check(scheme, records, confidence)
+    singles = _exposures(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
+    held = {party: singles[frozenset({party})].mutual_information for party in scheme.parties}
+    coalitions, left_out = coalitions_of(scheme.policy, held)
+    others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
+    measured = singles | _exposures(scheme, others)
+    attacks = _attacks(scheme, measured, records, seed, confidence)
+    findings = [
+        Finding(
+            name=_name(parties, scheme.parties),
+            parties=tuple(sorted(parties)),
+            limit_bits=limit_on(scheme.policy, parties, scheme.parties),
+            exposure=exposure,
+            attack=attacks[parties],
+        )
+        for parties, exposure in measured.items()
+    ]
+    return Audit(
+        findings=tuple(findings),
+        n_releases=len(scheme.history),
+        n_x=int((scheme.p_x > 0).sum()),
+        entropy_bits=entropy(scheme.p_x),
+        coalitions_left_out=left_out,
+        records=records,
+        seed=seed,
+        confidence=confidence,
+    )
+
+
+def _check(scheme: Scheme, records: int, confidence: float) -> None:
+    if not scheme.history:
+        raise InvalidInputError("this scheme has no releases yet: release something, then audit")
+    if records < 1:
+        raise InvalidInputError(f"records is {records}: attack at least one simulated record")
+    if not 0 < confidence < 1:
+        raise InvalidInputError(f"confidence is {confidence}: give a number between 0 and 1")
+
+
+def _exposures(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Exposure]:
+    """Exact where the law is carried; otherwise by the releases up to the coalition's last."""
+    laws = {parties: scheme.law(parties) for parties in coalitions}
+    lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
+    bounds = path_bounds(scheme.p_x, scheme.history, set(lasts.values())) if lasts else {}
+    exposures = {}
+    for parties, law in laws.items():
+        if law is not None:
+            exposures[parties] = exact_exposure(law)
+        else:
+            last = lasts[parties]
+            bits = scheme.history[last - 1].everyone_bits
+            exposures[parties] = bounded_exposure(scheme.p_x, bits, bounds[last])
+    return exposures
+
+
+def _last(scheme: Scheme, parties: Parties) -> int:
+    """How many releases there were when these parties last received something."""
+    return max(n for n, release in enumerate(scheme.history, 1) if release.party in parties)
+
+
+def _attacks(
+    scheme: Scheme,
+    measured: dict[Parties, Exposure],
+    records: int,
+    seed: int,
+    confidence: float,
+) -> dict[Parties, Attack]:
+    rng = np.random.default_rng(seed)
+    x_codes = rng.choice(len(scheme.p_x), size=records, p=scheme.p_x)
+    letters = scheme.sample(x_codes, rng)
+    masses = memory_laws(scheme.p_x, scheme.history)
+    return {
+        parties: attack(
+            parties,
+            scheme.history,
+            masses,
+            x_codes,
+            letters,
+            predicted=exposure.guess_after,
+            is_bound=not exposure.is_exact,
+            confidence=1 - (1 - confidence) / len(measured),
+            work=_ATTACK_WORK // len(measured),
+        )
+        for parties, exposure in measured.items()
+    }
+
+
+def _name(parties: Parties, present: Parties) -> str:
+    is_everyone = parties == present and len(present) > 1
+    return "everyone" if is_everyone else " + ".join(sorted(parties))
