@@ -319,7 +319,7 @@ def _advance(lagrangian: Lagrangian, it: Iterate) -> Iterate:
     tau = comp / lagrangian.n_pairs
     norm = lagrangian.residual_norm(it)
     newton = _NewtonStep(lagrangian, it)
-    affine = newton.direction(np.zeros(1), np.zeros(1))
+    affine = newton.affine()
     step = _longest_step(lagrangian, it, affine)
     after = lagrangian.complementarity(
         it.c + column(step) * affine.c,
@@ -332,7 +332,7 @@ def _advance(lagrangian: Lagrangian, it: Iterate) -> Iterate:
     # Never let complementarity run ahead of feasibility.
     behind = np.minimum(0.1 * norm / (it.c.shape[1] + 2), 2.0 * tau)
     target = np.maximum(centring * tau, behind)
-    direction = newton.direction(
+    direction = newton.towards(
         column(target) - column(step**2) * affine.s * affine.c,
         target[:, None] - step[:, None] ** 2 * affine.multiplier * affine.slack,
     )
@@ -340,7 +340,7 @@ def _advance(lagrangian: Lagrangian, it: Iterate) -> Iterate:
     if (step < 0.2).any():
         # The second-order correction misled: centre instead.
         centred = np.maximum(target, 0.5 * tau)
-        plain = newton.direction(column(centred), centred[:, None])
+        plain = newton.towards(column(centred), centred[:, None])
         direction = _choose(step < 0.2, plain, direction)
         step = _longest_step(lagrangian, it, direction)
     return _move(lagrangian, it, direction, np.minimum(1.0, _BOUNDARY_FRACTION * step), norm)
@@ -358,9 +358,10 @@ class _NewtonStep:
             lagrangian.full_curvature(it),
             lagrangian.row_curvature(it),
         )
-        self._force = it.residual + it.s + lagrangian.exact_pull(it)
+        force = it.residual + it.s + lagrangian.exact_pull(it)
         gradients = _limit_gradients(lagrangian.task, it)
-        self._answers = self._system.solve(gradients)
+        answers = self._system.solve(np.concatenate([gradients, force[:, None]], axis=1))
+        self._answers, self._affine = answers[:, :-1], answers[:, -1:]
         self._massive = lagrangian.task.mass * gradients
         # Views without a limit keep their multiplier: an identity row.
         self._multiplier = np.where(self._limited, it.multiplier, 1.0)
@@ -371,10 +372,18 @@ class _NewtonStep:
         self._schur[:, size, size] -= ratio
         self._primal = it.at.all_views + it.slack - lagrangian.budgets
 
-    def direction(self, cell_target: Array, limit_target: Array) -> _Direction:
+    def affine(self) -> _Direction:
+        """Newton direction towards complementarity 0."""
+        return self._direction(self._affine, np.zeros(1), np.zeros(1))
+
+    def towards(self, cell_target: Array, limit_target: Array) -> _Direction:
         """Newton direction towards s*c = cell_target and multiplier*slack = limit_target."""
+        free = self._affine - self._system.solve((cell_target / self._it.c)[:, None])
+        return self._direction(free, cell_target, limit_target)
+
+    def _direction(self, free: Array, cell_target: Array, limit_target: Array) -> _Direction:
+        """``free`` is the change of the channel at fixed multipliers of the limits."""
         it = self._it
-        free = self._system.solve((self._force - cell_target / it.c)[:, None])
         offset = limit_target / self._multiplier - it.slack
         side = -(self._primal + _inner(self._massive, free)[..., 0] + offset)
         side = np.where(self._limited, side, 0.0)

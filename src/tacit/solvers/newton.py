@@ -253,6 +253,10 @@ def _history_gram(inverse_factor: Array, response: Array, rows: ViewRows) -> Arr
         gram: Array = coupling.transpose(0, 2, 1) @ coupling
         return gram.reshape(n_batch, rows.n_rows, n_rhat, n_x, rows.n_rows, n_rhat, n_x)
     base = inverse_factor @ by_history.reshape(n_batch, n_z, n_rhat, n_rhat * n_x)
+    if rows.n_rows == 1:  # one row shares all histories: no copies
+        flat = base.reshape(n_batch, n_z * n_rhat, n_rhat * n_x)
+        whole: Array = flat.transpose(0, 2, 1) @ flat
+        return whole.reshape(n_batch, 1, n_rhat, n_x, 1, n_rhat, n_x)
     gram = np.zeros((n_batch, rows.n_rows, n_rhat * n_x, rows.n_rows, n_rhat * n_x))
     for row, other, members in rows.shared_histories:
         shared = base[:, members].reshape(n_batch, -1, n_rhat * n_x)

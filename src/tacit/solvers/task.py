@@ -176,6 +176,7 @@ class Leakages:
         history_joint: p(rhat, z), [batch, rhat, z].
         full_log_ratio: log c / p(rhat | z), the gradient of I(Rhat; X | Z), [batch, rhat, z, x].
         full: I(Rhat; X | Z), [batch].
+        all_views: leakages of the partial views, then of full collusion, [batch, view + 1].
     """
 
     row_joint: Array
@@ -185,11 +186,7 @@ class Leakages:
     history_joint: Array
     full_log_ratio: Array
     full: Array
-
-    @property
-    def all_views(self) -> Array:
-        """Leakages of the partial views, then of full collusion, [batch, view + 1]."""
-        return np.concatenate([self.by_view, self.full[:, None]], axis=1)
+    all_views: Array
 
 
 def measure(task: Task, c: Array) -> Leakages:
@@ -202,12 +199,15 @@ def measure(task: Task, c: Array) -> Leakages:
     ratio = row_joint / np.where(row_marginal > 0, row_marginal, 1.0)[..., None]
     row_log_ratio = np.log(np.where(ratio > 0, ratio, 1.0)) - task.log_row_prior
     by_row = (row_joint * row_log_ratio).sum(axis=(-3, -1))
+    by_view = task.rows.per_view(by_row)
+    full = (joint * full_log_ratio).sum(axis=(-3, -2, -1))
     return Leakages(
         row_joint,
         row_marginal,
         row_log_ratio,
-        task.rows.per_view(by_row),
+        by_view,
         history_joint,
         full_log_ratio,
-        (joint * full_log_ratio).sum(axis=(-3, -2, -1)),
+        full,
+        np.concatenate([by_view, full[:, None]], axis=1),
     )
