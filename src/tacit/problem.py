@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isnan
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -257,7 +256,7 @@ def _checked_coalitions(
             )
         limit = _limit(f"coalitions[{axes!r}]", bits)
         checked[members] = min(limit, checked.get(members, inf))
-    return MappingProxyType(checked)
+    return checked
 
 
 def _checked_views(
@@ -285,7 +284,7 @@ def _checked_views(
         array = array / sums
         array.setflags(write=False)
         checked[name] = (array, _limit(f"views[{name!r}]", bits))
-    return MappingProxyType(checked)
+    return checked
 
 
 def _checked_rhat_size(rhat_size: int | None, is_information: bool) -> int | None:

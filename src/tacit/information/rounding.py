@@ -44,7 +44,8 @@ def information_upper_nats(
     estimate = terms.sum(axis=(-3, -1))
     mass = marginal.sum(axis=(-3, -1))
     direct = estimate + slack * (np.abs(terms).sum(axis=(-3, -1)) + 8 * mass)
-    deviation = np.abs(ratio - 1.0) + 8 * slack * np.maximum(ratio, 1.0)
+    # Capped, because masses near the smallest float would overflow: the other bound is smaller.
+    deviation = np.minimum(np.abs(ratio - 1.0) + 8 * slack * np.maximum(ratio, 1.0), 1e100)
     chi_square = (conditional_prior * deviation**2).sum(axis=-1, keepdims=True)
     quadratic = (1 + slack) * (marginal * chi_square).sum(axis=(-3, -1))
     return np.maximum(estimate, 0.0), np.minimum(direct, quadratic)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import inf, isnan
-from types import MappingProxyType
 
 from tacit.errors import InvalidInputError
 
@@ -45,7 +44,7 @@ class Collusion:
             if isinstance(group, str) or not group:
                 raise InvalidInputError(f"group {group!r} is no tuple of party names")
             _check_bits(f"groups[{group!r}]", bits)
-        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
+        object.__setattr__(self, "groups", dict(self.groups))
 
     def limits_on(self, party: str, others: Iterable[str]) -> dict[Parties, float]:
         """Limits on the coalitions that a release to ``party`` feeds.

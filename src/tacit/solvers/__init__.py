@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.problem import Problem
@@ -45,5 +46,5 @@ def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
 
 
 def _check(gap_tol: float) -> None:
-    if not gap_tol > 0:
-        raise InvalidInputError(f"gap_tol is {gap_tol}: give a positive number")
+    if not 0 < gap_tol < inf:
+        raise InvalidInputError(f"gap_tol is {gap_tol}: give a positive, finite number")

@@ -34,6 +34,21 @@ class Answers:
         """Some members of the batch, in the order given."""
         return Answers(*(getattr(self, name)[members] for name in Answers.__slots__))
 
+    def joined_with(self, other: Answers, gap_tol: float) -> Answers:
+        """The better release and the better bound of two ways to solve the same problems."""
+        is_better = other.value < self.value
+        is_tighter = other.bound > self.bound
+        value, bound = np.minimum(self.value, other.value), np.maximum(self.bound, other.bound)
+        return Answers(
+            np.where(is_better[:, None, None, None], other.channel, self.channel),
+            value,
+            np.minimum(bound, value),
+            np.where(is_better[:, None], other.leakage, self.leakage),
+            np.where(is_tighter[:, None], other.multipliers, self.multipliers),
+            value - bound <= gap_tol,
+            np.where(is_better, other.steps, self.steps),
+        )
+
 
 def whole_task(statement: Statement, cost: Array, nats: Array, is_exact: NDArray[np.bool_]) -> Task:
     """The unreduced problem with all its limits, on which everything is proved."""

@@ -63,7 +63,8 @@ class _Search:
     def bound(self) -> CellBound | None:
         """The global bound, where the relaxation is small enough to be worth its time."""
         n_z, n_x = self._reduced_shape()
-        max_cells = min(100, _SYSTEM_SIZE // min(n_x, n_z + 1))
+        n_rows = sum(view.size for view in self.statement.views)
+        max_cells = min(100, _SYSTEM_SIZE // min(n_x * n_rows, n_z + n_rows))
         if max_cells < 4 * self.n_r:
             return None
         return bound_by_cells(
@@ -131,9 +132,9 @@ class _Search:
         ]
 
     def better_of(self, single: _Candidate, mixtures: list[_Candidate]) -> _Candidate:
-        """The best mixture, if it beats the single channel by more than the ascents' accuracy."""
+        """The best mixture, if it beats the single channel by enough to be worth its letters."""
         best = max(mixtures, key=lambda mixture: mixture.value, default=single)
-        return best if best.value > single.value + 10 * self.gap_tol else single
+        return best if best.value > single.value + 0.1 * _TARGET else single
 
     def _pool(self, best: _Candidate) -> Ascent:
         budgets = self.statement.budgets(self.limits)

@@ -1,0 +1,129 @@
+"""How a contender is timed and scored: seconds, and a gap that means the same for everybody."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import TypeVar
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+import tacit
+from tests import oracles
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+
+REPEATS = 3
+SLOW_SECONDS = 5.0
+"""What takes longer than this is run once; the rest ``REPEATS`` times, and the median counts."""
+
+GAP_TOL = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one contender achieved on one problem.
+
+    Attributes:
+        contender: its name.
+        seconds: median wall-clock time, problem construction and compilation included.
+        gap: feasible value minus tacit's certified lower bound; ``None`` if it found nothing.
+        is_capped: whether it was stopped by the clock, so that ``seconds`` is a lower bound.
+        note: status, steps, whatever helps to read the line.
+    """
+
+    contender: str
+    seconds: float
+    gap: float | None
+    is_capped: bool = False
+    note: str = ""
+
+
+def say(message: str) -> None:
+    """Show progress, without mixing it with the tables on standard output."""
+    print(f"  .. {message}", file=sys.stderr, flush=True)
+
+
+def time_it(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Result and median seconds of ``work``."""
+    seconds = []
+    while len(seconds) < REPEATS:
+        start = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - start)
+        if seconds[-1] > SLOW_SECONDS:
+            break
+    return result, statistics.median(seconds)
+
+
+def finite_limits(problem: tacit.Problem) -> dict[tuple[int, ...], float]:
+    """Axes -> bits of every limit that is set (the benchmarks have no named views)."""
+    return {axes: bits for axes, bits in problem.limits.items() if bits < inf}
+
+
+def repaired_value(problem: tacit.Problem, channel: Array) -> float:
+    """Expected distortion of ``channel`` after mixing it with the best constant release.
+
+    I(Rhat; X | Y) is convex in the channel and zero for a constant, so the share
+    1 - budget / I(Rhat; X | Y) of the constant makes a view's limit hold exactly.
+    """
+    constant = np.zeros_like(channel)
+    p_r = problem.joint.sum(axis=tuple(range(problem.joint.ndim - 1)))
+    costs = problem.distortion @ p_r
+    constant[..., costs.argmin()] = 1.0
+    share = 0.0
+    for axes, limit in finite_limits(problem).items():
+        held = oracles.leakage_bits(problem.joint, constant, axes)
+        learned = oracles.leakage_bits(problem.joint, channel, axes) - held
+        if learned > limit - held:
+            share = max(share, 1 - (limit - held) / learned)
+    value = oracles.expected_distortion(problem.joint, problem.distortion, channel)
+    return (1 - share) * value + share * float(costs.min())
+
+
+def score_tacit(problem: tacit.Problem) -> tuple[tacit.Solution, Score]:
+    """Solve with tacit to ``GAP_TOL``."""
+    solution, seconds = time_it(lambda: tacit.solve(problem, gap_tol=GAP_TOL))
+    note = f"{solution.steps} steps, {solution.status.name.lower()}"
+    return solution, Score("tacit", seconds, solution.gap, note=note)
+
+
+CVXPY_FORMULATIONS: dict[str, Callable[..., oracles.OracleAnswer]] = {
+    "cvxpy primal": oracles.solve_by_cvxpy,
+    "cvxpy dual": oracles.solve_by_cvxpy_dual,
+    "cvxpy naive": oracles.solve_by_cvxpy_naively,
+}
+
+
+def score_cvxpy(
+    formulation: str, problem: tacit.Problem, bound: float, *, max_threads: int = 1
+) -> Score:
+    """Solve with cvxpy and Clarabel at their default tolerances."""
+    name = formulation if max_threads == 1 else f"{formulation}, {max_threads} threads"
+    say(f"{name} ...")
+    solve = CVXPY_FORMULATIONS[formulation]
+    limits = finite_limits(problem)
+
+    def work() -> oracles.OracleAnswer | None:
+        try:
+            return solve(problem.joint, problem.distortion, limits, max_threads=max_threads)
+        except cp.SolverError:
+            return None
+
+    answer, seconds = time_it(work)
+    if answer is None:
+        return Score(name, seconds, None, note="Clarabel gave up")
+    gap = repaired_value(problem, answer.channel) - bound
+    return Score(name, seconds, gap, note=f"{answer.iterations} steps, {answer.status}")
+
+
+def fastest(scores: Iterable[Score]) -> Score | None:
+    """The quickest contender that found a solution at all."""
+    return min((s for s in scores if s.gap is not None), key=lambda s: s.seconds, default=None)
