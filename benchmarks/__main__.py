@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [engine|coalitions|surface ...]``.
+"""Run the benchmarks: ``python -m benchmarks [suite ...]``.
 
 Targets are printed beside what was measured and never decide the exit status.
 """
@@ -16,9 +16,15 @@ from pathlib import Path
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS, so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
-from benchmarks import coalitions, engine, surface
+from benchmarks import adult, coalitions, engine, growth, surface
 
-SUITES = {"engine": engine.run, "coalitions": coalitions.run, "surface": surface.run}
+SUITES = {
+    "engine": engine.run,
+    "coalitions": coalitions.run,
+    "surface": surface.run,
+    "adult": adult.run,
+    "growth": growth.run,
+}
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -8,6 +8,9 @@ from tacit.information.rounding import gamma, information_upper_nats
 from tacit.problem import Array
 from tacit.solvers.task import Task
 
+_NO_WEIGHT = 1e-200
+"""A smaller multiplier of full collusion is left out: its term is >= 0, the bound still holds."""
+
 
 def dual_value(
     task: Task,
@@ -35,9 +38,10 @@ def dual_value(
     price = _price(task, row_log_ratio, multiplier, row_force)
     if task.is_full_exact:
         return np.asarray((task.mass * price).sum(axis=-1).min(axis=1).sum(axis=-1))
-    if (full_weight == 0).all():
+    is_weighed = full_weight > _NO_WEIGHT
+    if not is_weighed.any():
         return np.asarray((task.mass * price.min(axis=1)).sum(axis=(1, 2)))
-    weight = np.where(full_weight > 0, full_weight, np.inf)[:, None, None, None]
+    weight = np.where(is_weighed, full_weight, np.inf)[:, None, None, None]
     scaled = log_p_rhat_given_z[..., None] - price / weight
     largest = scaled.max(axis=1, keepdims=True)
     log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
@@ -47,7 +51,7 @@ def dual_value(
     excess = (peak[..., 0] + np.log(mean)).max(axis=1)
     inner = (task.mass * log_sum[:, 0]).sum(axis=(1, 2)) + (task.mass_z * excess).sum(axis=1)
     plain = (task.mass * price.min(axis=1)).sum(axis=(1, 2))
-    return np.asarray(np.where(full_weight > 0, -full_weight * inner, plain))
+    return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
 
 
 def dual_rounding(

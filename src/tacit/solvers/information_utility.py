@@ -64,7 +64,7 @@ class _Search:
         """The global bound, where the relaxation is small enough to be worth its time."""
         n_z, n_x = self._reduced_shape()
         n_rows = sum(view.size for view in self.statement.views)
-        max_cells = min(100, _SYSTEM_SIZE // min(n_x * n_rows, n_z + n_rows))
+        max_cells = min(100, _SYSTEM_SIZE // max(1, min(n_x * n_rows, n_z + n_rows)))
         if max_cells < 4 * self.n_r:
             return None
         return bound_by_cells(
