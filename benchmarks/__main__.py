@@ -16,13 +16,14 @@ from pathlib import Path
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS, so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
-from benchmarks import adult, coalitions, engine, growth, surface
+from benchmarks import adult, caps, coalitions, engine, growth, surface
 
 SUITES = {
     "engine": engine.run,
     "coalitions": coalitions.run,
     "surface": surface.run,
     "adult": adult.run,
+    "caps": caps.run,
     "growth": growth.run,
 }
 

@@ -214,6 +214,14 @@ def test_bad_requests_are_named_and_change_nothing(asked, options, message):
     assert len(scheme.history) == 4
 
 
+def test_the_limit_on_everyone_never_decreases():
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
+    scheme.release("income", party="a", individual=0.1, collusion=0.4)
+    with pytest.raises(tacit.InvalidInputError, match="never decreases"):
+        scheme.release("age", party="b", individual=0.1, collusion=0.3)
+    assert len(scheme.history) == 1
+
+
 def test_bad_schemes_are_named():
     with pytest.raises(tacit.InvalidInputError, match="one distinct name"):
         tacit.Scheme.from_counts(counts(), ("education", "income"))

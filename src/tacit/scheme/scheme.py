@@ -86,6 +86,7 @@ class Scheme:
         self.policy = collusion if collusion is not None else Collusion()
         self.attributes = attributes
         self._releases: list[Release] = []
+        self._collusion = 0.0  # the largest per-release limit on everyone so far
         self._memory: Memory = ExactHistory.start(self.p_x)
         if memory is not None:
             if memory < 1:
@@ -201,6 +202,8 @@ class Scheme:
                 f"the design for {request.name!r} is only within {solution.gap:.2g} of the best, "
                 f"not within gap_tol={gap_tol:g}: raise gap_tol or loosen the limits a little"
             )
+        if collusion is not None:
+            self._collusion = max(collusion, self._collusion)
         return self._append(party, request, solution, channel, covered)
 
     def _design(
@@ -238,6 +241,12 @@ class Scheme:
             held = self.leakage(coalition & self.parties) if coalition & self.parties else 0.0
             if held > bits + _HELD_TOL:
                 raise RefusedError(tuple(sorted(coalition)), bits, held, min(fits, default=inf))
+        if collusion is not None and collusion < self._collusion:
+            raise InvalidInputError(
+                f"collusion={collusion} is below {self._collusion}, which an earlier release was "
+                "given: the limit on everyone never decreases ([TVC] section II); a standing "
+                "Collusion(everyone=...) is the way to be stricter"
+            )
         return limits
 
     def _problem(
