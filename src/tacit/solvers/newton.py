@@ -19,6 +19,7 @@ Eliminating y first leaves a system of size |Rhat||rows||X|; eliminating u first
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -88,12 +89,26 @@ class _Cells:
 
     def rows_from_history(self, y: Array) -> Array:
         """V' y: how a force y[batch, side, rhat, z] moves the rows, [batch, side, rhat, row, x]."""
+        if self.rows.n_rows == 1:
+            flat = y.transpose(0, 1, 3, 2).reshape(*y.shape[:2], -1) @ self._coupling
+            return flat.reshape(*y.shape[:3], 1, -1)
         return self.rows.collect(self.mass * self.answer(y[..., None]))
 
     def history_from_rows(self, u: Array) -> Array:
         """V u: how a force on the rows moves the histories."""
+        if self.rows.n_rows == 1:
+            flat = u.reshape(*u.shape[:2], -1) @ self._coupling.transpose(0, 2, 1)
+            return flat.reshape(*u.shape[:2], -1, u.shape[2]).transpose(0, 1, 3, 2)
         return np.asarray((self.mass * self.answer(self.rows.spread(u))).sum(axis=-1))
 
+    @cached_property
+    def _coupling(self) -> Array:
+        """V of the individual view alone, as a matrix: [batch, (z, rhat), (rhat', x)]."""
+        n_batch, n_rhat, n_z, n_x = self.share.shape
+        weighted: Array = self.response * self.rows.weights[0]
+        return weighted.transpose(0, 3, 1, 2, 4).reshape(n_batch, n_z * n_rhat, n_rhat * n_x)
+
+    @cached_property
     def response(self) -> Array:
         """mass * (diag(h) - h h'/sum h), [batch, rhat, rhat', z, x]."""
         response = self.massive[:, :, None] * -self.share[:, None]
@@ -149,7 +164,7 @@ class _EliminateHistoryFirst:
     def __init__(self, cells: _Cells, rows: Curvature) -> None:
         self._cells = cells
         self._inverse_factor = _inverse_cholesky(cells.history_blocks())
-        response = cells.response()
+        response = cells.response
         system = _history_gram(self._inverse_factor, response, cells.rows)
         n_batch, n_rows, n_rhat, n_x = system.shape[:4]
         x = np.arange(n_x)
@@ -192,7 +207,7 @@ class _EliminateRecordFirst:
         n_z = len(task.mass)
         n_own, n_history = n_rhat * n_rows, n_rhat * n_z
         self._alpha = rows.joint / rows.weight[:, None, :, None]
-        response = cells.response()
+        response = cells.response
         alpha = self._alpha.transpose(0, 3, 1, 2).reshape(n_batch, n_x, n_own)
         blocks = _record_blocks(cells.rows, response).reshape(n_batch, n_x, n_own, n_own)
         # A row and x of no mass is cut off by a unit on the diagonal.
