@@ -20,6 +20,7 @@ from tacit.information.laws import as_law
 from tacit.problem import Array, Problem, Utility
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
 from tacit.scheme.policy import Collusion, Parties
+from tacit.scheme.repeats import repeated
 from tacit.scheme.request import Asked, Attributes, Request, read_request
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
@@ -216,8 +217,22 @@ class Scheme:
     ) -> tuple[Solution, Array, list[Parties]]:
         """The design, its channel [m, x, rhat], and the coalitions it could not see exactly."""
         problem, covered = self._problem(request, utility, party, limits)
-        solution = solve(problem, gap_tol=gap_tol)
+        solution = self._repeated(request, problem, gap_tol)
+        if solution is None:
+            solution = solve(problem, gap_tol=gap_tol)
         return solution, solution.channel, covered
+
+    def _repeated(self, request: Request, problem: Problem, gap_tol: float) -> Solution | None:
+        """The same letters again, where the same was asked before and nothing better exists."""
+        if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
+            return None
+        for index, earlier in enumerate(self._releases):
+            if _is_same_question(earlier, request, problem):
+                letters = self._memory.letters[:, index]
+                solution = repeated(problem, letters, _alone(earlier, problem), gap_tol)
+                if solution is not None:
+                    return solution
+        return None
 
     def _limits(
         self, party: str, individual: float | None, collusion: float | None
@@ -324,6 +339,22 @@ class Scheme:
             letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
             state = release.next_state[state, letters[:, index]]
         return letters
+
+
+def _is_same_question(earlier: Release, request: Request, problem: Problem) -> bool:
+    asked, then = earlier.request.p_r_given_x, earlier.solution.problem
+    return (
+        np.array_equal(asked, request.p_r_given_x)
+        and not then.is_information
+        and np.array_equal(then.distortion, problem.distortion)
+    )
+
+
+def _alone(earlier: Release, problem: Problem) -> Solution | None:
+    """The earlier design, if it was made without history and under the same limit."""
+    then = earlier.solution.problem
+    is_alone = len(then.joint_zxr) == 1 and min(then.limits.values()) == problem.individual
+    return earlier.solution if is_alone else None
 
 
 def _given_mx(law: Array, mass: Array) -> Array:
