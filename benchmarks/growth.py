@@ -7,10 +7,14 @@ histories would need 4 ** 100 states.
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import tacit
 from benchmarks.contenders import say
@@ -73,3 +77,22 @@ def _print(result: GrowthResult) -> None:
         f"last ten over releases 11-20: {result.ratio:.2f} (target at most {TARGET_RATIO}); "
         f"least added by a release: {result.least_added_bits:.3f} bits"
     )
+
+
+def draw(results: Path, figure: Path) -> None:
+    """Draw the curve of the docs from what ``--json`` wrote."""
+    growth = json.loads(results.read_text())["growth"][0]
+    canvas = Figure(figsize=(7, 3), layout="constrained")
+    cost, leak = canvas.subplots(1, 2)
+    releases = range(1, len(growth["seconds"]) + 1)
+    cost.plot(releases, growth["seconds"], ".", markersize=4)
+    cost.set(
+        xlabel="release", ylabel="seconds", ylim=(0, None), title="what the k-th release costs"
+    )
+    leak.plot(releases, growth["everyone_bits"])
+    leak.set(xlabel="release", ylabel="bits, at most", title="certified leakage to everyone")
+    canvas.savefig(figure, dpi=110)
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]), Path(sys.argv[2]))

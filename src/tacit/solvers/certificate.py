@@ -54,6 +54,26 @@ def dual_value(
     return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
 
 
+def updated_channel(
+    task: Task,
+    row_log_ratio: Array,
+    log_p_rhat_given_z: Array,
+    multiplier: Array,
+    full_weight: Array,
+    row_force: Array | None = None,
+) -> Array:
+    """The channels after one Blahut-Arimoto update, whose posteriors ``dual_value`` stands on.
+
+    Where a partial view became full collusion in the reduced problem, these posteriors prove on
+    the whole problem what Blahut's bound proves on the reduced one.
+    """
+    price = _price(task, row_log_ratio, multiplier, row_force)
+    scaled = log_p_rhat_given_z[..., None] - price / full_weight[:, None, None, None]
+    grown = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    # Strictly positive, as posteriors must be.
+    return np.asarray(np.maximum(grown / grown.sum(axis=1, keepdims=True), 1e-250))
+
+
 def dual_rounding(
     task: Task,
     row_log_ratio: Array,
