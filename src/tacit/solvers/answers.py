@@ -33,6 +33,7 @@ class Answers:
     leakage: Array
     multipliers: Array
     is_closed: NDArray[np.bool_]
+    waste: Array
     steps: NDArray[np.intp]
 
     def take(self, members: NDArray[np.intp]) -> Answers:
@@ -51,6 +52,7 @@ class Answers:
             np.where(is_better[:, None], other.leakage, self.leakage),
             np.where(is_tighter[:, None], other.multipliers, self.multipliers),
             value - bound <= gap_tol,
+            np.where(is_better, other.waste, self.waste),
             np.where(is_better, other.steps, self.steps),
         )
 
@@ -116,6 +118,7 @@ def certified(
         reduced.statement.leaked_upper + upper / _LN2,
         multipliers * _LN2,
         value - bound <= gap_tol,
+        outcome.waste / _LN2,
         outcome.steps,
     )
 

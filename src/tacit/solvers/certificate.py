@@ -8,8 +8,9 @@ from tacit.information.rounding import gamma, information_upper_nats
 from tacit.problem import Array
 from tacit.solvers.task import Task
 
-_NO_WEIGHT = 1e-200
-"""A smaller multiplier of full collusion is left out: its term is >= 0, the bound still holds."""
+_NO_WEIGHT = 1e-250
+"""Relative to the prices, a smaller multiplier of full collusion is left out: dividing by it would
+overflow, its term is >= 0, and the bound still holds."""
 
 
 def dual_value(
@@ -38,7 +39,7 @@ def dual_value(
     price = _price(task, row_log_ratio, multiplier, row_force)
     if task.is_full_exact:
         return np.asarray((task.mass * price).sum(axis=-1).min(axis=1).sum(axis=-1))
-    is_weighed = full_weight > _NO_WEIGHT
+    is_weighed = full_weight > _NO_WEIGHT * np.abs(price).max(axis=(1, 2, 3))
     if not is_weighed.any():
         return np.asarray((task.mass * price.min(axis=1)).sum(axis=(1, 2)))
     weight = np.where(is_weighed, full_weight, np.inf)[:, None, None, None]

@@ -32,6 +32,11 @@ _PRICE_CORRECTIONS = 24
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
 
+_WASTE_TOL = 1e-3
+"""Bits leaked to everyone beyond the least from which the least is sought by bisection."""
+
+_WASTE_BISECTIONS = 10
+
 _ROWS_AT_ONCE = 48
 """Where the partial views have more letters than this together, they enter as they bind."""
 
@@ -90,6 +95,13 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
         limits: bits, [batch, view + 1]; feasible.
         gap_tol: asked gap, in units of the cost.
     """
+    answers = _solve_within(statement, cost, limits, gap_tol)
+    _spare(statement, cost, limits, answers, gap_tol)
+    return answers
+
+
+def _solve_within(statement: Statement, cost: Array, limits: Array, gap_tol: float) -> Answers:
+    """Solve a batch, frugally as far as the interior point gets."""
     budgets = statement.budgets(limits)
     is_exact = budgets <= LIMIT_TOL
     is_blind = np.broadcast_to(_spread(statement.mass, cost) <= 0, len(limits))
@@ -108,31 +120,51 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
                     statement, own_cost, limits[chunk], budgets[chunk], patterns[group], gap_tol
                 )
                 parts.append((chunk, solved))
-    return _spared(statement, cost, limits, _joined(parts, len(limits)), gap_tol)
+    return _joined(parts, len(limits))
 
 
-def _spared(
+def _spare(
     statement: Statement, cost: Array, limits: Array, answers: Answers, gap_tol: float
-) -> Answers:
-    """Replace answers that tell everyone next to nothing by ones that tell exactly nothing.
+) -> None:
+    """Lower the leakage to everyone where the interior point stopped short of the least.
 
-    The interior point ends a little inside; where reusing what is released already is as good
-    within ``gap_tol``, that is the frugal answer (DESIGN facts 4 and 5), to the last digit.
+    Where an answer tells next to nothing, one that tells exactly nothing may be as good within
+    ``gap_tol`` (DESIGN facts 4 and 5). Where the least was not found, the limit on everyone is
+    lowered by bisection until the value would suffer: the same problem, well conditioned.
     """
+    leaked = statement.leaked[-1]
     added = answers.leakage[:, -1] - statement.leaked_upper[-1]
-    is_slack = limits[:, -1] > answers.leakage[:, -1] + 1e-9
-    nearly = np.flatnonzero(is_slack & answers.is_closed & (added > 0) & (added < _NEXT_TO_NOTHING))
-    if not len(nearly):
-        return answers
-    told_nothing = limits[nearly].copy()
-    told_nothing[:, -1] = statement.leaked[-1]
-    own_cost = cost if len(cost) == 1 else cost[nearly]
-    spared = solve_batch(statement, own_cost, told_nothing, gap_tol)
-    is_as_good = spared.value - answers.bound[nearly] <= gap_tol
-    chosen = nearly[is_as_good]
+    is_slack = answers.is_closed & (limits[:, -1] > answers.leakage[:, -1] + 1e-9) & (added > 0)
+    nearly = np.flatnonzero(is_slack & (added < _NEXT_TO_NOTHING))
+    _try_limit(statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol)
+    wasteful = np.flatnonzero(is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL))
+    low, high = np.full(len(wasteful), leaked), answers.leakage[wasteful, -1]
+    for _ in range(_WASTE_BISECTIONS if len(wasteful) else 0):
+        middle = 0.5 * (low + high)
+        is_kept = _try_limit(statement, cost, limits, answers, wasteful, middle, gap_tol)
+        low, high = np.where(is_kept, low, middle), np.where(is_kept, middle, high)
+
+
+def _try_limit(
+    statement: Statement,
+    cost: Array,
+    limits: Array,
+    answers: Answers,
+    members: NDArray[np.intp],
+    everyone: Array,
+    gap_tol: float,
+) -> NDArray[np.bool_]:
+    """Solve members under lower limits on everyone; keep what is as good within ``gap_tol``."""
+    if not len(members):
+        return np.zeros(0, dtype=bool)
+    lower = limits[members].copy()
+    lower[:, -1] = everyone
+    own_cost = cost if len(cost) == 1 else cost[members]
+    tried = _solve_within(statement, own_cost, lower, gap_tol)
+    is_as_good = tried.value - answers.bound[members] <= gap_tol
     for name in ("channel", "value", "leakage"):
-        getattr(answers, name)[chosen] = getattr(spared, name)[is_as_good]
-    return answers
+        getattr(answers, name)[members[is_as_good]] = getattr(tried, name)[is_as_good]
+    return np.asarray(is_as_good)
 
 
 def _spread(mass: Array, cost: Array) -> Array:
@@ -166,6 +198,7 @@ def _blind_answers(
         statement.leaked_upper + zeros,
         zeros,
         value - bound <= gap_tol,
+        np.zeros(n_members),
         np.zeros(n_members, dtype=np.intp),
     )
 

@@ -44,6 +44,8 @@ class Outcome:
             prices included, frugality not.
         row_force, full_force: of that bound: multipliers of the exact views, as in ``Iterate``.
         frugality: of that bound: weight on I(Rhat; X | Z), [batch].
+        waste: nats by which the leakage to everyone may exceed the least, where that was sought and
+            not found, [batch]; else 0.
         steps: Newton steps until the best channel, [batch].
     """
 
@@ -54,6 +56,7 @@ class Outcome:
     row_force: Array
     full_force: Array
     frugality: Array
+    waste: Array
     steps: NDArray[np.intp]
 
     @property
@@ -160,6 +163,7 @@ def minimise(
         it.row_force.copy(),
         it.full_force.copy(),
         frugality.copy(),
+        np.zeros(len(it.c)),
         np.zeros(len(it.c), dtype=np.intp),
     )
     now = _Progress.start(len(it.c))
@@ -209,6 +213,7 @@ def _note(
     now.frugal = np.where(now.is_frugal & is_better, frugal, now.frugal)
     now.value = np.where(is_better, value, now.value)
     now.idle = np.where(is_better | (is_tighter & ~now.is_frugal), 0, now.idle + 1)
+    outcome.waste[now.member] = np.where(now.is_frugal, now.frugal, 0.0)
 
 
 # -- start and stop --------------------------------------------------------------------------
