@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tacit import Problem, Solution, solve
 from tacit.solvers.answers import whole_task
-from tacit.solvers.certificate import dual_rounding, dual_value
+from tacit.solvers.certificate import Witness, dual_rounding, dual_value
 from tacit.solvers.reductions import Reduction, reduce
 from tacit.solvers.statement import Statement
 from tacit.solvers.task import Task, measure
@@ -309,8 +309,8 @@ def test_any_laws_and_multipliers_give_a_lower_bound(release: Release, seed: int
         lagrangian(task, random_channel(task, rng), multiplier[0], full_weight[0]) for _ in "123"
     ]
     for row_log_ratio, log_p_rhat_given_z in readings:
-        parts = (row_log_ratio, log_p_rhat_given_z, multiplier, full_weight)
-        bound = float((dual_value(task, *parts) - dual_rounding(task, *parts))[0])
+        witness = Witness(row_log_ratio, log_p_rhat_given_z, multiplier, full_weight)
+        bound = float((dual_value(task, witness) - dual_rounding(task, witness))[0])
         assert np.isfinite(bound)
         assert bound <= min(others) + ROUNDING
 
@@ -334,8 +334,10 @@ def test_the_laws_of_an_optimal_channel_prove_its_optimality(mu: float, share: f
     value = lagrangian(task, c, multiplier[0], full_weight[0])
     assert value == pytest.approx(optimum, abs=ROUNDING)
     at = measure(task, c[None])
-    parts = (at.row_log_ratio, np.log(at.history_joint / task.mass_z), multiplier, full_weight)
-    bound = dual_value(task, *parts) - dual_rounding(task, *parts)
+    witness = Witness(
+        at.row_log_ratio, np.log(at.history_joint / task.mass_z), multiplier, full_weight
+    )
+    bound = dual_value(task, witness) - dual_rounding(task, witness)
     assert float(bound[0]) <= optimum
     assert float(bound[0]) == pytest.approx(optimum, abs=ROUNDING)
 
@@ -356,8 +358,10 @@ def test_no_laws_prove_more_than_cvxpys_optimum(release: Release) -> None:
     c = oracle.channel.reshape(*solution.problem.joint_zxr.shape[:2], -1)
     c = c[np.ix_(statement.seen_z, statement.seen_x)].transpose(2, 0, 1)
     at = measure(task, ((1 - 1e-9) * c + 1e-9 / len(c))[None])
-    parts = (at.row_log_ratio, np.log(at.history_joint / task.mass_z), multiplier, full_weight)
-    bound = float((dual_value(task, *parts) - dual_rounding(task, *parts))[0])
+    witness = Witness(
+        at.row_log_ratio, np.log(at.history_joint / task.mass_z), multiplier, full_weight
+    )
+    bound = float((dual_value(task, witness) - dual_rounding(task, witness))[0])
     assert bound <= lagrangian(task, c, multiplier[0], full_weight[0]) + ROUNDING
 
 
@@ -373,14 +377,14 @@ def test_forces_on_exact_views_cost_exact_channels_nothing(release: Release, see
         task, is_exact=np.ones(n_views, dtype=bool), is_full_exact=bool(rng.random() < 0.5)
     )
     force = 3.0 * rng.standard_normal((1, n_rhat, *task.row_mass.shape))
-    parts = (
+    witness = Witness(
         np.zeros((1, n_rhat, *task.row_mass.shape)),
         np.full((1, n_rhat, n_z), -log(n_rhat)),
         np.zeros((1, n_views)),
         np.array([rng.choice([0.0, 0.5])]),
         force,
     )
-    bound = float((dual_value(exact, *parts) - dual_rounding(exact, *parts))[0])
+    bound = float((dual_value(exact, witness) - dual_rounding(exact, witness))[0])
     for _ in range(5):
         constant = np.broadcast_to(
             rng.dirichlet(np.full(n_rhat, 0.3))[:, None, None], task.cost.shape[1:]
@@ -400,8 +404,10 @@ def test_an_unused_letter_must_prove_its_own_uselessness() -> None:
     solution = solve(Problem(joint, two, individual=0.3))
     c = solution.channel.transpose(2, 0, 1)
     at = measure(without, np.maximum(c, 1e-12)[None])
-    parts = (at.row_log_ratio, np.log(at.history_joint / without.mass_z), multiplier, full_weight)
-    bound_without = float(dual_value(without, *parts)[0])
+    witness = Witness(
+        at.row_log_ratio, np.log(at.history_joint / without.mass_z), multiplier, full_weight
+    )
+    bound_without = float(dual_value(without, witness)[0])
     # ... but with it, it can: so the same laws, and any for the new letter, prove less.
     blind = np.zeros((3, 2, 2))
     blind[2] = 1.0
@@ -411,8 +417,10 @@ def test_an_unused_letter_must_prove_its_own_uselessness() -> None:
         law = random_laws_of_x(with_it, 1, rng)
         row_log_ratio = np.concatenate([at.row_log_ratio, law], axis=1)
         for log_new in (-inf, -700.0, -1.0):
-            log_q = np.concatenate([parts[1], np.full((1, 1, 2), log_new)], axis=1)
-            bound = dual_value(with_it, row_log_ratio, log_q, multiplier, full_weight)
+            log_q = np.concatenate(
+                [witness.log_p_rhat_given_z, np.full((1, 1, 2), log_new)], axis=1
+            )
+            bound = dual_value(with_it, Witness(row_log_ratio, log_q, multiplier, full_weight))
             assert float(bound[0]) <= attained + ROUNDING
 
 

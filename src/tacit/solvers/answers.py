@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tacit.information.rounding import gamma
 from tacit.problem import Array
 from tacit.solvers.certificate import (
+    Witness,
     dual_rounding,
     dual_value,
     leakage_upper_nats,
@@ -126,15 +127,7 @@ def certified(
 def _updated(task: Task, outcome: Outcome) -> Array:
     """The witness after one more Blahut-Arimoto update."""
     at = measure(task, outcome.witness)
-    weights = outcome.all_weights
-    return updated_channel(
-        task,
-        at.row_log_ratio,
-        np.log(at.history_joint / task.mass_z),
-        weights[:, :-1],
-        weights[:, -1],
-        outcome.row_force,
-    )
+    return updated_channel(task, Witness.of(task, at, outcome.all_weights, outcome.row_force))
 
 
 def _worth(task: Task, forces: Array | None, forgone: Array) -> Array | float:
@@ -196,7 +189,6 @@ def _best_bound(
     ``weights`` are the multipliers with the weight of frugality, to whom it was given.
     """
     at = measure(task, interior)
-    log_q = np.log(at.history_joint / task.mass_z)
     budgets = np.where(task.all_exact, 0.0, task.all_budgets)
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     at_most = np.log(interior.shape[1])
@@ -207,10 +199,10 @@ def _best_bound(
     best = np.full(len(interior), -np.inf)
     chosen = multipliers
     for reading in readings:
-        parts = (at.row_log_ratio, log_q, reading[:, :-1], reading[:, -1], row_force)
+        witness = Witness.of(task, at, reading, row_force)
         paid = (reading * budgets).sum(axis=1)
-        rounding = dual_rounding(task, *parts) + gamma(64) * (paid + np.abs(task.cost).max())
-        bound = dual_value(task, *parts) - paid - rounding
+        rounding = dual_rounding(task, witness) + gamma(64) * (paid + np.abs(task.cost).max())
+        bound = dual_value(task, witness) - paid - rounding
         chosen = np.where((bound > best)[:, None], reading, chosen)
         best = np.maximum(best, bound)
     is_priced = ~is_free & ~task.all_exact

@@ -18,7 +18,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.information.rounding import gamma
 from tacit.problem import Array, Problem, Utility, View, ViewKey
 from tacit.solvers.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
-from tacit.solvers.certificate import dual_rounding, dual_value, leakage_upper_nats
+from tacit.solvers.certificate import Witness, dual_rounding, dual_value, leakage_upper_nats
 from tacit.solvers.statement import Statement, full_channel
 from tacit.solvers.task import Task, ViewRows
 
@@ -199,7 +199,7 @@ def _bound(
     log_ratio = minus(log_p_rhat_x - log_p_x, q.log_q_rhat)
     # A letter that was never there gets the prior: any law will do.
     log_ratio = np.where(np.isneginf(q.log_q_rhat), 0.0, np.maximum(log_ratio, LEAST_LOG2))
-    parts = (
+    witness = Witness(
         log_ratio[None] * _LN2,
         q.log_q_rhat_given_z[None, ..., 0] * _LN2,
         np.array([[mu[0] / _LN2]]),
@@ -208,7 +208,7 @@ def _bound(
     leaked = 2 * statement.leaked[-1] - statement.leaked_upper[-1]  # I(Z;X) from below
     paid = mu[1] * float(leaked)
     slack = gamma(64) * (abs(paid) + float(np.abs(task.cost).max()))
-    return float((dual_value(task, *parts) - dual_rounding(task, *parts))[0]) + paid - slack
+    return float((dual_value(task, witness) - dual_rounding(task, witness))[0]) + paid - slack
 
 
 def _checked_mu(mu: tuple[float, float]) -> tuple[float, float]:

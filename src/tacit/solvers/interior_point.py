@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.problem import Array
-from tacit.solvers.certificate import dual_value
+from tacit.solvers.certificate import Witness, dual_value
 from tacit.solvers.lagrangian import Iterate, Lagrangian, column
 from tacit.solvers.newton import NewtonSystem
 from tacit.solvers.task import Task, measure
@@ -267,14 +267,7 @@ def _assess(lagrangian: Lagrangian, it: Iterate) -> tuple[Array, Array, Array]:
     spent = spent + 10.0 * lagrangian.exact_error(it)
     value = share * spent + (1 - share) * task.constant_costs.min(axis=1)
     weights = lagrangian.weights(it.multiplier)
-    dual = dual_value(
-        task,
-        it.at.row_log_ratio,
-        np.log(it.at.history_joint / task.mass_z),
-        weights[:, :-1],
-        weights[:, -1],
-        it.row_force,
-    )
+    dual = dual_value(task, Witness.of(task, it.at, weights, it.row_force))
     paid = (it.multiplier * budgets).sum(axis=1, where=limited)
     frugal = (value - (dual - paid)) / lagrangian.frugality + share * it.at.full
     # Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|.
