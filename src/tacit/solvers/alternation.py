@@ -59,7 +59,7 @@ class Alternation:
         problem = statement.problem
         return Alternation(
             statement.mass,
-            problem.joint_zxr[np.ix_(statement.seen_z, statement.seen_x)],
+            statement.joint_zxr,
             None if problem.is_information else problem.distortion,
             np.asarray(mu[0], dtype=float),
             np.asarray(mu[1], dtype=float),

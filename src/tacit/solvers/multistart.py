@@ -86,8 +86,7 @@ def measured(problem: Problem, channel: Array) -> Points:
     """What channels [n, rhat, z, x] achieve and leak."""
     statement = Statement.of(problem)
     p_rhat_zx = statement.mass * channel
-    joint = problem.joint_zxr[np.ix_(statement.seen_z, statement.seen_x)]
-    p_rhat_r = np.einsum("nazx,zxr->nar", channel, joint)
+    p_rhat_r = np.einsum("nazx,zxr->nar", channel, statement.joint_zxr)
     flat = p_rhat_zx.reshape(len(channel), -1, statement.mass.shape[1])
     if problem.is_information:
         value = information_bits(p_rhat_r)

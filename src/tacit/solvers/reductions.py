@@ -156,8 +156,7 @@ def _rounded(values: Array) -> Array:
 
 
 def _classes(signature: NDArray[np.generic]) -> Labels:
-    """Numbers equal rows alike, 0, 1, ... in the order of sorted rows."""
-    if len(signature) == 1:
-        return np.zeros(1, dtype=np.intp)
-    _, labels = np.unique(np.ascontiguousarray(signature), axis=0, return_inverse=True)
-    return np.asarray(labels, dtype=np.intp).reshape(-1)
+    """Numbers equal rows alike, 0, 1, ... in the order of first appearance."""
+    number: dict[bytes, int] = {}
+    rows = np.ascontiguousarray(signature)
+    return np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], dtype=np.intp)

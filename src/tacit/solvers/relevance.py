@@ -39,8 +39,7 @@ class Ascent:
 
 def joint_rhat_r(statement: Statement, channel: Array) -> Array:
     """p(rhat, r) of channels [batch, rhat, z, x]."""
-    joint = statement.problem.joint_zxr[np.ix_(statement.seen_z, statement.seen_x)]
-    return np.asarray(np.einsum("bkzx,zxr->bkr", channel, joint, optimize=True))
+    return np.asarray(np.einsum("bkzx,zxr->bkr", channel, statement.joint_zxr, optimize=True))
 
 
 def information_bits(joint: Array) -> Array:

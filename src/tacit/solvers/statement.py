@@ -62,6 +62,14 @@ class Statement:
             np.array([upper for _, upper in leaked]),
         )
 
+    @property
+    def joint_zxr(self) -> Array:
+        """p(z, x, r) on the letters that occur."""
+        whole = self.problem.joint_zxr
+        if self.mass.shape == whole.shape[:2]:
+            return whole
+        return whole[np.ix_(self.seen_z, self.seen_x)]
+
     def limits(self, problem: Problem) -> Array:
         """Limits in bits of a problem over this joint, in the order of ``keys``."""
         limits = problem.limits
@@ -69,8 +77,7 @@ class Statement:
 
     def cost_of(self, distortion: Array) -> Array:
         """E[d(rhat, R) | z, x], [rhat, z, x]; 0 on cells of no mass."""
-        joint = self.problem.joint_zxr[np.ix_(self.seen_z, self.seen_x)]
-        weighted = np.einsum("ar,zxr->azx", distortion, joint)
+        weighted = np.moveaxis(self.joint_zxr @ distortion.T, -1, 0)
         return np.where(self.mass > 0, weighted / np.where(self.mass > 0, self.mass, 1.0), 0.0)
 
     def budgets(self, limits: Array) -> Array:
@@ -133,10 +140,12 @@ def full_channel(statement: Statement, c: Array) -> Array:
     by_history = p_rhat_z / statement.mass.sum(axis=1)
     overall = p_rhat_z.sum(axis=-1)
     n_z, n_x, _ = problem.joint_zxr.shape
-    channel = np.empty((n_z, n_x, len(c)))
-    channel[:] = overall
-    channel[statement.seen_z] = by_history.T[:, None]
-    cells = np.where(statement.mass > 0, c, by_history[..., None])
-    channel[np.ix_(statement.seen_z, statement.seen_x)] = cells.transpose(1, 2, 0)
-    channel /= channel.sum(axis=-1, keepdims=True)
+    cells = np.where(statement.mass > 0, c, by_history[..., None]).transpose(1, 2, 0)
+    channel = cells
+    if cells.shape[:2] != (n_z, n_x):
+        channel = np.empty((n_z, n_x, len(c)))
+        channel[:] = overall
+        channel[statement.seen_z] = by_history.T[:, None]
+        channel[np.ix_(statement.seen_z, statement.seen_x)] = cells
+    channel = np.asarray(channel / channel.sum(axis=-1, keepdims=True))
     return channel.reshape(*problem.history_shape, n_x, len(c))
