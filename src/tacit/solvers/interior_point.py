@@ -28,6 +28,9 @@ from tacit.solvers.task import Task, measure
 
 _BOUNDARY_FRACTION = 0.98
 _MAX_STEPS = 120
+_LOOK_EVERY = 8
+"""Steps between two looks at the gap while it is far from closed."""
+
 _PATIENCE = 30
 """Steps without a better gap after which a member of the batch is given up."""
 
@@ -168,7 +171,8 @@ def minimise(
     )
     now = _Progress.start(len(it.c))
     for step in range(_MAX_STEPS + 1):
-        _note(outcome, now, lagrangian, it, gap_tol, step)
+        if step % _LOOK_EVERY == 0 or _is_near(lagrangian, it, gap_tol):
+            _note(outcome, now, lagrangian, it, gap_tol, step)
         is_closed = now.value - now.bound <= gap_tol
         turns_frugal = ~now.is_frugal & is_closed & _leaks_for_nothing(lagrangian, it, frugal_tol)
         is_done = is_closed & ~turns_frugal & (~now.is_frugal | (now.frugal <= frugal_tol))
@@ -188,6 +192,12 @@ def minimise(
         except np.linalg.LinAlgError:  # no digits are left: what was kept stands
             break
     return outcome
+
+
+def _is_near(lagrangian: Lagrangian, it: Iterate, gap_tol: Array) -> bool:
+    """Whether the gap of some member may be about to close."""
+    comp = lagrangian.complementarity(it.c, it.s, it.multiplier, it.slack)
+    return bool((comp <= 1e4 * gap_tol * lagrangian.n_pairs).any())
 
 
 def _note(

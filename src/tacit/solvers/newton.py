@@ -90,19 +90,19 @@ class _Cells:
     def rows_from_history(self, y: Array) -> Array:
         """V' y: how a force y[batch, side, rhat, z] moves the rows, [batch, side, rhat, row, x]."""
         if self.rows.n_rows == 1:
-            flat = y.transpose(0, 1, 3, 2).reshape(*y.shape[:2], -1) @ self._coupling
+            flat = y.transpose(0, 1, 3, 2).reshape(*y.shape[:2], -1) @ self.coupling
             return flat.reshape(*y.shape[:3], 1, -1)
         return self.rows.collect(self.mass * self.answer(y[..., None]))
 
     def history_from_rows(self, u: Array) -> Array:
         """V u: how a force on the rows moves the histories."""
         if self.rows.n_rows == 1:
-            flat = u.reshape(*u.shape[:2], -1) @ self._coupling.transpose(0, 2, 1)
+            flat = u.reshape(*u.shape[:2], -1) @ self.coupling.transpose(0, 2, 1)
             return flat.reshape(*u.shape[:2], -1, u.shape[2]).transpose(0, 1, 3, 2)
         return np.asarray((self.mass * self.answer(self.rows.spread(u))).sum(axis=-1))
 
     @cached_property
-    def _coupling(self) -> Array:
+    def coupling(self) -> Array:
         """V of the individual view alone, as a matrix: [batch, (z, rhat), (rhat', x)]."""
         n_batch, n_rhat, n_z, n_x = self.share.shape
         weighted: Array = self.response * self.rows.weights[0]
@@ -165,7 +165,7 @@ class _EliminateHistoryFirst:
         self._cells = cells
         self._inverse_factor = _inverse_cholesky(cells.history_blocks())
         response = cells.response
-        system = _history_gram(self._inverse_factor, response, cells.rows)
+        system = _history_gram(self._inverse_factor, cells)
         n_batch, n_rows, n_rhat, n_x = system.shape[:4]
         x = np.arange(n_x)
         # Indexing x twice brings it to the front: [x, batch, row, rhat, row', rhat'].
@@ -253,13 +253,19 @@ class _EliminateRecordFirst:
         return flat.reshape(n_batch, n_x, n_rhat, n_rows, n_sides).transpose(0, 4, 2, 3, 1)
 
 
-def _history_gram(inverse_factor: Array, response: Array, rows: ViewRows) -> Array:
+def _history_gram(inverse_factor: Array, cells: _Cells) -> Array:
     """V' M^-1 V, [batch, row, rhat, x, row', rhat', x'].
 
     Where every view is a function of the history, each z touches one row per view, with the same
     block for all of them: the sums run over the histories that two rows share.
     """
+    rows, response = cells.rows, cells.response
     n_batch, n_rhat, _, n_z, n_x = response.shape
+    if rows.n_rows == 1:  # one row shares all histories: no copies
+        blocks = cells.coupling.reshape(n_batch, n_z, n_rhat, n_rhat * n_x)
+        flat = (inverse_factor @ blocks).reshape(n_batch, n_z * n_rhat, n_rhat * n_x)
+        whole: Array = flat.transpose(0, 2, 1) @ flat
+        return whole.reshape(n_batch, 1, n_rhat, n_x, 1, n_rhat, n_x)
     by_history = response.transpose(0, 3, 1, 2, 4)
     if rows.row_of_z is None:
         coupling = np.einsum("bzrqx,mzx->bzrmqx", by_history, rows.weights)
@@ -268,10 +274,6 @@ def _history_gram(inverse_factor: Array, response: Array, rows: ViewRows) -> Arr
         gram: Array = coupling.transpose(0, 2, 1) @ coupling
         return gram.reshape(n_batch, rows.n_rows, n_rhat, n_x, rows.n_rows, n_rhat, n_x)
     base = inverse_factor @ by_history.reshape(n_batch, n_z, n_rhat, n_rhat * n_x)
-    if rows.n_rows == 1:  # one row shares all histories: no copies
-        flat = base.reshape(n_batch, n_z * n_rhat, n_rhat * n_x)
-        whole: Array = flat.transpose(0, 2, 1) @ flat
-        return whole.reshape(n_batch, 1, n_rhat, n_x, 1, n_rhat, n_x)
     gram = np.zeros((n_batch, rows.n_rows, n_rhat * n_x, rows.n_rows, n_rhat * n_x))
     for row, other, members in rows.shared_histories:
         shared = base[:, members].reshape(n_batch, -1, n_rhat * n_x)

@@ -40,6 +40,7 @@ class ViewRows:
             or [np.empty((0, n_z, 1))]
         )
         self._matrix = np.ascontiguousarray(self.weights[:, :, 0]) if width == 1 else None
+        self._is_blind = self._matrix is not None and self.n_rows == 1
         self.row_of_z = self._rows_of_histories(views)
 
     def _rows_of_histories(self, views: list[View]) -> NDArray[np.intp] | None:
@@ -70,7 +71,9 @@ class ViewRows:
         return np.asarray(np.einsum("mzx,...zx->...mx", self.weights, cells))
 
     def spread(self, rows: Array) -> Array:
-        """[..., row, x] -> [..., z, x]."""
+        """[..., row, x] -> [..., z, x]; [..., 1, x] where one view sees nothing: it broadcasts."""
+        if self._is_blind:
+            return rows
         if self._matrix is not None:
             return self._matrix.T @ rows
         return np.asarray(np.einsum("mzx,...mx->...zx", self.weights, rows))
