@@ -286,6 +286,8 @@ def _history_gram(inverse_factor: Array, cells: _Cells) -> Array:
 def _record_blocks(rows: ViewRows, response: Array) -> Array:
     """The rows' response to a force on the rows, [batch, x, rhat, row, rhat', row']."""
     n_batch, n_rhat, _, n_z, n_x = response.shape
+    if rows.is_blind:
+        return np.asarray(response.sum(axis=3).transpose(0, 3, 1, 2)[:, :, :, None, :, None])
     flat = response.reshape(n_batch, n_rhat * n_rhat, n_z, n_x).transpose(0, 3, 1, 2)
     # [1 or x, z, (row, row')]: one matrix for all x where no view reads x.
     pairs = rows.weights[:, None] * rows.weights

@@ -25,6 +25,7 @@ class ViewRows:
     Attributes:
         view_of_row: [row].
         weights: p(y | z, x): [row, z, 1] where no view reads x, else [row, z, x].
+        is_blind: whether there is one view, and it has seen nothing.
         row_of_z: the row that each view shows on each history, [view, z]; ``None`` if some view is
             not a function of the history.
     """
@@ -40,7 +41,7 @@ class ViewRows:
             or [np.empty((0, n_z, 1))]
         )
         self._matrix = np.ascontiguousarray(self.weights[:, :, 0]) if width == 1 else None
-        self._is_blind = self._matrix is not None and self.n_rows == 1
+        self.is_blind = self._matrix is not None and self.n_rows == 1
         self.row_of_z = self._rows_of_histories(views)
 
     def _rows_of_histories(self, views: list[View]) -> NDArray[np.intp] | None:
@@ -72,7 +73,7 @@ class ViewRows:
 
     def spread(self, rows: Array) -> Array:
         """[..., row, x] -> [..., z, x]; [..., 1, x] where one view sees nothing: it broadcasts."""
-        if self._is_blind:
+        if self.is_blind:
             return rows
         if self._matrix is not None:
             return self._matrix.T @ rows
