@@ -124,11 +124,14 @@ _ROOMS = {
         "trace_surface",
     ),
 }
+_OPEN_ROOMS = ("bottleneck", "datasets", "information", "paper", "plots")
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its room (PEP 562)."""
+    """Import a public name from its room, or a room that people enter by name (PEP 562)."""
+    if name in _OPEN_ROOMS:
+        return import_module(f"{__name__}.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_ROOM_OF[name]), name)
