@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNIT_ROUNDOFF = 2.0**-53
-_LN2 = float(np.log(2.0))
 
 Array = NDArray[np.float64]
 
