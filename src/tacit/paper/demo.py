@@ -94,7 +94,7 @@ def _files(demo: Demo) -> list[str]:
         "The whole trade-off D(ε, δ) is drawn in",
         *(f"  {path}" for path in demo.files),
         "The page is interactive and needs no network. The rest of the paper's tables and figures:",
-        "  tacit reproduce --out build/paper",
+        "  .venv/bin/tacit reproduce --out build/paper",
     ]
 
 
