@@ -277,14 +277,14 @@ def test_merging_keeps_the_mass_and_the_cap(seed, n_states, n_x, cap):
     rng = np.random.default_rng(seed)
     mass = rng.dirichlet(np.full(n_states * n_x, 0.5)).reshape(n_states, n_x)
     mass[rng.random(n_states) < 0.2] = 0.0
-    labels = merge_states(mass, cap, 1e-15)
+    labels = merge_states(mass, cap)
     assert ((labels >= 0) == (mass.sum(axis=1) > 1e-15)).all()
     assert labels.max(initial=-1) < cap
 
 
 def test_merging_joins_equal_posteriors_first():
     law = np.array([[0.1, 0.2], [0.2, 0.1], [0.05, 0.1], [0.15, 0.1]])
-    labels = merge_states(law, 3, 1e-15)
+    labels = merge_states(law, 3)
     assert labels[0] == labels[2]
     assert len(set(labels.tolist())) == 3
 
@@ -325,3 +325,82 @@ def test_zero_cells_are_kept():
     release = scheme.release("education", party="a", individual=0.2)
     assert release.channel.shape == (1, 12, 3)
     assert isinstance(scheme._memory, ExactHistory)
+
+
+# --- letters that tell the same, and releases told again ---------------------------------------
+
+
+def random_channel(rng, n_m, n_x, n_rhat):
+    return rng.dirichlet(np.full(n_rhat, 0.7), size=(n_m, n_x))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_letters_in_proportion_become_one_history(seed):
+    rng = np.random.default_rng(seed)
+    p_x = rng.dirichlet(np.ones(4))
+    split = random_channel(rng, 1, 4, 3)
+    split = np.concatenate([split[..., :2], split[..., 2:] * 0.25, split[..., 2:] * 0.75], axis=-1)
+    memory, state = ExactHistory.start(p_x).after("a", split)
+    assert len(memory.mass) == 3
+    assert state[0, 2] == state[0, 3]
+    second = random_channel(rng, 3, 4, 2)
+    memory, _ = memory.after("b", second)
+    # The reference tells the two letters apart all along.
+    by_letter = p_x[:, None, None] * np.einsum("xa,axb->xab", split[0], second[[0, 1, 2, 2]])
+    for parties, law in {
+        frozenset({"a"}): by_letter.sum(axis=2).T,
+        frozenset({"b"}): by_letter.sum(axis=1).T,
+        frozenset({"a", "b"}): by_letter.reshape(4, -1).T,
+    }.items():
+        held = memory.held(parties)
+        assert tacit.mutual_information(held) == pytest.approx(
+            tacit.mutual_information(law), abs=1e-12
+        )
+
+
+def test_letters_that_differ_in_one_history_stay_apart():
+    p_x = np.array([0.5, 0.5])
+    memory, _ = ExactHistory.start(p_x).after("a", np.array([[[0.7, 0.3], [0.2, 0.8]]]))
+    channel = np.full((2, 2, 2), 0.5)
+    channel[1, 0] = [0.4, 0.6]
+    memory, state = memory.after("b", channel)
+    assert len(memory.mass) == 4
+    assert (np.sort(state.reshape(-1)) == np.arange(4)).all()
+
+
+@pytest.mark.parametrize("memory", [None, 5])
+def test_a_scheme_told_again_is_the_same_scheme(memory):
+    policy = tacit.Collusion(everyone=1.2, any_size=2, bits=0.8)
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+    for name, party in zip(ATTRIBUTES, "aba", strict=False):
+        scheme.release(name, party=party, individual=0.3)
+    again = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+    for step in scheme.steps:
+        again.tell_again(step.party, step.channel, step.next_state)
+    assert again.history == ()
+    for parties in (None, {"a"}, {"b"}, {"a", "b"}):
+        assert again.leakage(parties) == scheme.leakage(parties)
+    asked = dict(party="c", individual=0.2, utility="hamming")
+    assert np.array_equal(
+        again.design("education", **asked).channel, scheme.design("education", **asked).channel
+    )
+    assert again.n_states == scheme.n_states
+
+
+def test_a_design_changes_nothing_and_leaves_the_reserve():
+    policy = tacit.Collusion(everyone=0.3)
+    scheme = tacit.Scheme(counts().reshape(-1), collusion=policy, reserve=0.05)
+    design = scheme.design(np.eye(counts().size), party="a", individual=0.2)
+    assert scheme.steps == ()
+    told = design.solution.leakage[design.keys[frozenset({"a"})]]
+    assert told == pytest.approx(0.15, abs=1e-6)
+
+
+def test_a_named_group_is_carried_among_many_parties():
+    policy = tacit.Collusion(groups={("a", "c", "e"): 0.6})
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=8)
+    for party in "abcde":
+        scheme.release("education", party=party, individual=0.15)
+    assert scheme.is_exact({"a", "c", "e"})
+    assert not scheme.is_exact({"a", "b"})
+    assert scheme.leakage({"a", "c", "e"}) <= 0.6 + 1e-9

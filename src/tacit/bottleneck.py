@@ -172,7 +172,7 @@ def _starts(
     """Channels [n, t, z, x]: random, but the last a copy of the memory if there is any."""
     first = random_starts(problem, n, n_letters, rng)
     if n > 1 and len(mass) > 1:
-        letter_of_z = merge_states(mass, n_letters, 0.0)
+        letter_of_z = merge_states(mass, n_letters)
         copy = np.eye(n_letters)[:, letter_of_z, None]
         first[-1] = _STIR * first[-1] + (1 - _STIR) * copy
     return first
@@ -211,10 +211,10 @@ def _merged(laws: Array) -> NDArray[np.intp]:
     """Labels of states with laws p(s, x): as few as keep I(S; X) within ``MERGE_BITS``."""
     occurring = int((laws.sum(axis=1) > 0).sum())
     kept = mutual_information(laws) - MERGE_BITS
-    fewest, most, labels = 1, occurring, merge_states(laws, occurring, 0.0)
+    fewest, most, labels = 1, occurring, merge_states(laws, occurring)
     while fewest < most:  # greedy merging loses more the further it goes: bisect
         middle = (fewest + most) // 2
-        trial = merge_states(laws, middle, 0.0)
+        trial = merge_states(laws, middle)
         if mutual_information(_pooled(laws, trial)) >= kept:
             most, labels = middle, trial
         else:

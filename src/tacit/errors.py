@@ -61,3 +61,23 @@ class RefusedError(InfeasibleError):
 
 class UnconvergedError(TacitError):
     """A design whose certified gap stayed above what was asked; it must not be released."""
+
+
+class KeyFileError(TacitError):
+    """A study's key that is missing, damaged, readable by others, or not this study's."""
+
+
+class LedgerError(TacitError):
+    """A ledger that cannot be opened, reached or written to; nothing was recorded."""
+
+
+class HeadMovedError(LedgerError):
+    """Somebody else appended first: read on, design again, and append to the new head."""
+
+
+class CorruptLedgerError(LedgerError):
+    """A ledger whose entries are not what was once appended."""
+
+
+class DeliveryError(TacitError):
+    """A release that is recorded but whose file could not be written; asking again is free."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from tacit.problem import Array
-from tacit.scheme import Release
+from tacit.scheme import Step
 from tacit.scheme.policy import Parties
 
 _BELIEF_BYTES = 2**26
@@ -70,7 +70,7 @@ def clopper_pearson(successes: int, records: int, confidence: float) -> tuple[fl
 
 def attack(
     parties: Parties,
-    releases: Sequence[Release],
+    releases: Sequence[Step],
     memory_laws: Sequence[Array],
     x_codes: Letters,
     letters: Letters,
@@ -112,7 +112,7 @@ def attack(
 def _work(
     n_records: int,
     seen: Sequence[int],
-    releases: Sequence[Release],
+    releases: Sequence[Step],
     memory_laws: Sequence[Array],
 ) -> int:
     """Multiplications at most: sequences of letters seen, times states, times x.
@@ -140,7 +140,7 @@ def _begin(tuples: Letters, n_columns: int) -> NDArray[np.intp]:
 
 
 def posteriors(
-    tuples: Letters, seen: Sequence[int], releases: Sequence[Release], memory_laws: Sequence[Array]
+    tuples: Letters, seen: Sequence[int], releases: Sequence[Step], memory_laws: Sequence[Array]
 ) -> Array:
     """p(x | letters) for distinct, sorted tuples of letters of the releases ``seen``, [tuple, x].
 
@@ -182,7 +182,7 @@ class _Belief:
         return np.arange(len(which)) - skipped[which], which
 
 
-_Step = tuple[Release, int | None]
+_Step = tuple[Step, int | None]
 """A release, and the column of its letters in the tuples; None if somebody else received it."""
 
 
@@ -207,14 +207,14 @@ def _follow(belief: _Belief, tuples: Letters, steps: Sequence[_Step], n_known: i
 
 
 def _seen(
-    belief: _Belief, release: Release, row: NDArray[np.intp], letter: NDArray[np.intp]
+    belief: _Belief, release: Step, row: NDArray[np.intp], letter: NDArray[np.intp]
 ) -> _Belief:
     """The belief after rows of it saw a letter: b'(m', x) ∝ Σ_m b(m, x) c(letter | m, x)."""
     entry, which = belief.entries_of(row)
     return _moved(belief, release, entry, letter[which], which)
 
 
-def _unseen(belief: _Belief, release: Release) -> _Belief:
+def _unseen(belief: _Belief, release: Step) -> _Belief:
     """The belief after a letter that was not seen: the sum over all letters."""
     n_letters = release.channel.shape[-1]
     entry = np.repeat(np.arange(len(belief.row)), n_letters)
@@ -224,7 +224,7 @@ def _unseen(belief: _Belief, release: Release) -> _Belief:
 
 def _moved(
     belief: _Belief,
-    release: Release,
+    release: Step,
     entry: NDArray[np.intp],
     letter: NDArray[np.intp],
     row: NDArray[np.intp],

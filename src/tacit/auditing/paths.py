@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.problem import Array
-from tacit.scheme import Release
+from tacit.scheme import Step
 
 _PAIR_ENTRIES = 2**24
 """Pairs (x, x') times states above which all pairs share one bound (128 MiB of doubles)."""
@@ -54,7 +54,7 @@ class Moves:
     law: Array
 
 
-def memory_laws(p_x: Array, releases: Sequence[Release]) -> list[Array]:
+def memory_laws(p_x: Array, releases: Sequence[Step]) -> list[Array]:
     """p(m, x) before each release and after the last, each [m, x]."""
     masses = [p_x[None]]
     for release in releases:
@@ -67,7 +67,7 @@ def memory_laws(p_x: Array, releases: Sequence[Release]) -> list[Array]:
 
 
 def path_bounds(
-    p_x: Array, releases: Sequence[Release], lengths: Collection[int]
+    p_x: Array, releases: Sequence[Step], lengths: Collection[int]
 ) -> dict[int, PathBounds]:
     """Bounds on the first n releases together, for every n in ``lengths``."""
     p_x_occurring = p_x[p_x > 0]
@@ -84,7 +84,7 @@ def path_bounds(
     }
 
 
-def _moves(p_x: Array, releases: Sequence[Release]) -> Iterator[Moves]:
+def _moves(p_x: Array, releases: Sequence[Step]) -> Iterator[Moves]:
     occurs = p_x > 0
     masses = memory_laws(p_x, releases)[:-1]
     for mass, release in zip(masses, releases, strict=True):

@@ -151,7 +151,7 @@ def audit(
     ]
     return Audit(
         findings=tuple(findings),
-        n_releases=len(scheme.history),
+        n_releases=len(scheme.steps),
         n_x=int((scheme.p_x > 0).sum()),
         entropy_bits=entropy(scheme.p_x),
         coalitions_left_out=left_out,
@@ -162,7 +162,7 @@ def audit(
 
 
 def _check(scheme: Scheme, records: int, confidence: float) -> None:
-    if not scheme.history:
+    if not scheme.steps:
         raise InvalidInputError("this scheme has no releases yet: release something, then audit")
     if records < 1:
         raise InvalidInputError(f"records is {records}: attack at least one simulated record")
@@ -174,21 +174,21 @@ def _exposures(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Expos
     """Exact where the law is carried; otherwise by the releases up to the coalition's last."""
     laws = {parties: scheme.law(parties) for parties in coalitions}
     lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
-    bounds = path_bounds(scheme.p_x, scheme.history, set(lasts.values())) if lasts else {}
+    bounds = path_bounds(scheme.p_x, scheme.steps, set(lasts.values())) if lasts else {}
     exposures = {}
     for parties, law in laws.items():
         if law is not None:
             exposures[parties] = exact_exposure(law)
         else:
             last = lasts[parties]
-            bits = scheme.history[last - 1].everyone_bits
+            bits = scheme.steps[last - 1].everyone_bits
             exposures[parties] = bounded_exposure(scheme.p_x, bits, bounds[last])
     return exposures
 
 
 def _last(scheme: Scheme, parties: Parties) -> int:
     """How many releases there were when these parties last received something."""
-    return max(n for n, release in enumerate(scheme.history, 1) if release.party in parties)
+    return max(n for n, release in enumerate(scheme.steps, 1) if release.party in parties)
 
 
 def _attacks(
@@ -201,11 +201,11 @@ def _attacks(
     rng = np.random.default_rng(seed)
     x_codes = rng.choice(len(scheme.p_x), size=records, p=scheme.p_x)
     letters = scheme.sample(x_codes, rng)
-    masses = memory_laws(scheme.p_x, scheme.history)
+    masses = memory_laws(scheme.p_x, scheme.steps)
     return {
         parties: attack(
             parties,
-            scheme.history,
+            scheme.steps,
             masses,
             x_codes,
             letters,

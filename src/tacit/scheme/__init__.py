@@ -2,6 +2,16 @@
 
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
 from tacit.scheme.policy import Collusion
-from tacit.scheme.scheme import Release, Scheme
+from tacit.scheme.request import Request
+from tacit.scheme.scheme import Design, Release, Scheme, Step
 
-__all__ = ["Collusion", "NonAdaptiveScheme", "Release", "Scheme", "SymmetricScheme"]
+__all__ = [
+    "Collusion",
+    "Design",
+    "NonAdaptiveScheme",
+    "Release",
+    "Request",
+    "Scheme",
+    "Step",
+    "SymmetricScheme",
+]

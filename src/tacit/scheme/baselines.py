@@ -19,7 +19,7 @@ from tacit.problem import Array, Problem, Utility, ViewKey
 from tacit.scheme.memory import information_added_bits
 from tacit.scheme.policy import Collusion, Parties
 from tacit.scheme.request import Attributes, Request
-from tacit.scheme.scheme import Scheme
+from tacit.scheme.scheme import Design, Scheme
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
 
@@ -64,13 +64,14 @@ class _Baseline(Scheme, ABC):
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
-    ) -> tuple[Solution, Array, list[Parties]]:
+    ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         joint_xr = self.p_x[:, None] * request.p_r_given_x
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
         solution = self._design_alone(problem, request, gap_tol)
         channel = np.broadcast_to(solution.channel, (self.n_states, *solution.channel.shape))
-        return solution, channel, []
+        keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
+        return Design(party, request, solution, channel, limits, keys, ())
 
     @abstractmethod
     def _design_alone(self, problem: Problem, request: Request, gap_tol: float) -> Solution:

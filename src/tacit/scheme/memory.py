@@ -17,12 +17,15 @@ from tacit.information import mutual_information
 from tacit.information.rounding import information_upper_nats
 from tacit.problem import Array
 from tacit.scheme.merging import merge_states
-from tacit.scheme.policy import Parties
+from tacit.scheme.policy import Collusion, Parties
 
 _LN2 = float(np.log(2.0))
 
 _SMALLEST_STATE = 1e-15
-"""States less likely than this do not occur: their rows were rounded to exact zeros."""
+"""Histories less likely than this do not occur: their rows were rounded to exact zeros."""
+
+_SAME_SHAPE = 1e-15
+"""Letters whose laws p(z, x | letter) differ by no more are in proportion, up to rounding."""
 
 CARRIED_BYTES = 2**29
 """Coalitions that would need more than this together are covered by the bound on everyone."""
@@ -51,17 +54,25 @@ class Memory(Protocol):
         """p(y, x) of what a coalition holds, [y, x]; ``None`` if it is not carried."""
         ...
 
-    def after(self, party: str, channel: Array) -> tuple[Memory, Transitions]:
-        """The memory after a release [m, x, rhat], and the next state by [m, rhat]."""
+    def after(
+        self, party: str, channel: Array, next_state: Transitions | None = None
+    ) -> tuple[Memory, Transitions]:
+        """The memory after a release [m, x, rhat], and the next state by [m, rhat].
+
+        ``next_state`` is given where the release was made before and is only told again.
+        """
         ...
 
 
-def information_added_bits(mass: Array, channel: Array) -> float:
-    """Upper bound on I(Rhat; X | M) of a channel [m, x, rhat], rounding included."""
+def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> float:
+    """Upper bound on I(Rhat; X | M) of a channel [m, x, rhat], rounding included.
+
+    ``roundings`` lie behind each mass.
+    """
     joint = (mass[..., None] * channel).transpose(2, 0, 1)
     total = mass.sum(axis=1, keepdims=True)
     prior = mass / np.where(total > 0, total, 1.0)
-    _, upper = information_upper_nats(joint, prior, sum(channel.shape) + 8)
+    _, upper = information_upper_nats(joint, prior, 2 * roundings + sum(channel.shape) + 8)
     return float(upper.sum()) / _LN2
 
 
@@ -69,6 +80,15 @@ def _followed(mass: Array, channel: Array) -> Array:
     """p(m, rhat, x) flattened to [(m, rhat), x]."""
     joint = (mass[..., None] * channel).transpose(0, 2, 1)
     return joint.reshape(-1, mass.shape[1])
+
+
+def _same_letters(grown: Array) -> NDArray[np.intp]:
+    """For each letter the first one in proportion to it, masses [m, rhat, x]."""
+    by_letter = grown.transpose(1, 0, 2).reshape(grown.shape[1], -1)
+    total = by_letter.sum(axis=1, keepdims=True)
+    shape = by_letter / np.where(total > 0, total, 1.0)
+    first = [int((np.abs(shape - own).max(axis=1) <= _SAME_SHAPE).argmax()) for own in shape]
+    return np.array(first, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,13 +137,22 @@ class ExactHistory:
             letter = letter.reshape(-1)
         return letter
 
-    def after(self, party: str, channel: Array) -> tuple[ExactHistory, Transitions]:
-        """Append a release; histories that cannot occur are dropped."""
-        n_z, _, n_rhat = channel.shape
-        grown = _followed(self.mass, channel)
-        is_reached = grown.sum(axis=1) > _SMALLEST_STATE
-        state = np.where(is_reached, np.cumsum(is_reached) - 1, -1).reshape(n_z, n_rhat)
-        before, letter = np.divmod(np.flatnonzero(is_reached), n_rhat)
+    def after(
+        self, party: str, channel: Array, next_state: Transitions | None = None
+    ) -> tuple[ExactHistory, Transitions]:
+        """Append a release; histories that cannot occur are dropped.
+
+        Letters that tell the same in every history become one, which no coalition, now or later,
+        can tell from the other (DESIGN fact 3).
+        """
+        n_z, n_x, n_rhat = channel.shape
+        grown = _followed(self.mass, channel).reshape(n_z, n_rhat, n_x)
+        same_as = _same_letters(grown)
+        grown = np.stack([grown[:, same_as == letter].sum(axis=1) for letter in range(n_rhat)], 1)
+        is_reached = grown.sum(axis=2) > _SMALLEST_STATE
+        number = np.where(is_reached, np.cumsum(is_reached).reshape(n_z, n_rhat) - 1, -1)
+        state = number[:, same_as] if next_state is None else next_state
+        before, letter = np.nonzero(is_reached)
         letters = np.concatenate([self.letters[before], letter[:, None]], axis=1)
         return ExactHistory(grown[is_reached], letters, (*self.holders, party)), state
 
@@ -135,23 +164,27 @@ class BoundedMemory:
     Attributes:
         mass: p(m, x), [m, x].
         cap: the most states kept.
+        policy: says which coalitions matter.
+        present: parties that received something.
         everyone_bits: running sum of I(Rhat_j; X | M_{j-1}), an upper bound (DESIGN fact 6).
         carried: coalition -> p(y, m, x), [x, y, m].
-        largest_carried: coalitions of up to this many parties are carried.
+        roundings: how many roundings lie behind each mass; all terms are non-negative.
     """
 
     mass: Array
     cap: int
+    policy: Collusion
+    present: Parties
     everyone_bits: float
     carried: dict[Parties, Array]
-    largest_carried: int
+    roundings: int
 
     @staticmethod
-    def start(p_x: Array, cap: int, largest_carried: int) -> BoundedMemory:
+    def start(p_x: Array, cap: int, policy: Collusion) -> BoundedMemory:
         """Nothing released yet."""
-        return BoundedMemory(
-            p_x[None], cap, 0.0, {frozenset(): p_x[:, None, None]}, largest_carried
-        )
+        nobody: Parties = frozenset()
+        carried = {nobody: p_x[:, None, None]}
+        return BoundedMemory(p_x[None], cap, policy, nobody, 0.0, carried, 1)
 
     def law(self, parties: Parties) -> Array | None:
         """p(y, m, x), where it is carried."""
@@ -163,31 +196,38 @@ class BoundedMemory:
         law = self.carried.get(parties)
         return None if law is None else np.asarray(law.sum(axis=2).T)
 
-    def after(self, party: str, channel: Array) -> tuple[BoundedMemory, Transitions]:
+    def after(
+        self, party: str, channel: Array, next_state: Transitions | None = None
+    ) -> tuple[BoundedMemory, Transitions]:
         """Append a release and merge states until ``cap`` are left."""
         n_m, n_x, n_rhat = channel.shape
         grown = _followed(self.mass, channel)
-        state = merge_states(grown, self.cap, _SMALLEST_STATE).reshape(n_m, n_rhat)
+        state = next_state
+        if state is None:
+            state = merge_states(grown, self.cap).reshape(n_m, n_rhat)
         n_states = int(state.max()) + 1
         mass = np.zeros((n_states, n_x))
         np.add.at(mass, state.reshape(-1)[state.reshape(-1) >= 0], grown[state.reshape(-1) >= 0])
         moves = _moves(channel, state, n_states)
-        added = information_added_bits(self.mass, channel)
+        added = information_added_bits(self.mass, channel, self.roundings)
         memory = BoundedMemory(
             mass,
             self.cap,
+            self.policy,
+            self.present | {party},
             self.everyone_bits + added,
             self._carried_after(party, moves),
-            self.largest_carried,
+            self.roundings + n_m * n_rhat + 4,
         )
         return memory, state
 
     def _carried_after(self, party: str, moves: Array) -> dict[Parties, Array]:
         """Every carried coalition after the release; new ones with ``party`` where they fit."""
+        present = self.present | {party}
         joined = {
             coalition | {party}: law
             for coalition, law in self.carried.items()
-            if len(coalition | {party}) <= self.largest_carried
+            if self.policy.concerns(coalition | {party}, present)
         }
         waiting = {key: law for key, law in self.carried.items() if party not in key}
         after = _moved_together(waiting, moves.sum(axis=0))

@@ -9,14 +9,14 @@ from scipy.special import xlogy
 from tacit.problem import Array
 
 
-def merge_states(mass: Array, cap: int, smallest: float) -> NDArray[np.intp]:
+def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
     """Labels 0..n-1, n <= cap, for states with law p(s, x); -1 for states that do not occur.
 
     Greedy: the pair whose merging lowers I(S; X) least, again and again. States with the same
     posterior cost nothing and go first, so a free repeat adds no state.
     """
     labels = np.full(len(mass), -1, dtype=np.intp)
-    reached = np.flatnonzero(mass.sum(axis=1) > smallest)
+    reached = np.flatnonzero(mass.any(axis=1))
     if not len(reached):
         return labels
     groups: list[list[int]] = [[int(state)] for state in reached]

@@ -70,6 +70,20 @@ class Collusion:
             limit(present | {party}, self.everyone)
         return limits
 
+    def concerns(self, coalition: Parties, present: Iterable[str]) -> bool:
+        """Whether a limit is on this coalition, or may come to be on it and newcomers.
+
+        Single parties always count: they may come back.
+
+        Args:
+            coalition: parties that hold something.
+            present: all parties that do.
+        """
+        if len(coalition) <= max(1, self.any_size or 1):
+            return True
+        everybody = frozenset(present)
+        return any(coalition == everybody & frozenset(group) for group in self.groups)
+
 
 def _check_bits(name: str, bits: float) -> None:
     if isnan(bits) or bits < 0:

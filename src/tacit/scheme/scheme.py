@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.errors import InvalidInputError, RefusedError, UnconvergedError
 from tacit.information import mutual_information
 from tacit.information.laws import as_law
-from tacit.problem import Array, Problem, Utility
+from tacit.problem import Array, Problem, Utility, ViewKey
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
 from tacit.scheme.policy import Collusion, Parties
 from tacit.scheme.repeats import repeated
@@ -34,18 +34,34 @@ buy is not worth a design at the edge of what can be certified."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
-    """One answered request.
+class Step:
+    """A release as the memory sees it.
 
     Attributes:
         party: who received it.
-        request: what was asked.
-        solution: the design, with its certificate.
         channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory before it.
         next_state: state after it, [m, rhat]; -1 where that cannot occur.
-        p_rhat_given_r: what the recipient may know, [r, rhat].
         everyone_bits: upper bound on the leakage of all releases up to this one.
-        covered: coalitions whose limit was met through the bound on everyone, because their own
+    """
+
+    party: str
+    channel: Array
+    next_state: Transitions
+    everyone_bits: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """The best release for a request, before anything has changed.
+
+    Attributes:
+        party: who is to receive it.
+        request: what was asked.
+        solution: the certified optimum.
+        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory now.
+        limits: bits that each coalition may hold after it, everybody's own included.
+        keys: where ``solution`` speaks of each coalition in ``limits``.
+        covered: coalitions whose limit is met through the bound on everyone, because their own
             law is not carried.
     """
 
@@ -53,9 +69,26 @@ class Release:
     request: Request
     solution: Solution
     channel: Array
-    next_state: Transitions
+    limits: dict[Parties, float]
+    keys: dict[Parties, ViewKey]
+    covered: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release(Step):
+    """One answered request.
+
+    Attributes:
+        request: what was asked.
+        solution: the design, with its certificate.
+        p_rhat_given_r: what the recipient may know, [r, rhat].
+        covered: coalitions whose limit was met through the bound on everyone, because their own
+            law is not carried.
+    """
+
+    request: Request
+    solution: Solution
     p_rhat_given_r: Array
-    everyone_bits: float
     covered: tuple[tuple[str, ...], ...]
 
     @property
@@ -74,6 +107,7 @@ class Scheme:
         collusion: Collusion | None = None,
         memory: int | None = None,
         attributes: Attributes | None = None,
+        reserve: float = 0.0,
     ) -> None:
         """Start with nothing released.
 
@@ -82,18 +116,19 @@ class Scheme:
             collusion: standing limits on coalitions.
             memory: the most states to remember of a record's releases; ``None`` for all.
             attributes: names of the attributes behind a flat X; see ``from_counts``.
+            reserve: bits that a design leaves below every limit, for whoever rounds its channel.
         """
         self.p_x = as_law(p_x, name="p_x").reshape(-1)
         self.policy = collusion if collusion is not None else Collusion()
         self.attributes = attributes
-        self._releases: list[Release] = []
+        self.reserve = reserve
+        self._steps: list[Step] = []
         self._collusion = 0.0  # the largest per-release limit on everyone so far
         self._memory: Memory = ExactHistory.start(self.p_x)
         if memory is not None:
             if memory < 1:
                 raise InvalidInputError(f"memory is {memory}: remember at least one state, or None")
-            largest = max(1, self.policy.any_size or 1, *map(len, self.policy.groups), 1)
-            self._memory = BoundedMemory.start(self.p_x, memory, largest)
+            self._memory = BoundedMemory.start(self.p_x, memory, self.policy)
 
     @classmethod
     def from_counts(
@@ -123,13 +158,18 @@ class Scheme:
 
     @property
     def history(self) -> tuple[Release, ...]:
-        """The releases, in order."""
-        return tuple(self._releases)
+        """The releases designed here, in order."""
+        return tuple(step for step in self._steps if isinstance(step, Release))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Everything that was released, in order, what was told again included."""
+        return tuple(self._steps)
 
     @property
     def parties(self) -> Parties:
         """Everybody who has received something."""
-        return frozenset(release.party for release in self._releases)
+        return frozenset(step.party for step in self._steps)
 
     @property
     def n_states(self) -> int:
@@ -195,17 +235,73 @@ class Scheme:
         Raises:
             RefusedError: a limit is below what is held already; nothing has changed.
         """
-        request = read_request(asked, self.attributes, len(self.p_x))
-        limits = self._limits(party, individual, collusion)
-        solution, channel, covered = self._design(request, utility, party, limits, gap_tol)
-        if solution.status is Status.INACCURATE:
+        design = self.design(
+            asked,
+            party=party,
+            utility=utility,
+            individual=individual,
+            collusion=collusion,
+            gap_tol=gap_tol,
+        )
+        if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
-                f"the design for {request.name!r} is only within {solution.gap:.2g} of the best, "
-                f"not within gap_tol={gap_tol:g}: raise gap_tol or loosen the limits a little"
+                f"the design for {design.request.name!r} is only within "
+                f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
+                "raise gap_tol or loosen the limits a little"
             )
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
-        return self._append(party, request, solution, channel, covered)
+        p_rhat_given_r = self.p_rhat_given_r(design.request, design.channel)
+        step = self._follow(party, design.channel)
+        release = Release(
+            step.party,
+            step.channel,
+            step.next_state,
+            step.everyone_bits,
+            design.request,
+            design.solution,
+            p_rhat_given_r,
+            design.covered,
+        )
+        self._steps.append(release)
+        return release
+
+    def design(
+        self,
+        asked: Asked | Request,
+        *,
+        party: str,
+        utility: Utility = "hamming",
+        individual: float | None = None,
+        collusion: float | None = None,
+        gap_tol: float = 1e-6,
+    ) -> Design:
+        """The best release for a request, without making it; arguments as for ``release``.
+
+        Its ``solution`` may be INACCURATE; ``release`` would raise.
+        """
+        request = asked
+        if not isinstance(request, Request):
+            request = read_request(request, self.attributes, len(self.p_x))
+        limits = self._limits(party, individual, collusion)
+        return self._design(request, utility, party, limits, gap_tol)
+
+    def tell_again(self, party: str, channel: Array, next_state: Transitions) -> Step:
+        """Remember a release that was designed and recorded earlier, as it was made."""
+        step = self._follow(party, channel, next_state)
+        self._steps.append(step)
+        return step
+
+    def _follow(self, party: str, channel: Array, next_state: Transitions | None = None) -> Step:
+        self._memory, next_state = self._memory.after(party, channel, next_state)
+        return Step(party, channel, next_state, self._memory.everyone_bits)
+
+    def p_rhat_given_r(self, request: Request, channel: Array) -> Array:
+        """What the recipient of a channel [m, x, rhat], used now, may know: [r, rhat]."""
+        p_x_rhat = (self._memory.mass[..., None] * channel).sum(axis=0)
+        p_r_rhat = np.einsum("xr,xa->ra", request.p_r_given_x, p_x_rhat)
+        p_r = p_r_rhat.sum(axis=1, keepdims=True)
+        return np.asarray(p_r_rhat / np.where(p_r > 0, p_r, 1.0))
 
     def _design(
         self,
@@ -214,20 +310,19 @@ class Scheme:
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
-    ) -> tuple[Solution, Array, list[Parties]]:
-        """The design, its channel [m, x, rhat], and the coalitions it could not see exactly."""
-        problem, covered = self._problem(request, utility, party, limits)
+    ) -> Design:
+        problem, keys, covered = self._problem(request, utility, party, limits)
         solution = self._repeated(request, problem, gap_tol)
         if solution is None:
             solution = solve(problem, gap_tol=gap_tol)
-        return solution, solution.channel, covered
+        return Design(party, request, solution, solution.channel, limits, keys, covered)
 
     def _repeated(self, request: Request, problem: Problem, gap_tol: float) -> Solution | None:
         """The same letters again, where the same was asked before and nothing better exists."""
         if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
             return None
-        for index, earlier in enumerate(self._releases):
-            if _is_same_question(earlier, request, problem):
+        for index, earlier in enumerate(self._steps):
+            if isinstance(earlier, Release) and _is_same_question(earlier, request, problem):
                 letters = self._memory.letters[:, index]
                 solution = repeated(problem, letters, _alone(earlier, problem), gap_tol)
                 if solution is not None:
@@ -266,61 +361,40 @@ class Scheme:
 
     def _problem(
         self, request: Request, utility: Utility, party: str, limits: dict[Parties, float]
-    ) -> tuple[Problem, list[Parties]]:
-        """The release problem on the memory's states, and the coalitions it cannot see exactly."""
+    ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
+        """The release problem on the memory's states, the names that its views have there, and
+        the coalitions that it sees only as part of everyone.
+        """
         mass = self._memory.mass
         everyone = self.parties | {party}
-        full = limits.get(everyone, inf)
+        full, own = limits.get(everyone, inf), inf
         views: dict[str, tuple[Array, float]] = {}
+        keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
-        own = inf
         for coalition, bits in limits.items():
-            held_by = coalition & self.parties
+            law = self._memory.law(coalition & self.parties)
             if coalition == everyone:
                 continue
-            law = self._memory.law(held_by)
-            if not held_by:
-                own = min(own, bits)
+            if not coalition & self.parties:
+                own, keys[coalition] = bits - self.reserve, ()
             elif law is None:
                 covered.append(coalition)
                 full = min(full, bits)
             else:
+                keys[coalition] = name = "+".join(sorted(coalition))
                 held = mutual_information(law.sum(axis=1))
-                views["+".join(sorted(coalition))] = (
-                    _given_mx(law, mass),
-                    held + _left(bits, held),
-                )
-        remembered = mutual_information(mass)
-        left = _left(full, self._memory.everyone_bits)
+                views[name] = (_given_mx(law, mass), held + self._left(bits, held))
+        left = self._left(full, self._memory.everyone_bits)
         joint = mass[..., None] * request.p_r_given_x
-        problem = Problem(joint, utility, own, remembered + left, views=views)
-        return problem, covered
+        remembered = mutual_information(mass)
+        problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
+        keys |= {coalition: problem.everyone for coalition in limits if coalition not in keys}
+        return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
 
-    def _append(
-        self,
-        party: str,
-        request: Request,
-        solution: Solution,
-        channel: Array,
-        covered: list[Parties],
-    ) -> Release:
-        joint_xr = (self._memory.mass[..., None] * channel).sum(axis=0)  # p(x, rhat)
-        p_r_rhat = np.einsum("xr,xa->ra", request.p_r_given_x, joint_xr)
-        p_r = p_r_rhat.sum(axis=1, keepdims=True)
-        memory, next_state = self._memory.after(party, channel)
-        release = Release(
-            party,
-            request,
-            solution,
-            channel,
-            next_state,
-            p_r_rhat / np.where(p_r > 0, p_r, 1.0),
-            memory.everyone_bits,
-            tuple(tuple(sorted(coalition)) for coalition in covered),
-        )
-        self._memory = memory
-        self._releases.append(release)
-        return release
+    def _left(self, bits: float, held: float) -> float:
+        """What a limit leaves to a coalition, 0 where that is next to nothing."""
+        left = bits - self.reserve - held
+        return left if left > _SPENT else 0.0
 
     # -- sampling ---------------------------------------------------------------------------
 
@@ -332,8 +406,8 @@ class Scheme:
         if len(x) and not ((x >= 0) & (x < len(self.p_x))).all():
             raise InvalidInputError(f"x_codes must lie in 0..{len(self.p_x) - 1}")
         state = np.zeros(len(x), dtype=np.intp)
-        letters = np.empty((len(x), len(self._releases)), dtype=np.intp)
-        for index, release in enumerate(self._releases):
+        letters = np.empty((len(x), len(self._steps)), dtype=np.intp)
+        for index, release in enumerate(self._steps):
             steps = np.cumsum(release.channel[state, x], axis=1)
             draws = rng.random(len(x)) * steps[:, -1]
             letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
@@ -363,8 +437,3 @@ def _given_mx(law: Array, mass: Array) -> Array:
     given[0] = np.where(mass > 0, given[0], 1.0)
     given /= given.sum(axis=0)
     return np.moveaxis(given, 0, -1)
-
-
-def _left(bits: float, held: float) -> float:
-    """What a limit leaves to a coalition, 0 where that is next to nothing."""
-    return bits - held if bits - held > _SPENT else 0.0
