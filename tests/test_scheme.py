@@ -327,7 +327,7 @@ def test_zero_cells_are_kept():
     assert isinstance(scheme._memory, ExactHistory)
 
 
-# --- letters that tell the same, and releases told again ---------------------------------------
+# --- letters that tell the same, and schemes resumed ---------------------------------------
 
 
 def random_channel(rng, n_m, n_x, n_rhat):
@@ -369,21 +369,20 @@ def test_letters_that_differ_in_one_history_stay_apart():
 
 
 @pytest.mark.parametrize("memory", [None, 5])
-def test_a_scheme_told_again_is_the_same_scheme(memory):
+def test_a_scheme_resumed_is_the_same_scheme(memory):
     policy = tacit.Collusion(everyone=1.2, any_size=2, bits=0.8)
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
     for name, party in zip(ATTRIBUTES, "aba", strict=False):
         scheme.release(name, party=party, individual=0.3)
-    again = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+    start = tacit.Scheme(scheme.p_x, collusion=policy, memory=memory)._memory
     for step in scheme.steps:
-        again.tell_again(step.party, step.channel, step.next_state)
-    assert again.history == ()
+        start, _ = start.after(step.party, step.channel, step.next_state)
+    again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
     for parties in (None, {"a"}, {"b"}, {"a", "b"}):
         assert again.leakage(parties) == scheme.leakage(parties)
-    asked = dict(party="c", individual=0.2, utility="hamming")
-    assert np.array_equal(
-        again.design("education", **asked).channel, scheme.design("education", **asked).channel
-    )
+    law = scheme.history[0].request.p_r_given_x
+    designs = [each.design(law, party="c", individual=0.2) for each in (again, scheme)]
+    assert np.array_equal(designs[0].channel, designs[1].channel)
     assert again.n_states == scheme.n_states
 
 

@@ -81,3 +81,28 @@ class CorruptLedgerError(LedgerError):
 
 class DeliveryError(TacitError):
     """A release that is recorded but whose file could not be written; asking again is free."""
+
+
+class NotWithinLimitsError(TacitError):
+    """A request to a study that its limits do not allow; nothing was spent.
+
+    Attributes:
+        coalition: the parties whose limit stands in the way, sorted.
+        limit_bits: that limit.
+        held_bits: what they hold already, at most.
+        fits: the nearest command that would be answered; ``None`` if there is none.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        coalition: tuple[str, ...],
+        limit_bits: float,
+        held_bits: float,
+        fits: str | None,
+    ) -> None:
+        self.coalition = coalition
+        self.limit_bits = limit_bits
+        self.held_bits = held_bits
+        self.fits = fits
+        super().__init__(reason + (f"; what fits: {fits}" if fits else ""))

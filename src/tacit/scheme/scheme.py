@@ -6,7 +6,7 @@ of parties, and a memory that need not grow.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Self
@@ -154,6 +154,21 @@ class Scheme:
             attributes=Attributes(names, table.shape),
         )
 
+    @classmethod
+    def resume(
+        cls,
+        p_x: ArrayLike,
+        memory: Memory,
+        steps: Iterable[Step],
+        policy: Collusion,
+        *,
+        reserve: float = 0.0,
+    ) -> Self:
+        """A scheme that goes on from releases made earlier, as they are remembered."""
+        scheme = cls(p_x, collusion=policy, reserve=reserve)
+        scheme._memory, scheme._steps = memory, list(steps)
+        return scheme
+
     # -- what is known ----------------------------------------------------------------------
 
     @property
@@ -163,7 +178,7 @@ class Scheme:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Everything that was released, in order, what was told again included."""
+        """Everything that was released, in order, what was resumed from included."""
         return tuple(self._steps)
 
     @property
@@ -252,12 +267,12 @@ class Scheme:
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
         p_rhat_given_r = self.p_rhat_given_r(design.request, design.channel)
-        step = self._follow(party, design.channel)
+        self._memory, next_state = self._memory.after(party, design.channel)
         release = Release(
-            step.party,
-            step.channel,
-            step.next_state,
-            step.everyone_bits,
+            party,
+            design.channel,
+            next_state,
+            self._memory.everyone_bits,
             design.request,
             design.solution,
             p_rhat_given_r,
@@ -285,16 +300,6 @@ class Scheme:
             request = read_request(request, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
         return self._design(request, utility, party, limits, gap_tol)
-
-    def tell_again(self, party: str, channel: Array, next_state: Transitions) -> Step:
-        """Remember a release that was designed and recorded earlier, as it was made."""
-        step = self._follow(party, channel, next_state)
-        self._steps.append(step)
-        return step
-
-    def _follow(self, party: str, channel: Array, next_state: Transitions | None = None) -> Step:
-        self._memory, next_state = self._memory.after(party, channel, next_state)
-        return Step(party, channel, next_state, self._memory.everyone_bits)
 
     def p_rhat_given_r(self, request: Request, channel: Array) -> Array:
         """What the recipient of a channel [m, x, rhat], used now, may know: [r, rhat]."""

@@ -1,7 +1,4 @@
-"""The command ``tacit``: a thin front over the library.
-
-What a command needs is imported when it runs, so that ``tacit --help`` answers at once.
-"""
+"""The command ``tacit reproduce``: the paper's tables, figures and claims."""
 
 from __future__ import annotations
 
@@ -11,34 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tacit.errors import TacitError
+import typer
 
-try:
-    import typer
-except ImportError as error:  # pragma: no cover - the development environment has it
-    raise SystemExit(
-        "the command tacit needs the packages typer and rich, which are not installed: "
-        "install tacit with its extra, tacit[cli]"
-    ) from error
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.paper.reproduce import Report
 
-app = typer.Typer(
-    name="tacit",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
-
-@app.callback()
-def about() -> None:
-    """The best data release under privacy limits, one request after another."""
-
-
-@app.command()
 def reproduce(
     out: Annotated[Path, typer.Option(help="Folder to fill; made if it is not there.")],
     as_json: Annotated[
@@ -88,16 +65,3 @@ def _print_table(rows: list[tuple[str, str, str]]) -> None:
     for fate, section, text in rows:
         table.add_row(fate, section, text, style=None if fate == "holds" else "bold")
     Console().print(table)
-
-
-def main() -> None:
-    """Run the command line; what tacit refuses is one line on stderr."""
-    try:
-        app()
-    except TacitError as error:
-        print(f"tacit: {error}", file=sys.stderr)
-        raise SystemExit(1) from error
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,91 @@
+"""One contender of ``benchmarks.delivery``, in a process of its own.
+
+``python -m benchmarks.delivery_run CONTENDER FOLDER RECORDS`` prints one JSON object. No other
+solver is imported, so that the peak is the contender's.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from benchmarks.memory import peak_gigabytes
+from tacit.sampling import IntegerChannel, Sampler, StudyKey
+from tacit.tables.delivery import Delivery, Draw, Pseudonyms, deliver
+from tacit.tables.release_file import Alphabet
+from tacit.tables.states import StateFiles
+
+REPEATS = 3
+N_STATES, N_X = 64, 256
+LABELS = ("married", "never married", "divorced", "separated", "widowed", "missing")
+BEFORE, NOW = 1, 2
+"""Ledger entries of the release before, which left a state, and of the one that is delivered."""
+
+
+def make_study(folder: Path, n_records: int) -> None:
+    """Cells and states of records after an earlier release."""
+    rng = np.random.default_rng(0)
+    np.save(folder / "x.npy", rng.integers(0, N_X, n_records, dtype=np.uint8))
+    states = rng.integers(0, N_STATES, n_records, dtype=np.uint8)
+    with StateFiles(folder / "states", n_records).writing(BEFORE, N_STATES) as append:
+        append(states)
+
+
+def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
+    """Seconds of deliveries from the study's files."""
+    rng = np.random.default_rng(1)
+    channel = IntegerChannel.quantised(rng.dirichlet(np.ones(len(LABELS)), size=(N_STATES, N_X)))
+    sampler = Sampler(channel, rng.integers(0, N_STATES, size=(N_STATES, len(LABELS))))
+    key, files = StudyKey(bytes(range(32))), StateFiles(folder / "states", n_records)
+    states = files.load(BEFORE, N_STATES)
+    assert states is not None, "make_study wrote them"
+    delivery = Delivery(
+        Draw(np.load(folder / "x.npy", mmap_mode="r"), states, sampler, key.derive("release")),
+        Alphabet(LABELS),
+        Pseudonyms(lambda attempt: key.derive("pseudonym", attempt)),
+        files,
+        NOW,
+    )
+    target, digest_key = folder / "release.parquet", key.derive("digest")
+    return _seconds(lambda: deliver(delivery, target, digest_key=digest_key))
+
+
+def copy_with_duckdb(folder: Path, n_records: int) -> list[float]:
+    """Seconds of sorted copies of the columns that tacit delivered."""
+    with duckdb.connect() as connection:
+        released = f"read_parquet('{folder / 'release.parquet'}')"
+        connection.execute(f"CREATE TABLE release AS FROM {released} ORDER BY hash(record)")
+        query = "SELECT record, rhat FROM release ORDER BY record"
+        copy = f"COPY ({query}) TO '{folder / 'copy.parquet'}' (FORMAT parquet)"
+        seconds = _seconds(lambda: connection.execute(copy))
+        copied = connection.execute(f"SELECT count(*) FROM '{folder / 'copy.parquet'}'").fetchone()
+        assert copied == (n_records,), f"DuckDB copied {copied} of {n_records} records"
+    return seconds
+
+
+def _seconds(work: Callable[[], object]) -> list[float]:
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+CONTENDERS = {"tacit": deliver_with_tacit, "duckdb": copy_with_duckdb}
+
+
+def main(contender: str, folder: Path, n_records: int) -> None:
+    """Run one contender and print what it took."""
+    seconds = CONTENDERS[contender](folder, n_records)
+    print(json.dumps({"seconds": seconds, "peak_gb": peak_gigabytes()}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

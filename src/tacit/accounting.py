@@ -1,0 +1,171 @@
+"""Rigorous upper bounds on what coalitions hold, for integer channels, by ball arithmetic.
+
+Masses are computed in double precision from integer tables. All terms are sums of products of
+non-negative numbers, so a count of roundings bounds their relative error (``tacit.information``);
+each mass then becomes a ball, and logarithms and sums are python-flint's ``arb``. What comes out
+is above the leakage of exactly what is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from tacit.information.rounding import gamma
+from tacit.problem import Array
+from tacit.sampling import TOTAL, IntegerChannel
+from tacit.scheme.memory import BoundedMemory, Transitions
+from tacit.scheme.policy import Collusion, Parties
+
+_PRECISION = 128
+_TINY = 1e-250
+"""Smaller masses count as anything between 0 and this: products of them may have underflowed."""
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Account:
+    """Everything released so far, and what each coalition holds of it at most.
+
+    Attributes:
+        counts: records in each cell x.
+        memory: p(m, x), and p(y, m, x) of the coalitions that matter.
+        everyone_bits: upper bound on what all releases together tell about a record.
+    """
+
+    counts: Counts
+    memory: BoundedMemory
+    everyone_bits: float
+
+    @staticmethod
+    def start(counts: Counts, cap: int, policy: Collusion) -> Account:
+        """Nothing released yet."""
+        return Account(counts, BoundedMemory.start(counts / counts.sum(), cap, policy), 0.0)
+
+    def after(
+        self, party: str, channel: IntegerChannel, next_state: Transitions | None = None
+    ) -> tuple[Account, Transitions]:
+        """The account after a release, and the next state by [m, letter]."""
+        added = information_added_upper_bits(self.memory.mass, channel, self.memory.roundings)
+        memory, state = self.memory.after(party, channel.law, next_state)
+        return Account(self.counts, memory, _sum_up(self.everyone_bits, added)), state
+
+    def recorded(
+        self, party: str, channel: IntegerChannel, next_state: Transitions, everyone_bits: float
+    ) -> Account:
+        """The account after a release whose bound on everyone was proved when it was made."""
+        memory, _ = self.memory.after(party, channel.law, next_state)
+        return Account(self.counts, memory, everyone_bits)
+
+    def upper_bits(self, parties: Parties) -> float:
+        """Upper bound on what parties hold together about a record.
+
+        Where their law is not carried, the bound on everyone covers them.
+        """
+        law = self.memory.held(parties & self.memory.present)
+        if law is None:
+            return self.everyone_bits
+        held = information_upper_bits(law, self.counts, self.memory.roundings)
+        return min(held, self.everyone_bits)
+
+    def is_covered(self, parties: Parties) -> bool:
+        """Whether ``upper_bits`` is the bound on everyone for want of these parties' law."""
+        return self.memory.held(parties & self.memory.present) is None
+
+
+def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:
+    """Upper bound on I(Y; X) in bits.
+
+    Args:
+        law: p(y, x), [y, x].
+        counts: records in each x: the exact law of X.
+        roundings: behind each entry of ``law``.
+    """
+    if len(law) <= 1:
+        return 0.0
+    with ctx.workprec(_PRECISION):
+        told = _sum_x_log_x(law.reshape(-1), roundings)
+        spread = _sum_x_log_x(law.sum(axis=1), roundings + law.shape[1])
+        return _upper_bits(told - spread - _sum_p_log_p(counts))
+
+
+def information_added_upper_bits(mass: Array, channel: IntegerChannel, roundings: int) -> float:
+    """Upper bound on I(Rhat; X | M) in bits: exactly 0 where no row depends on x.
+
+    Args:
+        mass: p(m, x), [m, x].
+        channel: p(letter | m, x).
+        roundings: behind each mass.
+    """
+    if _is_constant_in_x(mass, channel.weights):
+        return 0.0
+    joint = np.einsum("mx,mxa->ma", mass, channel.law)
+    with ctx.workprec(_PRECISION):
+        rows = _sum_of_rows(mass, channel.weights, roundings)
+        spread = _sum_x_log_x(joint.reshape(-1), roundings + mass.shape[1] + 2)
+        states = _sum_x_log_x(mass.sum(axis=1), roundings + mass.shape[1])
+        return _upper_bits(rows - spread + states)
+
+
+def _is_constant_in_x(mass: Array, weights: NDArray[np.uint64]) -> bool:
+    """Whether every state gives all its x the same row."""
+    some_x = mass.argmax(axis=1)
+    row = np.take_along_axis(weights, some_x[:, None, None], axis=1)
+    return bool((weights == row).all(axis=-1)[mass > 0].all())
+
+
+def _sum_of_rows(mass: Array, weights: NDArray[np.uint64], roundings: int) -> arb:
+    """sum p(m, x) sum_letter c log c, in nats; equal rows are computed once."""
+    occurs = mass > 0
+    rows, which = np.unique(weights[occurs], axis=0, return_inverse=True)
+    share = np.bincount(which.reshape(-1), weights=mass[occurs], minlength=len(rows))
+    relative = gamma(roundings + mass.size)
+    total = arb(0)
+    for row, mid in zip(rows.tolist(), share.tolist(), strict=True):
+        total += _ball(mid, relative) * _sum_of_weights(row)
+    return total
+
+
+def _sum_of_weights(row: Iterable[int]) -> arb:
+    shares = [arb(weight) / TOTAL for weight in row if 0 < weight < TOTAL]
+    return sum((share * share.log() for share in shares), arb(0))
+
+
+def _sum_x_log_x(values: Array, roundings: int) -> arb:
+    """sum v log v in nats, each value within its relative error."""
+    relative = gamma(roundings)
+    total = arb(0, len(values) * _TINY * 1000)  # |v log v| < 1000 v below _TINY
+    for value in values[values > _TINY].tolist():
+        ball = _ball(value, relative)
+        total += ball * ball.log()
+    return total
+
+
+def _sum_p_log_p(counts: Counts) -> arb:
+    """sum p log p in nats of an exact law."""
+    n_records = int(counts.sum())
+    shares = [arb(count) / n_records for count in counts.tolist() if 0 < count < n_records]
+    return sum((share * share.log() for share in shares), arb(0))
+
+
+def _ball(mid: float, relative: float) -> arb:
+    return arb(mid, mid * relative * 1.0000001)
+
+
+def _upper_bits(nats: arb) -> float:
+    """A float above a ball of nats, in bits; information is never below 0."""
+    upper = (nats / arb(2).log()).upper()
+    return max(0.0, nextafter(float(upper), inf))
+
+
+def _sum_up(first: float, second: float) -> float:
+    """A float not below the sum."""
+    total = first + second
+    return total if Fraction(total) >= Fraction(first) + Fraction(second) else nextafter(total, inf)

@@ -1,0 +1,7 @@
+"""The durable record of studies: append-only, hash-chained, in SQLite or PostgreSQL."""
+
+from tacit.ledger.entry import Entry, Head
+from tacit.ledger.ledger import Ledger
+from tacit.ledger.sketch import HASH_DIGITS, Overlap, Sketch
+
+__all__ = ["HASH_DIGITS", "Entry", "Head", "Ledger", "Overlap", "Sketch"]

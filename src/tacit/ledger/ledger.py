@@ -1,0 +1,284 @@
+"""The ledger of studies: entries are appended under a known head, and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from sqlalchemy import Connection
+
+from tacit.errors import CorruptLedgerError, HeadMovedError, InvalidInputError, LedgerError
+from tacit.ledger import queries
+from tacit.ledger.address import parse_address
+from tacit.ledger.canonical import canonical_json
+from tacit.ledger.chain import faults
+from tacit.ledger.database import Database
+from tacit.ledger.entry import Entry, Head
+from tacit.ledger.migrate import create_schema, require_schema
+from tacit.ledger.sketch import Overlap, Sketch
+from tacit.ledger.stored import StoredEntry, StoredStudy
+
+FIRST_KIND = "created"
+"""Kind of the entry that is recorded together with a study's registration."""
+
+SALT_BYTES = 32
+LONGEST_NAME = 200
+
+
+class Ledger:
+    """Any number of studies, each with its own chain of entries.
+
+    Threads and processes may use one ledger at once; every method is one transaction.
+
+    Attributes:
+        url_shown: the address, without passwords.
+        salt: key of the hashes in a ``Sketch``, the same for every study of this ledger.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """A ledger whose tables are up to date; ``open`` and ``create`` see to that."""
+        self._database = database
+        self.url_shown = database.shown
+        with database.reading() as connection:
+            salt = queries.salt(connection)
+        if not isinstance(salt, bytes) or len(salt) != SALT_BYTES:
+            raise CorruptLedgerError(
+                f"the ledger {self.url_shown} has lost its salt: restore it from a backup"
+            )
+        self.salt = salt
+
+    @classmethod
+    def open(cls, address: str | Path) -> Ledger:
+        """The ledger at ``sqlite:///FILE``, a path, or ``postgresql://...``; migrated if it is old.
+
+        Raises:
+            InvalidInputError: the address is none of these.
+            LedgerError: there is no ledger, it cannot be reached or written, or it was made by a
+                newer version of tacit.
+            CorruptLedgerError: it is damaged.
+        """
+        return cls._prepared(address, require_schema)
+
+    @classmethod
+    def create(cls, address: str | Path) -> Ledger:
+        """As ``open``, after making the ledger where there is none.
+
+        The folder of a SQLite file, or the PostgreSQL database, must exist.
+        """
+        return cls._prepared(address, create_schema)
+
+    @classmethod
+    def _prepared(cls, address: str | Path, prepare: Callable[[Database], None]) -> Ledger:
+        with ExitStack() as on_error:
+            database = Database.at(parse_address(address))
+            on_error.callback(database.close)
+            prepare(database)
+            ledger = cls(database)
+            on_error.pop_all()
+        return ledger
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def studies(self) -> list[str]:
+        """Every study in the ledger, sorted."""
+        with self._database.reading() as connection:
+            return sorted(found.study for found in queries.registrations(connection))
+
+    def register(
+        self,
+        study: str,
+        sketch: Sketch,
+        body: Mapping[str, object],
+        payload: bytes = b"",
+        *,
+        accepting: Collection[str] = (),
+    ) -> Entry:
+        """Start a study: its registration and entry 1, of kind ``FIRST_KIND``, or neither.
+
+        Of two studies that share records and start at the same moment, one is refused.
+
+        Args:
+            study: a name that is new to the ledger.
+            sketch: of the study's ids, under ``salt``.
+            body: of entry 1, a JSON object.
+            payload: of entry 1.
+            accepting: earlier studies that may share records with this one.
+
+        Raises:
+            LedgerError: the name is taken, or records are shared with a study that is not in
+                ``accepting``.
+        """
+        registration = StoredStudy.of(_name("study", study), sketch)
+        first = _sealed(study, Head(0, registration.seal(self.salt)), FIRST_KIND, body, payload)
+        with self._database.writing() as connection:
+            queries.lock_registrations(connection)
+            self._refuse_known(connection, study)
+            self._refuse_overlap(connection, sketch, accepting)
+            queries.insert_registration(connection, registration)
+            queries.insert_entry(connection, first)
+        return first.entry()
+
+    def overlapping(self, sketch: Sketch) -> list[Overlap]:
+        """The studies that share records with a sketch, largest share first."""
+        with self._database.reading() as connection:
+            return _overlaps(connection, sketch)
+
+    def append(
+        self,
+        study: str,
+        kind: str,
+        body: Mapping[str, object],
+        payload: bytes = b"",
+        *,
+        head: Head,
+    ) -> Entry:
+        """Add an entry after ``head``, for good.
+
+        Args:
+            study: a registered study.
+            kind: what happened, in a word.
+            body: a JSON object.
+            payload: bytes that are no JSON.
+            head: the last entry that the caller has taken into account.
+
+        Raises:
+            HeadMovedError: the chain ends elsewhere; nothing was recorded.
+        """
+        with self._database.writing() as connection:
+            queries.lock_study(connection, study)
+            self._refuse_other_head(connection, study, head)
+            new = _sealed(study, head, kind, body, payload)
+            queries.insert_entry(connection, new)
+        return new.entry()
+
+    def head(self, study: str) -> Head:
+        """Where the study's chain ends."""
+        with self._database.reading() as connection:
+            return self._head(connection, study)
+
+    def entries(self, study: str, after: int = 0) -> list[Entry]:
+        """The entries above number ``after``, checked to follow it as a whole chain.
+
+        Raises:
+            LedgerError: there is no such study, or it has no entry ``after``.
+            CorruptLedgerError: an entry is not what was appended.
+        """
+        with self._database.reading() as connection:
+            start = self._start(connection, study, after)
+            rows = list(queries.entries_after(connection, study, after))
+        fault = next(faults(rows, start), None)
+        if fault is not None:
+            raise CorruptLedgerError(
+                f"study {study!r} in the ledger {self.url_shown} is not what was appended "
+                f"({fault}): restore it from a backup"
+            )
+        return [row.entry() for row in rows]
+
+    def contains(self, study: str, number: int, entry_hash: str) -> bool:
+        """Whether the ledger holds the entry that a receipt names."""
+        with self._database.reading() as connection:
+            head = queries.last_head(connection, study)
+            if head is None or not 1 <= number <= head.number:
+                return False
+            return queries.hash_of(connection, study, number) == entry_hash
+
+    def verify(self, study: str) -> list[str]:
+        """Everything that was edited, removed or moved, in words; empty if the chain is whole.
+
+        Entries cut off at the end leave a whole, shorter chain, and whoever owns the database can
+        compute every later hash anew: ``contains`` finds both, given a receipt.
+        """
+        with self._database.reading() as connection:
+            registration = queries.registration(connection, study)
+            if registration is None:
+                return [f"study {study!r} is not registered in this ledger"]
+            start = Head(0, registration.seal(self.salt))
+            return list(faults(queries.entries_after(connection, study, 0), start))
+
+    def _head(self, connection: Connection, study: str) -> Head:
+        head = queries.last_head(connection, study)
+        if head is None:
+            raise LedgerError(f"study {study!r} is not in the ledger {self.url_shown}")
+        return head
+
+    def _start(self, connection: Connection, study: str, number: int) -> Head:
+        """What the entry after ``number`` has to follow."""
+        if number:
+            found = queries.hash_of(connection, study, number)
+        else:
+            registration = queries.registration(connection, study)
+            found = None if registration is None else registration.seal(self.salt)
+        if found is None:
+            sought = f"entry {number} of study" if number else "study"
+            raise LedgerError(f"{sought} {study!r} is not in the ledger {self.url_shown}")
+        return Head(number, found)
+
+    def _refuse_other_head(self, connection: Connection, study: str, head: Head) -> None:
+        last = self._head(connection, study)
+        if last != head:
+            raise HeadMovedError(
+                f"study {study!r} ends at entry {last.number} ({last.hash[:12]}), "
+                f"not at {head.number} ({head.hash[:12]}): read on and design again"
+            )
+
+    def _refuse_known(self, connection: Connection, study: str) -> None:
+        if queries.registration(connection, study) is not None:
+            raise LedgerError(f"study {study!r} is in the ledger {self.url_shown}: open it instead")
+
+    def _refuse_overlap(
+        self, connection: Connection, sketch: Sketch, accepting: Collection[str]
+    ) -> None:
+        for overlap in _overlaps(connection, sketch):
+            if overlap.study not in accepting:
+                raise LedgerError(
+                    f"these records and those of study {overlap.study!r} overlap: about "
+                    f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and a new "
+                    "study would hand out again what the limits there protect: go on with that "
+                    "study, or accept the reset"
+                )
+
+
+def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:
+    found = [
+        Overlap(other.study, other.parsed().share_in_both(sketch))
+        for other in queries.registrations(connection)
+    ]
+    return sorted((o for o in found if o.share), key=lambda o: (-o.share, o.study))
+
+
+def _sealed(
+    study: str, head: Head, kind: str, body: Mapping[str, object], payload: bytes
+) -> StoredEntry:
+    """The entry that follows ``head``, made now."""
+    return StoredEntry(
+        study=study,
+        number=head.number + 1,
+        kind=_name("kind", kind),
+        time=datetime.now(UTC).isoformat(timespec="microseconds"),
+        body=canonical_json(dict(body)),
+        payload=payload,
+        previous=head.hash,
+    ).sealed()
+
+
+def _name(what: str, name: str) -> str:
+    """The name, if both databases can hold and any terminal can show it."""
+    if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
+        raise InvalidInputError(f"{what} is {name!r}: use 1 to {LONGEST_NAME} printable characters")
+    return name

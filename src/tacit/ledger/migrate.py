@@ -1,0 +1,85 @@
+"""Bringing a database to the schema that this version of tacit reads and writes."""
+
+from __future__ import annotations
+
+from functools import cache
+from threading import Lock
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import func, select
+
+from tacit.errors import LedgerError
+from tacit.ledger.database import Database
+from tacit.ledger.schema import VERSION_TABLE
+
+_POSTGRESQL_LOCK = int.from_bytes(b"tacit")
+"""An advisory lock: before the first migration there is no row to lock."""
+
+_one_at_a_time = Lock()  # Alembic keeps the migration that runs in module globals
+
+
+def require_schema(database: Database) -> None:
+    """Bring an existing ledger up to date.
+
+    Raises:
+        LedgerError: there is none, or a newer version of tacit has made it.
+    """
+    found = _revision(database) if database.has_place else None
+    if found is None:
+        raise LedgerError(
+            f"there is no ledger in {database.shown}: name the place where it was made, "
+            "or restore it from a backup"
+        )
+    _upgrade(database, found)
+
+
+def create_schema(database: Database) -> None:
+    """As ``require_schema``, after making the tables where there are none.
+
+    Several processes may do so at once.
+    """
+    _upgrade(database, _revision(database))
+
+
+def _revision(database: Database) -> str | None:
+    with database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        return context.get_current_revision()
+
+
+def _upgrade(database: Database, found: str | None) -> None:
+    known = _known_revisions()
+    if found is not None and found not in known:
+        raise LedgerError(
+            f"the ledger {database.shown} was made by a newer version of tacit (schema {found}, "
+            f"this one knows up to {known[0]}): update tacit"
+        )
+    if found != known[0]:
+        _run_migrations(database)
+
+
+def _run_migrations(database: Database) -> None:
+    """All that are missing in one transaction, so that a crash leaves the schema as it was."""
+    with _one_at_a_time, database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_POSTGRESQL_LOCK)))
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+@cache
+def _known_revisions() -> tuple[str, ...]:
+    """Newest first."""
+    scripts = ScriptDirectory.from_config(alembic_config())
+    return tuple(script.revision for script in scripts.walk_revisions())
+
+
+def alembic_config() -> Config:
+    """Alembic's configuration, which other projects keep in a file."""
+    config = Config()
+    config.set_main_option("script_location", "tacit.ledger:migrations")
+    return config

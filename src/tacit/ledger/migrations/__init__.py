@@ -1,0 +1,1 @@
+"""Alembic's migrations of the ledger; ``tacit.ledger.migrate`` runs them."""

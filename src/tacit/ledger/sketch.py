@@ -1,0 +1,70 @@
+"""Do two studies share records? Answered from a few keyed hashes of each study's ids.
+
+A second study over the same records would start with fresh limits, so a ledger keeps a bottom-k
+sketch of every study: the k smallest keyed hashes of its ids. The key is the ledger's salt, so that
+sketches within one ledger compare, and one that leaks does not by itself tell who is in the table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tacit.errors import InvalidInputError
+
+HASH_DIGITS = 16
+"""Hexadecimal digits of one hash: 64 bits, so that unequal ids practically never meet."""
+
+_HASH = re.compile(rf"[0-9a-f]{{{HASH_DIGITS}}}")
+_ABOVE_EVERY_HASH = "g"
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """An earlier study, and the estimated share of the smaller study's ids that are in both."""
+
+    study: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """The smallest keyed hashes of a study's ids.
+
+    Attributes:
+        n_records: how many ids the study has.
+        smallest: hashes of ``HASH_DIGITS`` lower-case hexadecimal digits, ascending, distinct; all
+            of the study's if there are ``n_records`` of them.
+    """
+
+    n_records: int
+    smallest: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.smallest) <= self.n_records:
+            raise InvalidInputError(
+                f"a sketch of {self.n_records} records has {len(self.smallest)} hashes: "
+                "give at least 1 and at most one per record"
+            )
+        if not all(_HASH.fullmatch(digits) for digits in self.smallest):
+            raise InvalidInputError(f"a sketch's hashes have {HASH_DIGITS} lower-case hex digits")
+        if not all(low < high for low, high in pairwise(self.smallest)):
+            raise InvalidInputError("a sketch's hashes must be ascending and distinct")
+
+    def share_in_both(self, other: Sketch) -> float:
+        """Estimated share of the smaller study's ids that the other study has too, 0 to 1.
+
+        Up to the hash where the shorter-reaching sketch ends both are complete, and the ids below
+        it are a random sample: about k n_small / n_large ids of the smaller study. So a study that
+        is k times smaller than the other can slip through.
+        """
+        ceiling = min(self._complete_up_to, other._complete_up_to)
+        smaller, larger = sorted((self, other), key=lambda sketch: sketch.n_records)
+        sample = {digits for digits in smaller.smallest if digits <= ceiling}
+        return len(sample.intersection(larger.smallest)) / len(sample) if sample else 0.0
+
+    @property
+    def _complete_up_to(self) -> str:
+        is_whole = len(self.smallest) == self.n_records
+        return _ABOVE_EVERY_HASH if is_whole else self.smallest[-1]

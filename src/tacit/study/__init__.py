@@ -1,0 +1,20 @@
+"""The custodian's whole job: encode, count, quote, release, deliver, audit, verify."""
+
+from tacit.study.estimating import RecipientEstimate, estimate_file
+from tacit.study.quoting import Quote
+from tacit.study.receipts import Certificate, Receipt
+from tacit.study.standing import Standing
+from tacit.study.study import Study
+from tacit.study.verification import Verification, verify_study
+
+__all__ = [
+    "Certificate",
+    "Quote",
+    "Receipt",
+    "RecipientEstimate",
+    "Standing",
+    "Study",
+    "Verification",
+    "estimate_file",
+    "verify_study",
+]

@@ -1,0 +1,217 @@
+"""The state of a study, read from its ledger: who may learn what, and what was released.
+
+Nothing here depends on what letters came out, only on the designs: two studies with equal ledgers
+have equal books.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tacit.accounting import Account, Counts
+from tacit.ledger import Entry, Head
+from tacit.problem import Array
+from tacit.sampling import IntegerChannel
+from tacit.scheme import Collusion, Scheme, Step
+from tacit.scheme.memory import Transitions
+from tacit.scheme.policy import Parties
+from tacit.study.asking import Question, Wish
+from tacit.study.records import (
+    ClosedRecord,
+    CreatedRecord,
+    DeliveredRecord,
+    IntentRecord,
+    PartyRecord,
+    PolicyRecord,
+    QuestionRecord,
+)
+from tacit.study.utilities import Measure
+
+RESERVE_BITS = 1e-6
+"""A design aims this far below every limit: rounding its channel to integers costs far less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intent:
+    """A release as it was recorded, before the first letter was drawn.
+
+    Attributes:
+        entry: where it stands in the ledger.
+        record: what stands there.
+        wish: what it answers.
+        channel: the integer table that is sampled.
+        next_state: state after it, [m, letter]; -1 where that cannot occur.
+        delivery: says that its file was written; ``None`` until then.
+    """
+
+    entry: Entry
+    record: IntentRecord
+    wish: Wish
+    channel: IntegerChannel
+    next_state: Transitions
+    delivery: DeliveredRecord | None = None
+
+    @property
+    def number(self) -> int:
+        """Its number in the ledger, by which people call it."""
+        return self.entry.number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Books:
+    """A study's ledger up to ``head``, understood.
+
+    Attributes:
+        head: the last entry read.
+        created: what the first entry says.
+        counts: records in each cell x.
+        externals: external column -> its question.
+        memory: the most states that a record's past is remembered by.
+        limits: party -> bits about one record, over everything that it will ever hold.
+        policy: limits on coalitions.
+        account: what every coalition holds, proved.
+        intents: all releases, by their number in the ledger.
+        is_closed: whether the key was destroyed.
+    """
+
+    head: Head
+    created: CreatedRecord
+    counts: Counts
+    externals: dict[str, Question]
+    memory: int
+    limits: dict[str, float] = field(default_factory=dict)
+    policy: Collusion = field(default_factory=Collusion)
+    account: Account | None = None
+    intents: dict[int, Intent] = field(default_factory=dict)
+    is_closed: bool = False
+
+    @staticmethod
+    def begin(created: Entry) -> Books:
+        """The books of a study of which only the first entry is read."""
+        record = CreatedRecord.of(created)
+        externals = {
+            name: Question(
+                name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
+            )
+            for name, stored in record.externals.items()
+        }
+        counts = np.array(record.counts, dtype=np.int64)
+        return Books(created.head, record, counts, externals, record.memory)
+
+    def read_on(self, entries: Iterable[Entry]) -> Books:
+        """The books after more entries."""
+        books = self
+        for entry in entries:
+            books = replace(_READERS[entry.kind](books, entry), head=entry.head)
+        return books
+
+    def under(self, policy: Collusion) -> Books:
+        """The books if this were the policy: what is carried depends on it, and starts anew."""
+        return replace(self, policy=policy, account=None)
+
+    @property
+    def p_x(self) -> Array:
+        """The public law of a record's cell."""
+        return np.asarray(self.counts / self.counts.sum())
+
+    @property
+    def proved(self) -> Account:
+        """What every coalition holds; read from the releases anew after a change of policy."""
+        if self.account is not None:
+            return self.account
+        account = Account.start(self.counts, self.memory, self.policy)
+        for intent in self.intents.values():
+            account = _continued(account, intent)
+        object.__setattr__(self, "account", account)
+        return account
+
+    @property
+    def scheme(self) -> Scheme:
+        """For designing and auditing what comes next."""
+        steps = [
+            Step(
+                intent.wish.party,
+                intent.channel.law,
+                intent.next_state,
+                intent.record.everyone_bits,
+            )
+            for intent in self.intents.values()
+        ]
+        return Scheme.resume(self.p_x, self.proved.memory, steps, self.policy, reserve=RESERVE_BITS)
+
+    @property
+    def holders(self) -> Parties:
+        """Parties that received something."""
+        return frozenset(intent.wish.party for intent in self.intents.values())
+
+    def find(self, identity: str) -> Intent | None:
+        """The latest release for a request, if there is one."""
+        same = [each for each in self.intents.values() if each.record.identity == identity]
+        return same[-1] if same else None
+
+    def question(self, record: QuestionRecord) -> Question:
+        """A question as it stands in the ledger."""
+        if record.external is not None:
+            return self.externals[record.external]
+        letter = np.array(record.letter_of_cell, dtype=np.intp)
+        counts = np.eye(len(record.labels), dtype=np.int64)[letter]
+        return Question(record.name, record.labels, record.numbers, counts, sql=record.sql)
+
+
+def _continued(account: Account, intent: Intent) -> Account:
+    return account.recorded(
+        intent.wish.party, intent.channel, intent.next_state, intent.record.everyone_bits
+    )
+
+
+def _read_party(books: Books, entry: Entry) -> Books:
+    record = PartyRecord.of(entry)
+    return replace(books, limits=books.limits | {record.party: record.limit})
+
+
+def _read_policy(books: Books, entry: Entry) -> Books:
+    return books.under(PolicyRecord.of(entry).policy)
+
+
+def _read_intent(books: Books, entry: Entry) -> Books:
+    intent = _intent(books, entry)
+    return replace(
+        books,
+        intents=books.intents | {entry.number: intent},
+        account=None if books.account is None else _continued(books.account, intent),
+    )
+
+
+def _intent(books: Books, entry: Entry) -> Intent:
+    record = IntentRecord.of(entry)
+    wish = Wish(
+        record.party,
+        books.question(record.question),
+        Measure.of_record(record.measure),
+        record.bits,
+    )
+    channel = IntegerChannel.from_bytes(entry.payload)
+    return Intent(entry, record, wish, channel, np.array(record.next_state, dtype=np.intp))
+
+
+def _read_delivery(books: Books, entry: Entry) -> Books:
+    record = DeliveredRecord.of(entry)
+    delivered = replace(books.intents[record.intent], delivery=record)
+    return replace(books, intents=books.intents | {record.intent: delivered})
+
+
+def _read_close(books: Books, entry: Entry) -> Books:
+    ClosedRecord.of(entry)
+    return replace(books, is_closed=True)
+
+
+_READERS = {
+    "party": _read_party,
+    "policy": _read_policy,
+    "intent": _read_intent,
+    "delivered": _read_delivery,
+    "closed": _read_close,
+}

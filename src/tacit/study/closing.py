@@ -1,0 +1,75 @@
+"""Keys that tell genuine files and snapshots, while the study's key lives and after it is gone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tacit.errors import KeyFileError
+from tacit.sampling import StudyKey
+from tacit.study.books import Books, Intent
+from tacit.study.layout import Layout
+from tacit.tables.whole_file import whole_file
+
+
+@dataclass(frozen=True, slots=True)
+class DigestKeys:
+    """They can check what was written, and tell nothing about a record.
+
+    Attributes:
+        snapshot: for the encoded table.
+        releases: hash of an intent -> for the content of its file.
+    """
+
+    snapshot: bytes
+    releases: dict[str, bytes]
+
+    @staticmethod
+    def of(key: StudyKey, study: str, books: Books) -> DigestKeys:
+        """From the study's key."""
+        return DigestKeys(
+            snapshot_digest_key(key, study),
+            {
+                intent.entry.hash: release_digest_key(key, intent)
+                for intent in books.intents.values()
+            },
+        )
+
+    def keep(self, layout: Layout) -> None:
+        """In the folder, for when the key is destroyed."""
+        stored = {
+            "snapshot": self.snapshot.hex(),
+            "releases": {sealed: key.hex() for sealed, key in self.releases.items()},
+        }
+        with whole_file(layout.digest_keys, mode=0o600) as file:
+            file.write(json.dumps(stored, indent=2).encode() + b"\n")
+
+    @staticmethod
+    def find(layout: Layout, study: str, books: Books) -> DigestKeys | None:
+        """From the key, or from what was kept when it was destroyed; ``None`` without either."""
+        if not books.is_closed:
+            try:
+                return DigestKeys.of(StudyKey.load(layout.key), study, books)
+            except KeyFileError:
+                return None
+        try:
+            stored = json.loads(layout.digest_keys.read_text())
+            releases = {sealed: bytes.fromhex(key) for sealed, key in stored["releases"].items()}
+            return DigestKeys(bytes.fromhex(stored["snapshot"]), releases)
+        except (OSError, ValueError, KeyError):
+            return None
+
+
+def key_check(key: StudyKey, study: str) -> str:
+    """Tells a study's key from every other, and tells nothing else of it."""
+    return key.derive("check", study).hex()
+
+
+def snapshot_digest_key(key: StudyKey, study: str) -> bytes:
+    """Under which the encoded table is digested."""
+    return key.derive("snapshot", study)
+
+
+def release_digest_key(key: StudyKey, intent: Intent) -> bytes:
+    """Under which the content of a release is digested."""
+    return key.derive("digest", intent.entry.hash)

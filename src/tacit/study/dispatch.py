@@ -1,0 +1,118 @@
+"""Sampling a recorded release and writing its file: the same bytes whenever it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from tacit.errors import DeliveryError
+from tacit.sampling import Sampler, StudyKey
+from tacit.study.books import Books, Intent
+from tacit.study.closing import release_digest_key
+from tacit.study.layout import Layout
+from tacit.tables import Snapshot
+from tacit.tables.delivery import (
+    Delivery,
+    Draw,
+    Progress,
+    Pseudonyms,
+    PublicIds,
+    deliver,
+    remember,
+)
+from tacit.tables.release_file import Alphabet
+from tacit.tables.states import StateFiles, States
+
+_STATE_FILES_KEPT = 2
+"""Older ones are computed anew when an old release is asked for again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dispatch:
+    """All that is needed to write a study's releases.
+
+    Attributes:
+        study: the study's id.
+        layout: of its folder.
+        snapshot: the encoded table.
+        key: the study's.
+        is_id_public: whether release files carry raw ids.
+    """
+
+    study: str
+    layout: Layout
+    snapshot: Snapshot
+    key: StudyKey
+    is_id_public: bool
+
+    def write(
+        self, books: Books, intent: Intent, target: Path, progress: Progress | None = None
+    ) -> str:
+        """Write a release's file, and return the digest of its content."""
+        delivery = Delivery(
+            self._draw(books, intent),
+            _alphabet(intent),
+            PublicIds(self.snapshot.ids_path) if self.is_id_public else self._names(intent),
+            self._state_files,
+            intent.number,
+        )
+        digest = deliver(
+            delivery, target, digest_key=release_digest_key(self.key, intent), progress=progress
+        )
+        self._remove_old_states(books)
+        return digest
+
+    @property
+    def _state_files(self) -> StateFiles:
+        return StateFiles(self.layout.states, self.snapshot.n_records)
+
+    def _names(self, intent: Intent) -> Pseudonyms:
+        party = intent.wish.party
+        return Pseudonyms(lambda attempt: self.key.derive("pseudonym", self.study, party, attempt))
+
+    def _draw(self, books: Books, intent: Intent) -> Draw:
+        return Draw(
+            self.snapshot.x,
+            self._states_before(books, intent),
+            Sampler(intent.channel, intent.next_state),
+            self.key.derive("release", intent.entry.hash),
+        )
+
+    def _states_before(self, books: Books, intent: Intent) -> States:
+        """Every record's state before a release, from the last state file or from the start."""
+        earlier = list(takewhile(lambda each: each.number < intent.number, books.intents.values()))
+        if not earlier:
+            return self._state_files.start()
+        last = earlier[-1]
+        n_states = int(last.next_state.max()) + 1
+        states = self._state_files.load(last.number, n_states)
+        if states is None:
+            self._remember(books, last)
+            states = self._state_files.load(last.number, n_states)
+        if states is None:
+            raise DeliveryError(
+                f"the states in {self.layout.states} were removed while they were read: "
+                "run the same command again"
+            )
+        return states
+
+    def _remember(self, books: Books, intent: Intent) -> None:
+        try:
+            remember(self._draw(books, intent), self._state_files, intent.number)
+        except OSError as error:
+            raise DeliveryError(
+                f"the states in {self.layout.states} cannot be written ({error.strerror}): "
+                "mend that and run the same command again, which costs nothing"
+            ) from error
+
+    def _remove_old_states(self, books: Books) -> None:
+        newest = sorted(books.intents)[-_STATE_FILES_KEPT:]
+        for number in books.intents:
+            if number not in newest:
+                self._state_files.path(number).unlink(missing_ok=True)
+
+
+def _alphabet(intent: Intent) -> Alphabet:
+    shares = intent.record.time_shares
+    return Alphabet(intent.record.letters, shares if shares > 1 else None)

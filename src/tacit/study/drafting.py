@@ -1,0 +1,217 @@
+"""From a wish to a release that could be recorded: designed, rounded to integers, proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from tacit.accounting import Account
+from tacit.errors import NotWithinLimitsError, TacitError, UnconvergedError
+from tacit.information import mutual_information
+from tacit.problem import Array
+from tacit.sampling import IntegerChannel
+from tacit.scheme import Design
+from tacit.scheme.memory import Transitions
+from tacit.scheme.policy import Parties
+from tacit.solution import Status, TimeSharing
+from tacit.study.asking import Wish, distortion
+from tacit.study.books import RESERVE_BITS, Books
+from tacit.study.records import HoldingRecord, IntentRecord
+
+GAP_TOL = 1e-6
+"""How near to the best a design is asked to come."""
+
+_WORST_GAP = 1e-3
+"""A design that stops farther from the best is not released: solver trouble, not a choice."""
+
+_LEAST_BITS = 10 * RESERVE_BITS
+"""Less than this is nothing: a design aims ``RESERVE_BITS`` below each limit."""
+
+_LEAST_GAIN = 1e-6
+"""An answer that is worth no more than this above a blind guess is worth nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A release that meets every limit, not recorded yet.
+
+    Attributes:
+        wish: what it answers.
+        design: the certified optimum that it was rounded from.
+        channel: the integer table to be sampled.
+        next_state: state after it, [m, letter]; -1 where that cannot occur.
+        before: what every coalition holds now.
+        after: what every coalition would hold.
+        value: mean cost of the answers, or bits about R where information is the measure.
+        blind: what answering without looking at the record is worth.
+    """
+
+    wish: Wish
+    design: Design
+    channel: IntegerChannel
+    next_state: Transitions
+    before: Account
+    after: Account
+    value: float
+    blind: float
+
+    @property
+    def gain(self) -> float:
+        """How much better than a blind guess."""
+        return self.value if self.wish.measure.is_information else self.blind - self.value
+
+    @property
+    def time_shares(self) -> int:
+        """How many channels take turns, disclosed; 1 for no time-sharing."""
+        solution = self.design.solution
+        return len(solution.weights) if solution.time_sharing is TimeSharing.DISCLOSED else 1
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """What each answer is called; numbers where an answer only informs about R."""
+        n_letters = self.channel.weights.shape[-1] // self.time_shares
+        if n_letters == len(self.wish.question.labels) and not self.wish.measure.is_information:
+            return self.wish.question.labels
+        return tuple(str(letter) for letter in range(1, n_letters + 1))
+
+    @property
+    def limits(self) -> dict[Parties, float]:
+        """Limits on every coalition that this release feeds."""
+        return self.design.limits
+
+    def p_rhat_given_r(self) -> Array:
+        """What the recipient may know: [r, letter]."""
+        law = told_law(self.before, self.wish, self.channel)
+        total = law.sum(axis=1, keepdims=True)
+        # A letter of R that no record has: any law will do.
+        return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
+
+
+def draft(books: Books, wish: Wish) -> Draft:
+    """The best release for a wish that meets every limit strictly.
+
+    Raises:
+        NotWithinLimitsError: a limit leaves nothing, or less than was asked for.
+        UnconvergedError: no design came near enough to the best.
+    """
+    ceiling = own_ceiling(books, wish)
+    design = _designed(books, wish, ceiling)
+    channel = IntegerChannel.quantised(design.channel)
+    before = books.proved
+    after, next_state = before.after(wish.party, channel)
+    for coalition, limit in design.limits.items():
+        held = after.upper_bits(coalition)
+        # What adds nothing at all may stand at the limit; everything else stays below it.
+        if held >= limit and held > before.upper_bits(coalition):
+            raise TacitError(
+                f"the rounded release would tell {' + '.join(sorted(coalition))} up to "
+                f"{held:.9f} bits, not below the limit of {limit:.9f}: ask for fewer bits"
+            )
+    value = value_of(told_law(before, wish, channel), wish)
+    blind = wish.blind_value(books.p_x)
+    return Draft(wish, design, channel, next_state, before, after, value, blind)
+
+
+def own_ceiling(books: Books, wish: Wish) -> float:
+    """Bits that the party may hold after its wish; refused where its own limit leaves too few."""
+    party = wish.party
+    limit = books.limits[party]
+    held = books.proved.upper_bits(frozenset({party}))
+    left = limit - held
+    if wish.bits is None:
+        if left < _LEAST_BITS:
+            raise NotWithinLimitsError(
+                f"{party} holds {held:.4f} of its {limit:g} bits: nothing is left to it",
+                (party,),
+                limit,
+                held,
+                None,
+            )
+        return limit
+    if wish.bits > left:
+        raise NotWithinLimitsError(
+            f"{party} asks for {wish.bits:g} bits and has {max(left, 0.0):.4f} left of {limit:g}",
+            (party,),
+            limit,
+            held,
+            None,
+        )
+    return held + wish.bits
+
+
+def is_worth_it(drafted: Draft) -> bool:
+    """Whether the answer is better than a blind guess."""
+    return drafted.gain > _LEAST_GAIN
+
+
+def tightest(drafted: Draft) -> tuple[Parties, float, float]:
+    """The coalition with the least left before the release, its limit, and what it holds."""
+    left = {
+        coalition: limit - drafted.before.upper_bits(coalition)
+        for coalition, limit in drafted.limits.items()
+    }
+    coalition = min(left, key=lambda each: (left[each], len(each), sorted(each)))
+    return coalition, drafted.limits[coalition], drafted.before.upper_bits(coalition)
+
+
+def told_law(before: Account, wish: Wish, channel: IntegerChannel) -> Array:
+    """p(r, letter) of a release, [r, letter]."""
+    p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
+    return np.asarray(wish.question.request.p_r_given_x.T @ p_x_letter)
+
+
+def _designed(books: Books, wish: Wish, ceiling: float) -> Design:
+    design = books.scheme.design(
+        wish.question.request,
+        party=wish.party,
+        utility=wish.utility,
+        individual=None if ceiling == inf else ceiling,
+        gap_tol=GAP_TOL,
+    )
+    gap = design.solution.gap
+    if design.solution.status is Status.INACCURATE and not (gap is not None and gap <= _WORST_GAP):
+        raise UnconvergedError(
+            f"the design for {wish.question.name!r} is only within {gap:.2g} of the best: "
+            "ask for a few bits more or less"
+        )
+    return design
+
+
+def value_of(law: Array, wish: Wish) -> float:
+    """Mean cost of answers with law p(r, letter), or their bits about R."""
+    if wish.measure.is_information:
+        return mutual_information(law)
+    return float((law.T * distortion(wish)).sum())
+
+
+def intent_record(drafted: Draft) -> IntentRecord:
+    """What the ledger is to say of a draft; the integer channel goes beside it."""
+    return IntentRecord(
+        identity=drafted.wish.identity,
+        party=drafted.wish.party,
+        question=drafted.wish.question.record,
+        measure=drafted.wish.measure.record,
+        bits=drafted.wish.bits,
+        letters=drafted.letters,
+        time_shares=drafted.time_shares,
+        p_rhat_given_r=drafted.p_rhat_given_r().tolist(),
+        next_state=drafted.next_state.tolist(),
+        holdings=tuple(_holding(drafted, coalition) for coalition in drafted.limits),
+        everyone_bits=drafted.after.everyone_bits,
+        value=drafted.value,
+        blind=drafted.blind,
+        bound=drafted.design.solution.bound,
+    )
+
+
+def _holding(drafted: Draft, coalition: Parties) -> HoldingRecord:
+    key = drafted.design.keys[coalition]
+    return HoldingRecord(
+        parties=tuple(sorted(coalition)),
+        limit=drafted.limits[coalition],
+        bits=drafted.after.upper_bits(coalition),
+        is_covered=drafted.after.is_covered(coalition),
+        multiplier=drafted.design.solution.multipliers.get(key, 0.0),
+    )

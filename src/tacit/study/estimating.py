@@ -1,0 +1,109 @@
+"""For recipients: what a release file says about frequencies, with its certificate beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.estimation import Estimate, estimate
+from tacit.study.receipts import Certificate
+from tacit.tables.release_file import count_letters, digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEstimate:
+    """How frequent a level is among the records of the file.
+
+    Attributes:
+        level: what was asked.
+        share: unbiased estimate; ``None`` where the release does not determine it.
+        low: end of its interval, or of what is possible at all.
+        high: the other end.
+    """
+
+    level: str
+    share: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecipientEstimate:
+    """What a release file says about frequencies.
+
+    Attributes:
+        request: what was asked.
+        n: how many records the file has.
+        confidence: of each interval.
+        levels: every level of what was asked.
+        contrasts: sums and differences that the release determines where it does not determine
+            every level.
+        remarks: for the reader.
+    """
+
+    request: str
+    n: int
+    confidence: float
+    levels: tuple[LevelEstimate, ...]
+    contrasts: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """For a table: level, share, from, to, and what the reader should know."""
+        for each in self.levels:
+            share = "" if each.share is None else f"{each.share:.4f}"
+            known = "" if each.share is not None else "not determined: bounds"
+            yield each.level, share, f"{each.low:.4f}", f"{each.high:.4f}", known
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
+    """Frequencies of what was asked, from a release file and the certificate beside it."""
+    file = Path(path)
+    certificate = Certificate.beside(file)
+    counts = count_letters(file, certificate.letters, certificate.time_shares)
+    letters = np.repeat(np.arange(len(counts)), counts)
+    found = estimate(letters, certificate.p_rhat_given_r, confidence=confidence)
+    return RecipientEstimate(
+        certificate.request,
+        found.n,
+        confidence,
+        tuple(_levels(certificate, found)),
+        () if found.is_identified.all() else tuple(_contrasts(certificate, found)),
+        tuple(_remarks(file, certificate, found)),
+    )
+
+
+def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate]:
+    for r, level in enumerate(certificate.labels):
+        is_known = bool(found.is_identified[r]) and not isnan(found.frequencies[r])
+        low, high = found.intervals[r] if is_known else found.bounds[r]
+        share = float(found.frequencies[r]) if is_known else None
+        yield LevelEstimate(level, share, float(low), float(high))
+
+
+def _contrasts(certificate: Certificate, found: Estimate) -> Iterator[str]:
+    for contrast in found.contrasts:
+        named = str(contrast)
+        for r, label in enumerate(certificate.labels):
+            named = named.replace(f"f[{r}]", f"share of {label}")
+        low, high = contrast.interval
+        yield f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
+
+
+def _remarks(file: Path, certificate: Certificate, found: Estimate) -> Iterator[str]:
+    if digest_of(file, bytes.fromhex(certificate.digest_key)) != certificate.digest:
+        yield "this is not the file that the certificate was made for: do not rely on it"
+    if not found.is_consistent:
+        yield "the letters hardly come from the certificate's channel: do not rely on it"
+    if not found.is_identified.all():
+        yield "the release tells some levels only together: see contrasts, and bounds for the rest"
+    yield "for all rows together: in a subgroup of your choice the answers may err differently"

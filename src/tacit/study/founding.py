@@ -1,0 +1,132 @@
+"""Making a study: table in, folder and first ledger entry out, all of it or nothing."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from tacit.errors import InvalidInputError
+from tacit.ledger import HASH_DIGITS, Ledger, Sketch
+from tacit.sampling import StudyKey
+from tacit.study.closing import key_check, snapshot_digest_key
+from tacit.study.configuration import STUDY_FORMAT, Configuration
+from tacit.study.layout import Layout
+from tacit.study.records import AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.tables import Snapshot, build, parse
+from tacit.tables.whole_folder import whole_folder
+
+_SKETCHED_IDS = 4096
+"""Hashes kept of a study's ids: a study more than about as many times smaller than another can
+slip through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a custodian says about a study before it is made; see ``Study.create``."""
+
+    table: str
+    id_columns: tuple[str, ...]
+    private: tuple[str, ...]
+    external: tuple[str, ...]
+    is_id_public: bool
+    memory: int
+    ledger: str | None
+    accept_reset: bool
+
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise InvalidInputError(f"memory is {self.memory}: remember at least one state")
+        if self.is_id_public and len(self.id_columns) > 1:
+            raise InvalidInputError(
+                f"ids of {len(self.id_columns)} columns cannot be public: a release file has one "
+                "column for them; use pseudonyms, or one id column"
+            )
+
+
+def found(folder: Path, plan: Plan) -> None:
+    """Make the study's folder and register it in its ledger."""
+    if not folder.parent.is_dir():
+        raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
+    if plan.ledger is None:
+        with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
+            _fill(partial, plan, own)
+        return
+    with closing(Ledger.create(plan.ledger)) as shared:
+        with whole_folder(folder) as partial:
+            configuration = _fill_folder(partial, plan)
+        # Last, because a registration cannot be taken back: a folder without one is no loss.
+        _register(Layout(folder), plan, configuration, shared)
+
+
+def _fill(partial: Path, plan: Plan, ledger: Ledger) -> None:
+    configuration = _fill_folder(partial, plan)
+    _register(Layout(partial), plan, configuration, ledger)
+
+
+def _fill_folder(partial: Path, plan: Plan) -> Configuration:
+    """Snapshot, key and configuration."""
+    layout = Layout(partial)
+    private, external = map(parse, plan.private), map(parse, plan.external)
+    build(plan.table, plan.id_columns, list(private), list(external), layout.snapshot)
+    StudyKey.create(layout.key)
+    configuration = Configuration(
+        made_by=version("tacit"),
+        study=uuid.uuid4().hex,
+        source=_from_anywhere(plan.table),
+        is_id_public=plan.is_id_public,
+        ledger=plan.ledger,
+    )
+    configuration.write(partial)
+    return configuration
+
+
+def _register(layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger) -> None:
+    snapshot = Snapshot.open(layout.snapshot)
+    key = StudyKey.load(layout.key)
+    hashes = sorted(
+        {hashed[:HASH_DIGITS] for hashed in snapshot.sketch(ledger.salt, _SKETCHED_IDS)}
+    )
+    sketch = Sketch(snapshot.n_records, tuple(hashes))
+    known = ledger.overlapping(sketch) if plan.accept_reset else []
+    ledger.register(
+        configuration.study,
+        sketch,
+        _created(snapshot, plan, configuration, key).model_dump(mode="json"),
+        accepting=[overlap.study for overlap in known],
+    )
+
+
+def _created(
+    snapshot: Snapshot, plan: Plan, configuration: Configuration, key: StudyKey
+) -> CreatedRecord:
+    encoding = snapshot.encoding
+    return CreatedRecord(
+        format=STUDY_FORMAT,
+        made_by=configuration.made_by,
+        records=snapshot.n_records,
+        attributes=tuple(
+            AttributeRecord(name=attribute.name, labels=attribute.labels)
+            for attribute in encoding.attributes
+        ),
+        counts=snapshot.counts.tolist(),
+        externals={
+            external.name: ExternalRecord(
+                labels=external.labels,
+                numbers=external.numbers,
+                counts=snapshot.external_counts(external.name).tolist(),
+            )
+            for external in encoding.externals
+        },
+        memory=plan.memory,
+        is_id_public=plan.is_id_public,
+        key_check=key_check(key, configuration.study),
+        snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
+    )
+
+
+def _from_anywhere(table: str) -> str:
+    """The table's name, such that it is found from other folders too."""
+    return table if "://" in table else str(Path(table).absolute())

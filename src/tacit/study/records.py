@@ -1,0 +1,184 @@
+"""What a study writes into its ledger: one model for each kind of entry."""
+
+from __future__ import annotations
+
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tacit.errors import CorruptLedgerError
+from tacit.ledger import Entry
+from tacit.scheme import Collusion
+
+
+class Record(BaseModel):
+    """The body of an entry."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        """The body of an entry that is in the ledger."""
+        try:
+            return cls.model_validate(entry.body)
+        except ValidationError as error:
+            raise CorruptLedgerError(
+                f"entry {entry.number} of study {entry.study} is no {entry.kind!r} entry that this "
+                f"version of tacit can read: {error.error_count()} fields do not fit"
+            ) from error
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+class ExternalRecord(Record):
+    """An external column's public law: records by cell and level, [x, r]."""
+
+    labels: tuple[str, ...]
+    numbers: tuple[float | None, ...] | None
+    counts: list[list[int]]
+
+
+class AttributeRecord(Record):
+    """A private attribute as everybody may know it."""
+
+    name: str
+    labels: tuple[str, ...]
+
+
+class CreatedRecord(Record):
+    """A study begins. Digests and the check of the key are keyed, for what they digest is private.
+
+    Attributes:
+        format: of everything that a study writes.
+        made_by: version of tacit.
+        records: how many there are.
+        attributes: axes of the cells, in C order.
+        counts: records in each cell x.
+        externals: external column -> its law.
+        memory: the most states that a record's past is remembered by.
+        is_id_public: whether release files carry raw ids.
+        key_check: tells this study's key from others.
+        snapshot_digest: of the encoded table.
+    """
+
+    format: int
+    made_by: str
+    records: int
+    attributes: tuple[AttributeRecord, ...]
+    counts: list[int]
+    externals: dict[str, ExternalRecord]
+    memory: int
+    is_id_public: bool
+    key_check: str
+    snapshot_digest: str
+
+
+class PartyRecord(Record):
+    """A party joins, or its limit changes: bits about one record, over all that it ever holds."""
+
+    party: str
+    limit: float
+
+
+class PolicyRecord(Record):
+    """Limits on coalitions, in the place of those before."""
+
+    everyone: float | None = None
+    any_size: int | None = None
+    bits: float | None = None
+    groups: tuple[tuple[tuple[str, ...], float], ...] = ()
+
+    @classmethod
+    def of_policy(cls, policy: Collusion) -> PolicyRecord:
+        """The record of a policy."""
+        groups = sorted((tuple(sorted(group)), bits) for group, bits in policy.groups.items())
+        return cls(
+            everyone=policy.everyone,
+            any_size=policy.any_size,
+            bits=policy.bits,
+            groups=tuple(groups),
+        )
+
+    @property
+    def policy(self) -> Collusion:
+        """The policy of a record."""
+        return Collusion(self.everyone, self.any_size, self.bits, dict(self.groups))
+
+
+class QuestionRecord(Record):
+    """What was asked: a function of the cell, or an external column by its name."""
+
+    name: str
+    labels: tuple[str, ...]
+    numbers: tuple[float | None, ...] | None
+    external: str | None = None
+    sql: str | None = None
+    letter_of_cell: tuple[int, ...] | None = None
+
+
+class MeasureRecord(Record):
+    """How answers are judged: a word, or a table of costs [rhat, r]."""
+
+    kind: str
+    costs: tuple[tuple[float, ...], ...] | None = None
+
+
+class HoldingRecord(Record):
+    """A coalition that a release feeds: its limit, and what it holds at most after it."""
+
+    parties: tuple[str, ...]
+    limit: float
+    bits: float
+    is_covered: bool
+    multiplier: float
+
+
+class IntentRecord(Record):
+    """A release, recorded before the first letter is drawn; its integer channel is the payload.
+
+    Attributes:
+        identity: requests with the same identity get the same release.
+        party: who receives it.
+        question: what was asked.
+        measure: how answers are judged.
+        bits: what the party was to learn at most; ``None`` for all that was left to it.
+        letters: what each answer is called.
+        time_shares: how many channels take turns, disclosed as ``t``.
+        p_rhat_given_r: what the recipient may know, [r, (t, rhat)].
+        next_state: state after it, [m, letter]; -1 where that cannot occur.
+        holdings: every limited coalition that the release feeds.
+        everyone_bits: what all parties together hold at most after it.
+        value: mean cost of the answers, or bits about R.
+        blind: the same for answers that do not look at the record.
+        bound: no release within these limits does better; ``None`` where no proof is known.
+    """
+
+    identity: str
+    party: str
+    question: QuestionRecord
+    measure: MeasureRecord
+    bits: float | None
+    letters: tuple[str, ...]
+    time_shares: int
+    p_rhat_given_r: list[list[float]]
+    next_state: list[list[int]]
+    holdings: tuple[HoldingRecord, ...]
+    everyone_bits: float
+    value: float
+    blind: float
+    bound: float | None
+
+
+class DeliveredRecord(Record):
+    """A release's file was written; the digest is keyed and does not depend on the format."""
+
+    intent: int
+    digest: str
+    file: str
+
+
+class ClosedRecord(Record):
+    """The key was destroyed: no more releases."""
+
+    releases: int

@@ -1,0 +1,149 @@
+"""How a study stands: parties, coalitions, bits used and left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting import Counts
+from tacit.information import entropy
+from tacit.scheme.policy import Parties
+from tacit.study.books import Books
+from tacit.study.wording import coalition_name
+from tacit.tables import Attribute
+
+MOST_COALITIONS = 50
+"""As many coalitions are listed, those nearest to their limit first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a coalition holds of its limit, in bits about one record; ``held`` is an upper bound.
+
+    Attributes:
+        parties: who pools what.
+        name: for people.
+        limit: what it may hold.
+        held: what it holds, at most.
+        is_covered: whether ``held`` is that of everyone, for want of a closer bound.
+    """
+
+    parties: tuple[str, ...]
+    name: str
+    limit: float
+    held: float
+    is_covered: bool
+
+    @property
+    def left(self) -> float:
+        """What is left to it."""
+        return max(0.0, self.limit - self.held)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a study stands.
+
+    Attributes:
+        study: its id.
+        records: how many there are.
+        entropy_bits: H(X), all there is to learn about a record.
+        parties: every party, in the order in which they joined.
+        coalitions: limited coalitions of parties that hold something, nearest to the limit first.
+        coalitions_left_out: how many more there are.
+        releases: how many were recorded.
+        undelivered: releases that are recorded but whose file was never written.
+        head: number and hash of the last entry.
+        is_closed: whether the key was destroyed.
+    """
+
+    study: str
+    records: int
+    entropy_bits: float
+    parties: tuple[Holding, ...]
+    coalitions: tuple[Holding, ...]
+    coalitions_left_out: int
+    releases: int
+    undelivered: tuple[int, ...]
+    head: tuple[int, str]
+    is_closed: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallCell:
+    """A combination of levels that few records have."""
+
+    levels: tuple[str, ...]
+    records: int
+
+
+def small_cells(counts: Counts, attributes: Sequence[Attribute], below: int) -> list[SmallCell]:
+    """Cells with fewer records than ``below``, and any; the smallest first."""
+    shape = [attribute.n_levels for attribute in attributes]
+    labels = [attribute.labels for attribute in attributes]
+    cells = [
+        SmallCell(tuple(names[code] for names, code in zip(labels, codes, strict=True)), int(count))
+        for codes, count in np.ndenumerate(counts.reshape(shape))
+        if 0 < count < below
+    ]
+    return sorted(cells, key=lambda cell: cell.records)
+
+
+def standing(study: str, books: Books) -> Standing:
+    """How the books stand."""
+    limits = limited_coalitions(books)
+    holdings = sorted(
+        (_holding(books, coalition, limit) for coalition, limit in limits.items()),
+        key=lambda each: (each.left, len(each.parties), each.parties),
+    )
+    undelivered = [each.number for each in books.intents.values() if each.delivery is None]
+    return Standing(
+        study=study,
+        records=int(books.counts.sum()),
+        entropy_bits=entropy(books.p_x),
+        parties=tuple(
+            _holding(books, frozenset({party}), limit) for party, limit in books.limits.items()
+        ),
+        coalitions=tuple(holdings[:MOST_COALITIONS]),
+        coalitions_left_out=len(holdings[MOST_COALITIONS:]),
+        releases=len(books.intents),
+        undelivered=tuple(undelivered),
+        head=(books.head.number, books.head.hash),
+        is_closed=books.is_closed,
+    )
+
+
+def limited_coalitions(books: Books) -> dict[Parties, float]:
+    """Every coalition of parties that hold something and that the policy limits."""
+    policy, holders = books.policy, books.holders
+    limits: dict[Parties, float] = {}
+    named: list[tuple[Parties, float | None]] = [
+        (holders & frozenset(group), bits) for group, bits in policy.groups.items()
+    ]
+    if policy.any_size is not None:
+        size = min(policy.any_size, len(holders))
+        named += [(frozenset(each), policy.bits) for each in combinations(sorted(holders), size)]
+    named.append((holders, policy.everyone))
+    for coalition, bits in named:
+        if bits is not None and len(coalition) > 1:
+            limits[coalition] = min(bits, limits.get(coalition, bits))
+    return limits
+
+
+def _holding(books: Books, coalition: Parties, limit: float) -> Holding:
+    account = books.proved
+    return Holding(
+        tuple(sorted(coalition)),
+        coalition_name(coalition, books.holders),
+        limit,
+        account.upper_bits(coalition),
+        account.is_covered(coalition),
+    )

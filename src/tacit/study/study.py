@@ -1,0 +1,462 @@
+"""A study: one table, the parties that ask for parts of it, and what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, inf, isnan
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tacit.auditing import Audit, audit
+from tacit.errors import (
+    DeliveryError,
+    HeadMovedError,
+    InvalidInputError,
+    KeyFileError,
+    NotWithinLimitsError,
+)
+from tacit.information import entropy
+from tacit.ledger import Ledger
+from tacit.sampling import StudyKey
+from tacit.scheme import Collusion
+from tacit.scheme.policy import Parties
+from tacit.study.asking import Question, Wish
+from tacit.study.books import Books, Intent
+from tacit.study.closing import DigestKeys, key_check, release_digest_key
+from tacit.study.configuration import Configuration
+from tacit.study.dispatch import Dispatch
+from tacit.study.drafting import intent_record
+from tacit.study.founding import Plan, found
+from tacit.study.layout import Layout
+from tacit.study.quoting import Quote, quoted
+from tacit.study.receipts import Receipt, certificate_of, certificate_path, receipt_of
+from tacit.study.records import (
+    ClosedRecord,
+    DeliveredRecord,
+    PartyRecord,
+    PolicyRecord,
+    Record,
+)
+from tacit.study.refusals import drafted
+from tacit.study.source_check import source_changes
+from tacit.study.standing import SmallCell, Standing, limited_coalitions, small_cells, standing
+from tacit.study.utilities import Measure
+from tacit.study.verification import Verification, verify_study
+from tacit.tables import Attribute, Snapshot
+from tacit.tables.cells import Cells
+from tacit.tables.delivery import Progress
+from tacit.tables.release_file import check_target
+
+
+class Study:
+    """A table of records that parties ask for, again and again.
+
+    What was promised and released stands in the ledger. The folder has the key, the encoded table
+    and one small number for each record.
+    """
+
+    def __init__(self, layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
+        """Use ``create`` or ``open``."""
+        self._layout = layout
+        self._ledger = ledger
+        self.configuration = configuration
+        self.snapshot = Snapshot.open(layout.snapshot)
+        first, *entries = ledger.entries(configuration.study)
+        self._books = Books.begin(first).read_on(entries)
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        table: str,
+        *,
+        id: str | Sequence[str],  # noqa: A002 - the name that custodians know
+        private: Sequence[str],
+        external: Sequence[str] = (),
+        everyone: float | None = None,
+        public_id: bool = False,
+        memory: int = 64,
+        ledger: str | None = None,
+        accept_reset: bool = False,
+    ) -> Self:
+        """Make a study of a table.
+
+        Args:
+            folder: to make.
+            table: a .csv, .parquet or .duckdb file, or ``postgresql://...#table``.
+            id: the column, or columns, whose values tell records apart.
+            private: attributes, each ``name``, ``name:cut=30,45,60``, ``name:quantiles=4`` or
+                ``name:map=groups.json``.
+            external: more columns that may be asked for, declared in the same way.
+            everyone: limit in bits about one record on all parties together.
+            public_id: whether raw ids may stand in release files.
+            memory: the most states that a record's past is remembered by.
+            ledger: address of the ledger, ``postgresql://...``; by default a file in the folder.
+            accept_reset: whether a ledger that knows these records under another study may take
+                them again, and so begin to count their bits anew.
+        """
+        if everyone is not None:
+            _check_limit("everyone", everyone)
+        ids = (id,) if isinstance(id, str) else tuple(id)
+        plan = Plan(
+            table, ids, tuple(private), tuple(external), public_id, memory, ledger, accept_reset
+        )
+        found(Path(folder), plan)
+        study = cls.open(folder)
+        if everyone is not None:
+            study.set_collusion(Collusion(everyone=everyone))
+        return study
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """A study that was made before."""
+        layout = Layout(Path(folder))
+        configuration = Configuration.read(layout.folder)
+        ledger = Ledger.open(configuration.ledger or layout.ledger)
+        try:
+            return cls(layout, configuration, ledger)
+        except BaseException:
+            ledger.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._ledger.close()
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The private attributes."""
+        return self.snapshot.encoding.attributes
+
+    @property
+    def policy(self) -> Collusion:
+        """Limits on coalitions."""
+        return self._refreshed().policy
+
+    # -- who may learn what -----------------------------------------------------------------
+
+    def set_party(self, name: str, limit: float) -> list[str]:
+        """Let a party in, or change its limit: bits about one record, over all it ever holds.
+
+        Returns:
+            Remarks for the custodian.
+        """
+        if not name or "+" in name or "," in name or name != name.strip():
+            raise InvalidInputError(
+                f"party {name!r}: give a name without commas, plus signs and outer blanks"
+            )
+        _check_limit(f"the limit of {name}", limit)
+
+        def record(books: Books) -> Record:
+            held = books.proved.upper_bits(frozenset({name}))
+            _refuse_below(frozenset({name}), limit, held)
+            return PartyRecord(party=name, limit=limit)
+
+        self._append("party", record)
+        return _remarks(f"the limit of {name}", limit, entropy(self._books.p_x))
+
+    def set_collusion(self, policy: Collusion) -> list[str]:
+        """Put limits on coalitions, in the place of those before.
+
+        Returns:
+            Remarks for the custodian.
+        """
+        remarks: list[str] = []
+        all_bits = entropy(self._books.p_x)
+        limits = {"everyone": policy.everyone, "any coalition of that size": policy.bits}
+        limits |= {" + ".join(sorted(group)): bits for group, bits in policy.groups.items()}
+        for name, bits in limits.items():
+            if bits is not None:
+                _check_limit(f"the limit on {name}", bits)
+                remarks += _remarks(f"the limit on {name}", bits, all_bits)
+
+        def record(books: Books) -> Record:
+            stored = PolicyRecord.of_policy(policy)
+            for group, _ in stored.groups:
+                for party in group:
+                    _check_party(books, party, self._layout.folder)
+            changed = books.under(policy)
+            for coalition, bits in limited_coalitions(changed).items():
+                _refuse_below(coalition, bits, changed.proved.upper_bits(coalition))
+            return stored
+
+        self._append("policy", record)
+        return remarks
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def quote(
+        self,
+        party: str,
+        asked: str | Sequence[str] | None = None,
+        *,
+        sql: str | None = None,
+        utility: str = "hamming",
+        bits: float | None = None,
+    ) -> Quote:
+        """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
+        books = self._refreshed()
+        wish = self._wish(books, party, asked, sql, utility, bits)
+        draft = drafted(books, wish, self._layout.folder)
+        return quoted(books, draft, is_answered=books.find(wish.identity) is not None)
+
+    def release(
+        self,
+        party: str,
+        asked: str | Sequence[str] | None = None,
+        *,
+        out: str | Path,
+        sql: str | None = None,
+        utility: str = "hamming",
+        bits: float | None = None,
+        max_error: float | None = None,
+        again: bool = False,
+        progress: Progress | None = None,
+    ) -> Receipt:
+        """Answer a request: record the best release within all limits, sample it, write the file.
+
+        The same request gets the same release again, at no cost.
+
+        Args:
+            party: who asks.
+            asked: private attributes, or an external column.
+            out: the file to write, .parquet or .csv.
+            sql: an expression over the private attributes' levels, instead of ``asked``.
+            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or the path
+                of a table of costs.
+            bits: what the party may learn from it; by default all that is left to it.
+            max_error: refuse an answer whose mean cost is above this.
+            again: a new release, although the same request was answered before.
+            progress: called with steps done and steps in all.
+
+        Raises:
+            NotWithinLimitsError: a limit is in the way; nothing was spent.
+            DeliveryError: the release is recorded but its file was not written.
+        """
+        target = Path(out)
+        check_target(target)
+        dispatch = self._dispatch()
+        self._refuse_changed_source()
+        intent = self._recorded(party, asked, sql, utility, bits, max_error, again)
+        return self._delivered(dispatch, intent, target, progress)
+
+    def _wish(
+        self,
+        books: Books,
+        party: str,
+        asked: str | Sequence[str] | None,
+        sql: str | None,
+        utility: str,
+        bits: float | None,
+    ) -> Wish:
+        if books.is_closed:
+            raise InvalidInputError(f"{self._layout.folder} is closed: its key was destroyed")
+        _check_party(books, party, self._layout.folder)
+        if bits is not None:
+            _check_limit("bits", bits)
+        question = self._question(books, asked, sql)
+        wish = Wish(party, question, Measure.read(utility), bits)
+        _ = wish.utility  # costs that do not fit the question are refused here
+        return wish
+
+    def _question(
+        self, books: Books, asked: str | Sequence[str] | None, sql: str | None
+    ) -> Question:
+        if (asked is None) == (sql is None):
+            raise InvalidInputError("ask for attributes or for an SQL expression: one of the two")
+        if isinstance(asked, str) and asked in books.externals:
+            return books.externals[asked]
+        cells = Cells(self.attributes)
+        if sql is not None:
+            return Question.of_cells(cells.evaluate(sql), sql=sql)
+        names = asked.split(",") if isinstance(asked, str) else list(asked or ())
+        return Question.of_cells(cells.of_attributes(names))
+
+    # -- releasing --------------------------------------------------------------------------
+
+    def _recorded(
+        self,
+        party: str,
+        asked: str | Sequence[str] | None,
+        sql: str | None,
+        utility: str,
+        bits: float | None,
+        max_error: float | None,
+        again: bool,
+    ) -> Intent:
+        """The request's release in the ledger: found there, or designed and appended.
+
+        Designed outside any lock, and appended only while nothing else has been; an intent whose
+        file was never written is always taken up again.
+        """
+        while True:
+            books = self._refreshed()
+            wish = self._wish(books, party, asked, sql, utility, bits)
+            found = books.find(wish.identity)
+            if found is not None and not (again and found.delivery is not None):
+                return found
+            draft = drafted(books, wish, self._layout.folder, max_error)
+            record = intent_record(draft)
+            try:
+                entry = self._ledger.append(
+                    self.configuration.study,
+                    "intent",
+                    record.model_dump(mode="json"),
+                    draft.channel.to_bytes(),
+                    head=books.head,
+                )
+            except HeadMovedError:
+                continue
+            return self._refreshed().intents[entry.number]
+
+    def _delivered(
+        self, dispatch: Dispatch, intent: Intent, target: Path, progress: Progress | None
+    ) -> Receipt:
+        """Write the file and its certificate, and record that they were."""
+        digest = dispatch.write(self._books, intent, target, progress)
+        if intent.delivery is not None and intent.delivery.digest != digest:
+            target.unlink()
+            raise DeliveryError(
+                f"release {intent.number} came out differently from when it was first delivered, "
+                f"so {target} was removed: the snapshot or the key was changed; run tacit verify"
+            )
+        paper = certificate_of(
+            self._books, intent, digest, release_digest_key(dispatch.key, intent)
+        )
+        paper.write(certificate_path(target))
+
+        def record(books: Books) -> Record | None:
+            if books.intents[intent.number].delivery is not None:
+                return None
+            return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
+
+        self._append("delivered", record)
+        return receipt_of(self._books, self._books.intents[intent.number])
+
+    def _dispatch(self) -> Dispatch:
+        """Key and snapshot, checked to be this study's."""
+        configuration = self.configuration
+        if self._refreshed().is_closed:
+            raise InvalidInputError(f"{self._layout.folder} is closed: its key was destroyed")
+        key = StudyKey.load(self._layout.key)
+        if key_check(key, configuration.study) != self._books.created.key_check:
+            raise KeyFileError(
+                f"the key {self._layout.key} is not this study's: restore the right one"
+            )
+        return Dispatch(
+            configuration.study, self._layout, self.snapshot, key, configuration.is_id_public
+        )
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def status(self) -> Standing:
+        """Parties, coalitions, bits used and left."""
+        return standing(self.configuration.study, self._refreshed())
+
+    def small_cells(self, below: int = 10) -> list[SmallCell]:
+        """Cells with few records: how many there are is public."""
+        return small_cells(self._books.counts, self.attributes, below)
+
+    def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
+        """What each party, each coalition and everyone learned, with an executed attack."""
+        return audit(self._refreshed().scheme, records=records, seed=seed)
+
+    def receipt(self, number: int) -> Receipt:
+        """The receipt of the release with this number."""
+        books = self._refreshed()
+        if number not in books.intents:
+            known = ", ".join(map(str, books.intents)) or "none yet"
+            raise InvalidInputError(f"entry {number} is no release: releases are {known}")
+        return receipt_of(books, books.intents[number])
+
+    def verify(self, receipt: str | Path | None = None) -> Verification:
+        """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""
+        return verify_study(self._layout.folder, receipt)
+
+    def close(self) -> None:
+        """Destroy the key: no more releases, everything stays verifiable."""
+
+        def record(books: Books) -> Record | None:
+            if books.is_closed:
+                return None
+            key = self._dispatch().key
+            DigestKeys.of(key, self.configuration.study, books).keep(self._layout)
+            return ClosedRecord(releases=len(books.intents))
+
+        self._append("closed", record)
+        StudyKey.destroy(self._layout.key)
+
+    # -- the ledger -------------------------------------------------------------------------
+
+    def _refreshed(self) -> Books:
+        """The books with everything that was appended since."""
+        after = self._books.head.number
+        entries = self._ledger.entries(self.configuration.study, after)
+        self._books = self._books.read_on(entries)
+        return self._books
+
+    def _append(self, kind: str, record: Callable[[Books], Record | None]) -> None:
+        """Append what ``record`` makes of the latest books, unless it makes nothing of them."""
+        while True:
+            books = self._refreshed()
+            made = record(books)
+            if made is None:
+                return
+            body = made.model_dump(mode="json")
+            try:
+                self._ledger.append(self.configuration.study, kind, body, head=books.head)
+            except HeadMovedError:
+                continue
+            self._refreshed()
+            return
+
+    def _refuse_changed_source(self) -> None:
+        changes = source_changes(self._layout, self.snapshot, self.configuration.source)
+        if changes:
+            raise InvalidInputError(
+                f"{self.configuration.source} has changed since {self._layout.folder} was made "
+                f"({'; '.join(changes)}): put it back, or make a new study of it"
+            )
+
+
+def _check_limit(name: str, bits: float) -> None:
+    if isnan(bits) or bits <= 0 or bits == inf:
+        raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
+
+
+def _remarks(name: str, bits: float, all_bits: float) -> list[str]:
+    if bits < all_bits:
+        return []
+    return [
+        f"{name} of {bits:g} bits protects nothing: a record has only {all_bits:.4f} bits to learn"
+    ]
+
+
+def _check_party(books: Books, party: str, folder: Path) -> None:
+    if party not in books.limits:
+        known = ", ".join(books.limits) or "none yet"
+        raise InvalidInputError(
+            f"party {party!r} is unknown (parties: {known}): "
+            f"let it in with tacit party add {folder} {party} --limit BITS"
+        )
+
+
+def _refuse_below(coalition: Parties, limit: float, held: float) -> None:
+    if limit < held:
+        name = " + ".join(sorted(coalition))
+        raise NotWithinLimitsError(
+            f"a limit of {limit:g} bits on {name} is below the {held:.6f} that it holds already: "
+            f"give at least {ceil(held * 1e6) / 1e6:g}",
+            tuple(sorted(coalition)),
+            limit,
+            held,
+            None,
+        )

@@ -1,0 +1,64 @@
+"""DuckDB as tacit opens it, and how names, values and errors are written in its SQL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+
+MEMORY_LIMIT = "512MB"
+"""DuckDB's share of the 1 GB that a table of any length may take; it spills to disk beyond."""
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "memory_limit": MEMORY_LIMIT,
+}
+
+
+def connect_memory() -> duckdb.DuckDBPyConnection:
+    """A database in memory that may read files, and spills nowhere."""
+    connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": ""})
+    return _in_utc(connection)
+
+
+def connect_file(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A database in ``folder`` for tables that may not fit into memory, in no order of rows."""
+    config = {
+        **_CONFIG,
+        "temp_directory": str(folder / "spill"),
+        "preserve_insertion_order": False,
+    }
+    return _in_utc(duckdb.connect(folder / "staging.duckdb", config=config))
+
+
+def lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """From now on no file, no network and no change of settings, whatever the SQL says."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _in_utc(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    connection.execute("SET TimeZone = 'UTC'")  # the text of a moment depends on it
+    return connection
+
+
+def quote_name(name: str) -> str:
+    """A column or table by its name, whatever characters are in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """A text value."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def reason(error: Exception) -> str:
+    """What DuckDB or a driver complains about, in one line and without the data it quotes."""
+    noise = ("Original Line", "Possible", "LINE ", "Query was", " ", "\t", "^")
+    lines = [line for line in str(error).splitlines() if line and not line.startswith(noise)]
+    kind = re.compile(r"^[A-Z][\w ]* Error: ")
+    return "; ".join(kind.sub("", line).rstrip(" .:") for line in lines[:2])

@@ -1,0 +1,161 @@
+"""From what was declared to frozen levels, by looking at the data once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import floor, prod
+
+import pyarrow as pa
+
+from tacit.errors import InvalidInputError
+from tacit.tables.attribute import Attribute, Bins, Categories, Groups
+from tacit.tables.column_type import is_integer, is_number
+from tacit.tables.declaration import (
+    MOST_LEVELS,
+    OTHERS,
+    Categorical,
+    Cut,
+    Declared,
+    Grouped,
+    Quantiles,
+)
+from tacit.tables.engine import quote_name
+from tacit.tables.staging import Staged
+
+MOST_CELLS = 100_000
+"""Of all private attributes together: what a design can still be found for."""
+
+
+def freeze_all(staged: Staged, declared: Sequence[Declared]) -> tuple[Attribute, ...]:
+    """The private attributes; together they may not make too many cells."""
+    attributes = tuple(freeze(staged, one) for one in declared)
+    n_cells = prod(attribute.n_levels for attribute in attributes)
+    if n_cells > MOST_CELLS:
+        sizes = " x ".join(f"{attribute.n_levels} ({attribute.name})" for attribute in attributes)
+        raise InvalidInputError(
+            f"the private attributes make {n_cells:,} cells, {sizes}, and {MOST_CELLS:,} is the "
+            "most: give some of them fewer levels with :cut=, :quantiles= or :map="
+        )
+    return attributes
+
+
+def freeze(staged: Staged, declared: Declared) -> Attribute:
+    """One column with its levels."""
+    name, column = declared.name, quote_name(declared.name)
+    [(n_present,)] = staged.connection.execute(f"SELECT count({column}) FROM staged").fetchall()
+    attribute = Attribute(
+        name=name,
+        sql_type=staged.types[name],
+        coding=_coding(staged, declared),
+        has_missing=n_present < staged.n_records,
+    )
+    if attribute.n_levels > MOST_LEVELS:
+        raise _too_many(staged, name, attribute.n_levels)
+    if attribute.n_levels < 2 or not (attribute.has_missing or _is_varied(staged, attribute)):
+        raise _says_nothing(name)
+    return attribute
+
+
+def _coding(staged: Staged, declared: Declared) -> Categories | Bins | Groups:
+    match declared.rule:
+        case Categorical():
+            return _categories(staged, declared.name)
+        case Cut(cuts=cuts):
+            return _bins(staged, declared.name, cuts)
+        case Quantiles(n=n):
+            return _bins(staged, declared.name, _quantiles(staged, declared.name, n))
+        case Grouped(groups=groups):
+            return _groups(staged, declared.name, groups)
+
+
+def _categories(staged: Staged, name: str) -> Categories:
+    """Every value that occurs, in the order of the values."""
+    column = quote_name(name)
+    [(n_values,)] = staged.connection.execute(
+        f"SELECT count(DISTINCT {column}) FROM staged"
+    ).fetchall()
+    if n_values > MOST_LEVELS:
+        raise _too_many(staged, name, n_values)
+    rows = staged.connection.execute(
+        f"SELECT CAST({column} AS VARCHAR) FROM (SELECT DISTINCT {column} FROM staged) "
+        f"WHERE {column} IS NOT NULL ORDER BY {column}"
+    ).fetchall()
+    return Categories(texts=tuple(text for (text,) in rows))
+
+
+def _bins(staged: Staged, name: str, cuts: Iterable[float]) -> Bins:
+    """Bins of numbers, their cuts in the type of the column."""
+    _check_number(staged, name)
+    if is_integer(staged.types[name]):
+        # 30.5 cuts whole numbers where 30 does, and none lies between 30.2 and 30.7.
+        return Bins(cuts=tuple(dict.fromkeys(map(floor, cuts))))
+    return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
+
+
+def _quantiles(staged: Staged, name: str, n: int) -> list[float]:
+    """Cuts into bins of about equal size; fewer where many records share a value."""
+    _check_number(staged, name)
+    column, shares = quote_name(name), [index / n for index in range(1, n)]
+    [(quantiles, largest)] = staged.connection.execute(
+        f"SELECT quantile_disc({column}, {shares}), max({column}) FROM staged"
+    ).fetchall()
+    cuts = sorted({value for value in quantiles or () if value < largest})
+    if not cuts:
+        raise _says_nothing(name)
+    return cuts
+
+
+def _groups(staged: Staged, name: str, groups: Mapping[str, str]) -> Groups:
+    """The groups that occur, in the order of the mapping."""
+    mapping = pa.table({"text": [*groups], "name": [*groups.values()]})
+    staged.connection.register("mapping", mapping)
+    rows = staged.connection.execute(
+        "SELECT mapping.name, min(value.text), count(DISTINCT value.text) "
+        f"FROM (SELECT CAST({quote_name(name)} AS VARCHAR) AS text FROM staged) AS value "
+        "LEFT JOIN mapping USING (text) WHERE value.text IS NOT NULL GROUP BY mapping.name"
+    ).fetchall()
+    staged.connection.unregister("mapping")
+    occurring = set()
+    for group, example, n_values in rows:
+        if group is None and OTHERS not in groups:
+            raise InvalidInputError(
+                f"{name} has values without a group ({n_values:,}), such as {example!r}: "
+                f'add them to the mapping, or add "{OTHERS}" for all others'
+            )
+        occurring.add(groups[OTHERS] if group is None else group)
+    names = tuple(group for group in dict.fromkeys(groups.values()) if group in occurring)
+    return Groups(names=names, group_of=dict(groups))
+
+
+def _is_varied(staged: Staged, attribute: Attribute) -> bool:
+    """Whether two levels occur: of bins some may be empty, other levels were found in the data."""
+    if not isinstance(attribute.coding, Bins):
+        return True
+    column = quote_name(attribute.name)
+    [(low, high)] = staged.connection.execute(
+        f"SELECT min({column}), max({column}) FROM staged"
+    ).fetchall()
+    return attribute.coding.bin_of(low) < attribute.coding.bin_of(high)
+
+
+def _check_number(staged: Staged, name: str) -> None:
+    if not is_number(staged.types[name]):
+        raise InvalidInputError(
+            f"{name} has type {staged.types[name]} and only numbers can be cut: "
+            f"use {name} or {name}:map=groups.json"
+        )
+
+
+def _too_many(staged: Staged, name: str, n_levels: int) -> InvalidInputError:
+    ways = [f"{name}:map=groups.json"]
+    if is_number(staged.types[name]):
+        ways += [f"{name}:cut=...", f"{name}:quantiles=..."]
+    return InvalidInputError(
+        f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most: use {' or '.join(ways)}"
+    )
+
+
+def _says_nothing(name: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{name} has the same level for every record, which says nothing: leave it out"
+    )

@@ -1,0 +1,122 @@
+"""Tables to read, each named by one text, opened read-only with the types their columns have.
+
+``patients.csv``, ``patients.parquet``, ``clinic.duckdb`` (its only table),
+``clinic.duckdb::patients`` (or ``#patients``), ``postgresql://host/database#patients``; a table may
+be ``schema.table``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from tacit.errors import InvalidInputError
+from tacit.tables import postgresql
+from tacit.tables.engine import quote_name, quote_text
+from tacit.tables.nearest import nearest_first
+
+_FORMS = "give a .csv, .parquet or .duckdb file, or postgresql://host/database#table"
+
+_CSV_OPTIONS = (
+    "header = true",
+    "skip = 0",  # else DuckDB skips lines until the rest looks regular
+    "comment = ''",
+    "quote = '\"'",
+    "escape = '\"'",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that can be read.
+
+    Attributes:
+        types: DuckDB's type of each column.
+        scan: names of columns -> what to write after FROM to read these; once.
+    """
+
+    types: Mapping[str, str]
+    scan: Callable[[Sequence[str]], str]
+
+
+@contextmanager
+def opened(source: str, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
+    """The table that a text names, for reading through ``connection``."""
+    if postgresql.is_url(source):
+        with postgresql.connected(source) as server:
+            yield Table(server.types, lambda columns: server.scan(connection, columns))
+        return
+    match = re.fullmatch(r"(?P<path>.+?\.duckdb)((::|#)(?P<table>.+))?", source)
+    path = _existing_file(match["path"] if match else source)
+    if match:
+        yield _duckdb_table(connection, path, match["table"])
+    elif path.name.lower().endswith((".csv", ".csv.gz")):
+        yield _csv_table(connection, path)
+    elif path.suffix.lower() == ".parquet":
+        yield _table(connection, f"read_parquet({quote_text(str(path))})")
+    else:
+        raise InvalidInputError(f"{source} is no table that tacit reads: {_FORMS}")
+
+
+def _existing_file(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise InvalidInputError(f"there is no file {text}: {_FORMS}")
+    if "*" in text or "?" in text:
+        raise InvalidInputError(f"{text} would stand for many files: rename it without * and ?")
+    if path.stat().st_size == 0:
+        raise InvalidInputError(f"{text} is empty: give a table with a line of names and rows")
+    return path
+
+
+def _table(connection: duckdb.DuckDBPyConnection, from_sql: str) -> Table:
+    described = connection.execute(f"DESCRIBE SELECT * FROM {from_sql}").fetchall()
+    return Table({name: sql_type for name, sql_type, *_ in described}, lambda _: from_sql)
+
+
+def _csv_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
+    """A CSV file with the types that hold for all of it, found once."""
+    file = quote_text(str(path))
+    options = ", ".join((*_CSV_OPTIONS, "sample_size = -1"))
+    found = connection.execute(
+        f"SELECT Delimiter, DateFormat, TimestampFormat, Columns FROM sniff_csv({file}, {options})"
+    ).fetchone()
+    assert found is not None  # one file, one row
+    delimiter, date_format, timestamp_format, columns = found
+    types = {column["name"]: column["type"] for column in columns}
+    chosen = [*_CSV_OPTIONS, "auto_detect = false", f"delim = {quote_text(delimiter)}"]
+    if date_format:
+        chosen.append(f"dateformat = {quote_text(date_format)}")
+    if timestamp_format:
+        chosen.append(f"timestampformat = {quote_text(timestamp_format)}")
+    pairs = (f"{quote_text(name)}: {quote_text(kind)}" for name, kind in types.items())
+    chosen.append(f"columns = {{{', '.join(pairs)}}}")
+    return Table(types, lambda _: f"read_csv({file}, {', '.join(chosen)})")
+
+
+def _duckdb_table(connection: duckdb.DuckDBPyConnection, path: Path, wanted: str | None) -> Table:
+    connection.execute(f"ATTACH {quote_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
+    rows = connection.execute(
+        "SELECT table_schema, table_name FROM information_schema.tables "
+        "WHERE table_catalog = 'source' ORDER BY ALL"
+    ).fetchall()
+    tables = {
+        name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in rows
+    }
+    if wanted is None and len(tables) != 1:
+        raise InvalidInputError(
+            f"{path} holds {len(tables)} tables ({nearest_first('', tables)}): "
+            f"say which one, as in {path}::table"
+        )
+    chosen = wanted or next(iter(tables))
+    if chosen not in tables:
+        raise InvalidInputError(
+            f"{path} has no table {chosen!r}: it has {nearest_first(chosen, tables)}"
+        )
+    schema, name = tables[chosen]
+    return _table(connection, f"source.{quote_name(schema)}.{quote_name(name)}")

@@ -1,0 +1,195 @@
+"""SQL text as a tree of the few kinds of expressions that a request may be made of.
+
+DuckDB parses the text and runs nothing. Whatever in its answer is not known here is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from tacit.errors import InvalidInputError
+
+MOST_CHARACTERS = 10_000
+MOST_NESTED = 100
+
+Raw = Mapping[str, Any]
+"""A part of DuckDB's answer."""
+
+_BEFORE, _AFTER = "SELECT (\n", "\n)"  # a comment at the end of the text ends with its line
+
+_PLAIN_QUERY = {
+    "type": "SELECT_NODE",
+    "cte_map": {},
+    "from_table": {"type": "EMPTY"},
+    "aggregate_handling": "STANDARD_HANDLING",
+}
+_PLACE = {"query_location", "query_location_length"}
+_PLAIN_CALL = {"distinct": False, "export_state": False, "order_bys": {"type": "ORDER_MODIFIER"}}
+
+_PARTS = {
+    "BETWEEN": {"input", "lower", "upper"},
+    "CASE": {"case_checks", "else_expr"},
+    "CAST": {"child", "try_cast", "type_expr"},
+    "COLUMN_REF": {"column_names"},
+    "COMPARISON": {"left", "right"},
+    "CONJUNCTION": {"children"},
+    "CONSTANT": {"literal"},
+    "FUNCTION": {"function_name", "qualified_name", "arguments", "is_operator", *_PLAIN_CALL},
+    "OPERATOR": {"children"},
+}
+"""Kinds of expressions -> the parts that each may have."""
+
+_NAMES_OF_OTHERS = {
+    "COLLATE": "a collation",
+    "LAMBDA": "a function of its own",
+    "PARAMETER": "a parameter",
+    "STAR": "all columns at once",
+    "SUBQUERY": "a query inside",
+    "WINDOW": "a function over many rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An expression.
+
+    Attributes:
+        kind: one of ``_PARTS``.
+        name: which operator, function, column, type or sort of constant.
+        text: the value of a constant.
+        children: what it is applied to; of a CASE: condition, result, condition, ..., else.
+        shown: as it stands in the request.
+    """
+
+    kind: str
+    name: str
+    text: str
+    children: tuple[Node, ...]
+    shown: str
+
+
+def refused(shown: str, why: str) -> InvalidInputError:
+    """What to raise for a part that a request may not have."""
+    return InvalidInputError(
+        f"{shown} {why}: a request is one plain expression over the private attributes"
+    )
+
+
+def parse_expression(connection: duckdb.DuckDBPyConnection, text: str) -> Node:
+    """The tree of a text that is one expression."""
+    if not 0 < len(text.strip()) <= len(text) <= MOST_CHARACTERS:
+        raise refused("SQL", f"has {len(text):,} characters, not 1 to {MOST_CHARACTERS:,}")
+    query = _BEFORE + text + _AFTER
+    [(answer,)] = connection.execute(
+        "SELECT json_serialize_sql(?, skip_null := true, skip_empty := true)", [query]
+    ).fetchall()
+    try:
+        parsed = json.loads(answer)
+    except RecursionError:
+        raise refused("SQL", "is nested too deeply") from None
+    if parsed["error"]:
+        raise refused("SQL", f"cannot be read ({parsed['error_message'].partition('. ')[0]})")
+    raw = _only_expression(parsed["statements"])
+    if raw is None:
+        raise refused("SQL", "is more than an expression")
+    return _Reader(query.encode()).node(raw, 0)
+
+
+def _only_expression(statements: list[Raw]) -> Raw | None:
+    """The expression of ``SELECT (expression)``; ``None`` if there is anything else."""
+    if len(statements) != 1:
+        return None
+    query = dict(statements[0]["node"])
+    expressions = query.pop("select_list", [])
+    is_plain = _without_places(query) == _PLAIN_QUERY and len(expressions) == 1
+    return expressions[0] if is_plain else None
+
+
+def _without_places(raw: Raw) -> Raw:
+    return {
+        key: _without_places(value) if isinstance(value, dict) else value
+        for key, value in raw.items()
+        if key not in _PLACE
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns DuckDB's answer about a query into nodes."""
+
+    query: bytes
+
+    def node(self, raw: Raw, depth: int) -> Node:
+        kind, shown = raw["class"], self.shown(raw)
+        if depth > MOST_NESTED:
+            raise refused("SQL", "is nested too deeply")
+        if kind not in _PARTS:
+            raise refused(shown, f"is {_NAMES_OF_OTHERS.get(kind, 'not allowed')}")
+        if not set(raw) <= _PARTS[kind] | _PLACE | {"class", "type"}:
+            raise refused(shown, "has parts that are not allowed")
+        name, text = _name(raw, shown)
+        children = tuple(self.node(child, depth + 1) for child in _children(raw, shown))
+        return Node(kind, name, text, children, shown)
+
+    def shown(self, raw: Raw) -> str:
+        """The part of the request that is meant, as far as DuckDB says."""
+        start, length = raw["query_location"], raw["query_location_length"]
+        part = self.query[start : start + length].decode(errors="replace")
+        return f"{' '.join(part.split())!r}" if part.strip() else raw["class"].lower()
+
+
+def _name(raw: Raw, shown: str) -> tuple[str, str]:
+    """Name and text of a node."""
+    match raw["class"]:
+        case "CONSTANT":
+            return raw["literal"]["kind"], raw["literal"].get("text", "")
+        case "COLUMN_REF":
+            if len(raw["column_names"]) != 1:
+                raise refused(shown, "names something inside a table or a value")
+            return raw["column_names"][0], ""
+        case "CAST":
+            return _type_name(raw["type_expr"], shown), "try" if raw["try_cast"] else ""
+        case "FUNCTION":
+            name = raw["function_name"]
+            is_plain = all(raw.get(key) == value for key, value in _PLAIN_CALL.items())
+            if not is_plain or raw["qualified_name"] != {"path": [name]}:
+                raise refused(shown, "is not a plain call of a function")
+            return name, ""
+        case _:
+            return raw["type"], ""
+
+
+def _type_name(raw: Raw, shown: str) -> str:
+    name = raw.get("type_name", "")
+    parts = set(raw) - _PLACE
+    if parts != {"class", "type", "type_name", "qualified_name"}:
+        raise refused(shown, "converts to a type that is not allowed")
+    if raw["class"] != "TYPE" or raw["qualified_name"] != {"path": [name]}:
+        raise refused(shown, "converts to a type that is not allowed")
+    return str(name)
+
+
+def _children(raw: Raw, shown: str) -> Iterator[Raw]:
+    match raw["class"]:
+        case "COMPARISON":
+            yield from (raw["left"], raw["right"])
+        case "BETWEEN":
+            yield from (raw["input"], raw["lower"], raw["upper"])
+        case "CAST":
+            yield raw["child"]
+        case "CASE":
+            for check in raw["case_checks"]:
+                yield from (check["when_expr"], check["then_expr"])
+            yield raw["else_expr"]
+        case "FUNCTION":
+            for argument in raw.get("arguments", ()):
+                if set(argument) != {"expression"}:
+                    raise refused(shown, "names an argument")
+                yield argument["expression"]
+        case _:
+            yield from raw.get("children", ())

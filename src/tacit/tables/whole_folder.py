@@ -1,0 +1,71 @@
+"""Folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tacit.errors import InvalidInputError
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A new folder to write files into that takes its place at ``path`` once all is on disk.
+
+    Only its owner can open it. After an error nothing of it is left. After a ``kill -9`` a partial
+    folder may be left beside ``path``; the next writer removes it.
+    """
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise InvalidInputError(f"{path} exists already: choose another place, or remove it first")
+    _remove_abandoned(path)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    partial.mkdir(mode=0o700)
+    try:
+        with _opened(partial) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # until we are done, or dead
+            yield partial
+            for file in (*partial.iterdir(), partial):
+                sync(file)
+            partial.rename(path)
+        sync(path.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    with _opened(path) as descriptor:
+        os.fsync(descriptor)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what writers of ``path`` left behind that are no longer alive to hold its lock."""
+    for partial in path.parent.iterdir():
+        is_partial = partial.name.startswith(f".{path.name}.") and partial.suffix == ".partial"
+        # Nothing in it yet: its writer may be about to lock it.
+        if is_partial and partial.is_dir() and any(partial.iterdir()):
+            _remove_unless_locked(partial)
+
+
+def _remove_unless_locked(partial: Path) -> None:
+    with _opened(partial) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return  # being written
+        shutil.rmtree(partial)

@@ -1,0 +1,1 @@
+"""Integer channels, keys and keyed sampling."""

@@ -1,0 +1,377 @@
+"""Deliveries: every row right, the same bytes every time, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from bisect import bisect_right
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from tacit.errors import DeliveryError, InvalidInputError
+from tacit.sampling import IntegerChannel, Sampler, StudyKey, pseudonyms, uniforms
+from tacit.tables.delivery import Delivery, Draw, Pseudonyms, PublicIds, deliver, remember
+from tacit.tables.ordering import BATCH, ByPseudonym, PseudonymCollisionError
+from tacit.tables.release_file import Alphabet, digest_of
+from tacit.tables.states import StateFiles
+
+KEY = StudyKey(b"k" * 32)
+RELEASE_KEY = KEY.derive("release", "hash of the intent")
+DIGEST_KEY = KEY.derive("digest")
+NUMBER, N_STATES, N_X, N_NEXT = 7, 3, 5, 300
+LABELS = ("none", "mild, or so", 'he said "severe"', "überfällig")
+
+DELIVER_INTO = """
+import resource, sys
+from pathlib import Path
+from tacit.errors import DeliveryError
+from tests.tables.test_delivery import Case
+
+folder, target, most_bytes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+if most_bytes:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+target.write_bytes(b"what was there")
+try:
+    Case(folder, 100_000).deliver(target)
+except DeliveryError as error:
+    print(error)
+print(target.read_bytes() == b"what was there", *[path.name for path in target.parent.iterdir()])
+"""
+
+
+def party_key(attempt: int) -> bytes:
+    return KEY.derive("pseudonym", "clinic", "lab-a", attempt)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random recorded release, and what its file must say, computed record by record."""
+
+    folder: Path
+    n_records: int = 500
+    labels: tuple[str, ...] = LABELS
+    n_times: int | None = None
+    names: Pseudonyms | PublicIds = Pseudonyms(party_key)  # noqa: RUF009 (it is frozen)
+
+    @cached_property
+    def channel(self) -> IntegerChannel:
+        n_letters = len(self.labels) * (self.n_times or 1)
+        rng = np.random.default_rng(0)
+        return IntegerChannel.quantised(rng.dirichlet(np.ones(n_letters), size=(N_STATES, N_X)))
+
+    @cached_property
+    def next_state(self) -> NDArray[np.int64]:
+        shape = (N_STATES, self.channel.weights.shape[2])
+        table = np.random.default_rng(1).integers(0, N_NEXT, size=shape)
+        table[0, 0] = N_NEXT - 1
+        return table
+
+    @cached_property
+    def draw(self) -> Draw:
+        rng = np.random.default_rng(2)
+        x = rng.integers(0, N_X, self.n_records).astype(np.uint8)
+        state = rng.integers(0, N_STATES, self.n_records).astype(np.uint8)
+        return Draw(x, state, Sampler(self.channel, self.next_state), RELEASE_KEY)
+
+    @cached_property
+    def states(self) -> StateFiles:
+        return StateFiles(self.folder / "states", self.n_records)
+
+    @cached_property
+    def delivery(self) -> Delivery:
+        alphabet = Alphabet(self.labels, self.n_times)
+        return Delivery(self.draw, alphabet, self.names, self.states, NUMBER)
+
+    @cached_property
+    def letters(self) -> list[int]:
+        """The letter of every record, one by one."""
+        rows = {
+            (m, x): list(accumulate(self.channel.weights[m, x].tolist()))
+            for m, x in np.ndindex(N_STATES, N_X)
+        }
+        codes = zip(self.draw.state.tolist(), self.draw.x.tolist(), strict=True)
+        words = uniforms(RELEASE_KEY, 0, self.n_records).tolist()
+        return [bisect_right(rows[cell], word) for cell, word in zip(codes, words, strict=True)]
+
+    def rows(self, records: list[object]) -> list[tuple[object, ...]]:
+        """The rows of the file, given what each record is called."""
+        rows = []
+        for record, letter in zip(records, self.letters, strict=True):
+            t, rhat = divmod(letter, len(self.labels))
+            row = (record, self.labels[rhat])
+            rows.append(row if self.n_times is None else (*row, t))
+        return sorted(rows)
+
+    def deliver(self, target: Path) -> str:
+        return deliver(self.delivery, target, digest_key=DIGEST_KEY)
+
+
+def pseudonym_texts(n_records: int, attempt: int = 0) -> list[object]:
+    return [f"{word:016x}" for word in pseudonyms(party_key(attempt), 0, n_records).tolist()]
+
+
+def rows_of(path: Path) -> list[tuple[object, ...]]:
+    table = parquet.read_table(path)
+    return list(zip(*table.to_pydict().values(), strict=True))
+
+
+# A batch, exactly; several, the last one short; the letters of a byte, and more; time-sharing.
+@pytest.mark.parametrize(
+    ("n_records", "labels", "n_times"),
+    [
+        (1, LABELS, None),
+        (BATCH, LABELS, None),
+        (BATCH + 70_001, LABELS, 3),
+        (5_000, tuple(map(str, range(256))), 1),
+        (5_000, tuple(map(str, range(100))), 6),
+    ],
+)
+def test_every_row_and_state_is_as_computed_one_by_one(
+    tmp_path: Path, n_records: int, labels: tuple[str, ...], n_times: int | None
+) -> None:
+    case = Case(tmp_path, n_records, labels, n_times)
+    case.deliver(tmp_path / "lab-a.parquet")
+    assert rows_of(tmp_path / "lab-a.parquet") == case.rows(pseudonym_texts(n_records))
+    states = case.states.load(NUMBER, N_NEXT)
+    assert states is not None
+    assert np.array_equal(states, case.next_state[case.draw.state, case.letters])
+
+
+def test_csv_says_the_same_as_parquet(tmp_path: Path) -> None:
+    case = Case(tmp_path, 5_000, n_times=2)
+    digests = {case.deliver(tmp_path / name) for name in ("a.parquet", "a.csv")}
+    lines = (tmp_path / "a.csv").read_text(encoding="utf-8").split("\n")
+    assert lines[0] == "record,rhat,t"
+    assert lines[-1] == ""
+    quoted = dict(
+        zip(LABELS, ["none", '"mild, or so"', '"he said ""severe"""', LABELS[3]], strict=True)
+    )
+    expected = [
+        f"{record},{quoted[str(rhat)]},{t}" for record, rhat, t in rows_of(tmp_path / "a.parquet")
+    ]
+    assert lines[1:-1] == expected
+    assert digests == {digest_of(tmp_path / name, DIGEST_KEY) for name in ("a.parquet", "a.csv")}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", ["again.parquet", "again.csv"])
+def test_the_same_release_is_the_same_file(tmp_path: Path, name: str) -> None:
+    case = Case(tmp_path, BATCH + 1000)
+    files, states = set(), set()
+    for _ in range(3):
+        case.deliver(tmp_path / name)
+        files.add((tmp_path / name).read_bytes())
+        states.add(case.states.path(NUMBER).read_bytes())
+    assert len(files) == len(states) == 1
+
+
+def test_nothing_of_the_order_of_the_source_survives(tmp_path: Path) -> None:
+    case = Case(tmp_path, 20_000)
+    case.deliver(tmp_path / "a.parquet")
+    place = {record: i for i, record in enumerate(pseudonym_texts(20_000))}
+    places = np.array([place[row[0]] for row in rows_of(tmp_path / "a.parquet")])
+    # Of independent orders the correlation has deviation 1 / sqrt(n) = 0.007.
+    assert abs(np.corrcoef(places, np.arange(20_000))[0, 1]) < 0.04
+
+
+def test_parties_get_different_pseudonyms(tmp_path: Path) -> None:
+    assert not set(pseudonym_texts(1000)) & set(pseudonym_texts(1000, attempt=1))
+
+
+PUBLIC = {
+    "integer": [int(i) for i in np.random.default_rng(3).permutation(500) - 250],
+    "text": [f'{i % 7},"{i}"\n' for i in np.random.default_rng(3).permutation(500)],
+    "date": [date(2020, 1, 1) + timedelta(days=(i * 7) % 500) for i in range(500)],
+}
+
+
+@pytest.mark.parametrize("kind", PUBLIC)
+def test_public_ids_keep_their_type_and_are_sorted(tmp_path: Path, kind: str) -> None:
+    parquet.write_table(pa.table({"id_0": PUBLIC[kind]}), tmp_path / "ids.parquet")
+    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    digests = {case.deliver(tmp_path / name) for name in ("a.parquet", "a.csv")}
+    assert rows_of(tmp_path / "a.parquet") == case.rows(list(PUBLIC[kind]))
+    assert digests == {digest_of(tmp_path / name, DIGEST_KEY) for name in ("a.parquet", "a.csv")}
+
+
+def test_public_ids_of_other_types_are_text(tmp_path: Path) -> None:
+    ids = [i / 4 for i in range(500)]
+    parquet.write_table(pa.table({"id_0": ids}), tmp_path / "ids.parquet")
+    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    case.deliver(tmp_path / "a.parquet")
+    in_order = [(str(record), rhat) for record, rhat in case.rows(list(ids))]
+    assert rows_of(tmp_path / "a.parquet") == in_order
+
+
+def test_several_public_ids_are_one_json_array(tmp_path: Path) -> None:
+    pairs = [("a" if i % 2 else 'b"', i) for i in range(500)]
+    columns = {"id_0": [pair[0] for pair in pairs], "id_1": [pair[1] for pair in pairs]}
+    parquet.write_table(pa.table(columns), tmp_path / "ids.parquet")
+    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    case.deliver(tmp_path / "a.parquet")
+    read = [
+        (tuple(json.loads(str(record))), rhat) for record, rhat in rows_of(tmp_path / "a.parquet")
+    ]
+    assert read == [((pair[0], str(pair[1])), rhat) for pair, rhat in case.rows(list(pairs))]
+
+
+def test_many_public_ids_stay_in_order(tmp_path: Path) -> None:
+    n_records = 3 * BATCH
+    ids = np.random.default_rng(5).permutation(n_records)
+    parquet.write_table(pa.table({"id_0": ids}), tmp_path / "ids.parquet")
+    case = Case(tmp_path, n_records, names=PublicIds(tmp_path / "ids.parquet"))
+    case.deliver(tmp_path / "a.parquet")
+    table = parquet.read_table(tmp_path / "a.parquet")
+    assert np.array_equal(table["record"].to_numpy(), np.arange(n_records))
+    letters, _ = case.draw.letters_and_states(range(n_records))
+    labels = np.array(LABELS)[letters[np.argsort(ids)]]
+    assert (table["rhat"].to_numpy(zero_copy_only=False) == labels).all()
+
+
+@pytest.mark.parametrize("n_letters", [2, 300])
+@pytest.mark.parametrize("first_word", [0, 2**63 + 5, 2**64 - 1])
+def test_two_records_with_one_pseudonym_are_noticed(n_letters: int, first_word: int) -> None:
+    n_records = 1000
+
+    def words(start: int, stop: int) -> NDArray[np.uint64]:
+        drawn = pseudonyms(party_key(0), 0, n_records).copy()
+        drawn[[10, 990]] = first_word
+        return drawn[start:stop]
+
+    letters = (np.arange(n_records) % n_letters).astype(np.uint16)
+    with ThreadPoolExecutor(1) as pool:
+        order = ByPseudonym(words, n_records, n_letters, pool)
+        order.put(0, letters)
+        with pytest.raises(PseudonymCollisionError):
+            next(order.blocks(pool))
+
+
+def test_after_a_collision_the_next_key_is_used_for_all(tmp_path: Path) -> None:
+    def second_key(attempt: int) -> bytes:
+        if attempt == 0:
+            raise PseudonymCollisionError
+        return party_key(attempt)
+
+    case = Case(tmp_path, names=Pseudonyms(second_key))
+    case.deliver(tmp_path / "a.parquet")
+    assert rows_of(tmp_path / "a.parquet") == case.rows(pseudonym_texts(500, attempt=1))
+
+
+def test_lost_states_are_written_again_without_a_file(tmp_path: Path) -> None:
+    case = Case(tmp_path, BATCH + 5)
+    case.deliver(tmp_path / "a.csv")
+    delivered = case.states.path(NUMBER).read_bytes()
+    case.states.path(NUMBER).unlink()
+    told: list[tuple[int, int]] = []
+    remember(case.draw, case.states, NUMBER, lambda done, total: told.append((done, total)))
+    assert case.states.path(NUMBER).read_bytes() == delivered
+    assert told == [(BATCH, BATCH + 5), (BATCH + 5, BATCH + 5)]
+
+
+def test_progress_grows_to_the_end(tmp_path: Path) -> None:
+    case, told = Case(tmp_path, BATCH + 5), []
+    deliver(
+        case.delivery,
+        tmp_path / "a.csv",
+        digest_key=DIGEST_KEY,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    total = 2 * (BATCH + 5)
+    assert told == [(done, total) for done in (BATCH, BATCH + 5, total - 5, total)]
+
+
+def test_several_deliveries_at_once_do_not_meet(tmp_path: Path) -> None:
+    case = Case(tmp_path, 50_000)
+    expected = case.deliver(tmp_path / "a.parquet")
+    with ThreadPoolExecutor(4) as pool:
+        digests = list(pool.map(case.deliver, [tmp_path / "a.parquet"] * 8))
+    assert {*digests, digest_of(tmp_path / "a.parquet", DIGEST_KEY)} == {expected}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "states"]
+
+
+def test_an_alphabet_of_another_size_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="3 letters but the channel 4"):
+        replace(Case(tmp_path).delivery, alphabet=Alphabet(("a", "b", "c")))
+
+
+def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no known ending"):
+        Case(tmp_path).deliver(tmp_path / "a.feather")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_draw_that_fails_leaves_nothing_half_written(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    dead_end = np.full_like(case.next_state, -1)
+    draw = replace(case.draw, sampler=Sampler(case.channel, dead_end))
+    (tmp_path / "a.csv").write_text("what was there")
+    with pytest.raises(InvalidInputError, match="no next state"):
+        deliver(replace(case.delivery, draw=draw), tmp_path / "a.csv", digest_key=DIGEST_KEY)
+    assert (tmp_path / "a.csv").read_text() == "what was there"
+    assert list((tmp_path / "states").iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_a_free_failure(tmp_path: Path) -> None:
+    with pytest.raises(DeliveryError, match=r"\(No such file or directory\).*costs nothing"):
+        Case(tmp_path).deliver(tmp_path / "nowhere" / "a.csv")
+
+
+def test_unreadable_ids_are_a_free_failure(tmp_path: Path) -> None:
+    (tmp_path / "ids.parquet").write_bytes(b"no parquet")
+    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    with pytest.raises(DeliveryError, match="costs nothing") as failure:
+        case.deliver(tmp_path / "a.csv")
+    assert "\n" not in str(failure.value)
+    assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
+@pytest.mark.parametrize("most_bytes", [20, 150_000, 400_000])
+def test_a_file_that_may_not_grow_is_a_free_failure(
+    tmp_path: Path, name: str, most_bytes: int
+) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        DELIVER_INTO,
+        str(tmp_path),
+        str(tmp_path / name),
+        str(most_bytes),
+    ]
+    assert_failed_for_free(command, "File too large", [name, "states"])
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs Linux namespaces")
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
+def test_a_full_disk_is_a_free_failure(tmp_path: Path, name: str) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    inside = f'mount -t tmpfs -o size=256k tmpfs {disk} && exec "$@"'
+    namespace = ["unshare", "--map-root-user", "--mount", "sh", "-c", inside, "sh"]
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount a disk of their own")
+    command = [*namespace, sys.executable, "-c", DELIVER_INTO, str(tmp_path), str(disk / name), "0"]
+    assert_failed_for_free(command, "No space left on device", [name])
+
+
+def assert_failed_for_free(command: list[str], reason: str, left: list[str]) -> None:
+    """One line says why, the old file is as it was, and nothing partial is beside it."""
+    finished = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert finished.stderr == ""
+    message, outcome = finished.stdout.splitlines()
+    assert f"was not written ({reason})" in message
+    was_kept, *names = outcome.split()
+    assert was_kept == "True"
+    assert sorted(names) == left

@@ -1,0 +1,144 @@
+"""Certified leakages against exact rational laws, every history kept apart."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.accounting import Account, information_added_upper_bits, information_upper_bits
+from tacit.sampling import TOTAL, IntegerChannel
+from tacit.scheme import Collusion
+
+TIGHT_BITS = 1e-10
+"""Rounding behind a handful of releases is far below this; a lost term would be far above."""
+
+
+def exact_bits(law: dict[tuple[object, int], Fraction]) -> arb:
+    """I(Y; X) of an exact law {(y, x): p}, to 200 bits."""
+    p_y: dict[object, Fraction] = {}
+    p_x: dict[int, Fraction] = {}
+    for (y, x), p in law.items():
+        p_y[y] = p_y.get(y, Fraction(0)) + p
+        p_x[x] = p_x.get(x, Fraction(0)) + p
+    with ctx.workprec(200):
+        return (
+            sum(
+                (
+                    ball(p) * (ball(p) / (ball(p_y[y]) * ball(p_x[x]))).log()
+                    for (y, x), p in law.items()
+                    if p
+                ),
+                arb(0),
+            )
+            / arb(2).log()
+        )
+
+
+def ball(fraction: Fraction) -> arb:
+    return arb(fraction.numerator) / fraction.denominator
+
+
+def random_weights(rng: np.random.Generator, shape: tuple[int, int, int]) -> IntegerChannel:
+    """Rows with zeros, ties, tiny weights and certain letters among them."""
+    laws = rng.dirichlet(np.full(shape[-1], 0.5), size=shape[:2])
+    laws[rng.random(shape[:2]) < 0.2] = np.eye(shape[-1])[0]
+    laws[rng.random(shape[:2]) < 0.2] = 1 / shape[-1]
+    return IntegerChannel.quantised(laws)
+
+
+def told(counts, releases, parties):
+    """Exact law of what parties hold, by following every history of every release."""
+    n_records = int(counts.sum())
+    law: dict[tuple[object, int], Fraction] = {}
+    histories = product(*(range(channel.weights.shape[-1]) for _, channel, _ in releases))
+    for letters in histories:
+        for x, count in enumerate(counts.tolist()):
+            p, state = Fraction(count, n_records), 0
+            for (_, channel, next_state), letter in zip(releases, letters, strict=True):
+                p *= Fraction(int(channel.weights[state, x, letter]), TOTAL)
+                state = int(next_state[state, letter])
+                if not p:
+                    break
+            if p:
+                seen = tuple(
+                    letter
+                    for (party, _, _), letter in zip(releases, letters, strict=True)
+                    if party in parties
+                )
+                law[seen, x] = law.get((seen, x), Fraction(0)) + p
+    return law
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_bounds_are_above_the_exact_leakage_and_near_it(seed, cap):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 9, size=int(rng.integers(1, 5)))
+    counts[0] += 1
+    account = Account.start(counts, cap, Collusion(any_size=2, bits=1.0))
+    releases = []
+    for party in ("a", "b", "a"):
+        shape = (len(account.memory.mass), len(counts), int(rng.integers(1, 4)))
+        channel = random_weights(rng, shape)
+        account, next_state = account.after(party, channel)
+        releases.append((party, channel, next_state))
+    for parties in ({"a"}, {"b"}, {"a", "b"}):
+        exact = exact_bits(told(counts, releases, parties))
+        upper = account.upper_bits(frozenset(parties))
+        assert arb(upper) >= exact.lower()
+        assert upper <= float(exact.mid()) + TIGHT_BITS
+        assert arb(account.everyone_bits) >= exact.lower()
+
+
+def test_a_row_that_does_not_depend_on_x_adds_exactly_nothing():
+    rng = np.random.default_rng(1)
+    counts = np.array([3, 0, 5])
+    account, _ = Account.start(counts, 8, Collusion()).after("a", random_weights(rng, (1, 3, 2)))
+    held = account.everyone_bits
+    row_by_state = rng.dirichlet(np.ones(3), size=len(account.memory.mass))
+    blind = np.repeat(row_by_state[:, None], 3, axis=1)
+    blind[:, 1] = [1.0, 0.0, 0.0]  # no record is there
+    after, _ = account.after("b", IntegerChannel.quantised(blind))
+    assert after.everyone_bits == held
+
+
+def test_masses_that_nearly_underflow_still_give_a_bound():
+    counts = np.array([1, 1])
+    mass = np.array([[0.5, 1e-300], [0.0, 0.5]])
+    channel = IntegerChannel.quantised(np.array([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0]] * 2]))
+    assert 0 <= information_added_upper_bits(mass, channel, 100) < TIGHT_BITS
+    assert information_upper_bits(mass, counts, 100) == pytest.approx(1.0, abs=TIGHT_BITS)
+
+
+def test_more_roundings_never_lower_a_bound():
+    law = np.array([[0.3, 0.2], [0.1, 0.4]])
+    counts = np.array([4, 6])
+    bounds = [information_upper_bits(law, counts, n) for n in (0, 10, 10**4, 10**8)]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] > bounds[0]
+
+
+def test_what_was_proved_when_recorded_is_taken_over():
+    rng = np.random.default_rng(2)
+    start = Account.start(np.array([2, 3, 4]), 4, Collusion())
+    channel = random_weights(rng, (1, 3, 3))
+    after, next_state = start.after("a", channel)
+    again = start.recorded("a", channel, next_state, after.everyone_bits)
+    assert again.everyone_bits == after.everyone_bits
+    assert again.upper_bits(frozenset({"a"})) == after.upper_bits(frozenset({"a"}))
+
+
+def test_a_coalition_that_is_not_carried_is_covered_by_everyone():
+    rng = np.random.default_rng(3)
+    account = Account.start(np.array([2, 3, 4]), 4, Collusion())
+    for party in "ab":
+        shape = (len(account.memory.mass), 3, 2)
+        account, _ = account.after(party, random_weights(rng, shape))
+    assert account.is_covered(frozenset("ab"))
+    assert account.upper_bits(frozenset("ab")) == account.everyone_bits
+    assert not account.is_covered(frozenset("a"))
