@@ -130,7 +130,17 @@ class Books:
 
     @property
     def scheme(self) -> Scheme:
-        """For designing and auditing what comes next."""
+        """For designing what comes next."""
+        return self._scheme(self.policy)
+
+    @property
+    def audited_scheme(self) -> Scheme:
+        """For auditing: every party's own limit is part of the policy."""
+        groups = dict(self.policy.groups)
+        groups.update({(party,): bits for party, bits in self.limits.items()})
+        return self._scheme(replace(self.policy, groups=groups))
+
+    def _scheme(self, policy: Collusion) -> Scheme:
         steps = [
             Step(
                 intent.wish.party,

@@ -145,5 +145,5 @@ def _holding(books: Books, coalition: Parties, limit: float) -> Holding:
         coalition_name(coalition, books.holders),
         limit,
         account.upper_bits(coalition),
-        account.is_covered(coalition),
+        account.is_covered(coalition) and coalition != books.holders,
     )

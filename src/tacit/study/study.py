@@ -367,7 +367,7 @@ class Study:
 
     def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
         """What each party, each coalition and everyone learned, with an executed attack."""
-        return audit(self._refreshed().scheme, records=records, seed=seed)
+        return audit(self._refreshed().audited_scheme, records=records, seed=seed)
 
     def receipt(self, number: int) -> Receipt:
         """The receipt of the release with this number."""
