@@ -1,7 +1,8 @@
 """Replaying a ledger: is the chain whole, and does every recorded release keep its promises?
 
 Everything is computed anew from what is stored, without the solver: the integer tables, the laws
-that follow from them, the bounds on every leakage, and the worth of the answers.
+that follow from them, the bounds on every leakage, the worth of the answers, and a proof of how
+near to the best they are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tacit.study.closing import DigestKeys
 from tacit.study.configuration import Configuration
 from tacit.study.drafting import told_law, value_of
 from tacit.study.layout import Layout
+from tacit.study.optimality import lower_bound
 from tacit.study.receipts import Sealed
 from tacit.study.records import HoldingRecord
 from tacit.study.standing import limited_coalitions
@@ -42,12 +44,15 @@ class Verification:
         releases: how many of them were releases.
         problems: everything that is not as it should be, in words.
         notes: what could not be checked, and why.
+        proved_gaps: release -> its mean cost is within this of the best, proved here; releases
+            judged by information have no such proof.
     """
 
     entries: int
     releases: int
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    proved_gaps: dict[int, float]
 
     @property
     def is_whole(self) -> bool:
@@ -62,6 +67,7 @@ class Verification:
             "is_whole": self.is_whole,
             "problems": list(self.problems),
             "notes": list(self.notes),
+            "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
         }
 
 
@@ -71,12 +77,13 @@ class Replay:
 
     books: Books
     account: Account
+    proved_gaps: dict[int, float]
 
     @staticmethod
     def begin(created: Entry) -> Replay:
         """Only the first entry is read."""
         books = Books.begin(created)
-        return Replay(books, Account.start(books.counts, books.memory, books.policy))
+        return Replay(books, Account.start(books.counts, books.memory, books.policy), {})
 
     def follow(self, entry: Entry) -> list[str]:
         """Read an entry; what is wrong with it, in words."""
@@ -106,6 +113,9 @@ class Replay:
         value = value_of(told_law(before, intent.wish, intent.channel), intent.wish)
         if abs(value - intent.record.value) > _SAME_VALUE:
             problems.append(f"its answers are worth {value:.9f}, not {intent.record.value:.9f}")
+        if not intent.wish.measure.is_information:
+            best = lower_bound(before, intent.wish, intent.channel, intent.record.holdings)
+            self.proved_gaps[intent.number] = max(value - best, 0.0)
         return problems
 
     def _limit_problems(self, intent: Intent, before: Account) -> Iterator[str]:
@@ -177,14 +187,16 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         if receipt is not None:
             problems += _paper_problems(ledger, configuration.study, Path(receipt))
         if problems:  # nothing that such a ledger says can be relied on
-            return Verification(0, 0, tuple(problems), ())
+            return Verification(0, 0, tuple(problems), (), {})
         first, *entries = ledger.entries(configuration.study)
     replay = Replay.begin(first)
     for entry in entries:
         problems += replay.follow(entry)
     more, notes = _file_problems(layout, configuration.study, replay.books)
     n_releases = len(replay.books.intents)
-    return Verification(1 + len(entries), n_releases, (*problems, *more), tuple(notes))
+    return Verification(
+        1 + len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
+    )
 
 
 def _paper_problems(ledger: Ledger, study: str, paper: Path) -> list[str]:
