@@ -23,6 +23,12 @@ from tacit.study.records import HoldingRecord
 _View = tuple[HoldingRecord, Array, float]
 """A view with a price: the recorded limit, p(y, m, x) as [y, m, x], the limit on I(Rhat, Y; X)."""
 
+_RARE = (0.0, 1e-6, 1e-4)
+"""Letters with a smaller share count as never seen; the best of the bounds is taken."""
+
+_NO_PRICE = 1e-5
+"""Multipliers that are smaller than the largest by this factor are the solver's leftovers."""
+
 
 def lower_bound(
     before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
@@ -38,21 +44,31 @@ def lower_bound(
     cost = wish.question.request.p_r_given_x @ distortion(wish).T  # [x, rhat]
     views = _priced_views(before, holdings)
     mass = before.memory.mass
-    is_used = (channel.weights > 0).any(axis=1, keepdims=True)
-    price = _price(cost, views, mass, channel, None)
-    price = _price(cost, views, mass, channel, np.where(is_used, price, np.inf).min(axis=-1))
     paid = sum(holding.multiplier * limit for holding, _, limit in views)
-    return float((mass * price.min(axis=-1)).sum()) - paid
+    bounds = []
+    for rare in _RARE:
+        is_used = (channel.law > rare).any(axis=1, keepdims=True)
+        price = _price(cost, views, mass, channel, rare, None)
+        aim = np.where(is_used, price, np.inf).min(axis=-1)
+        price = _price(cost, views, mass, channel, rare, aim)
+        bounds.append(float((mass * price.min(axis=-1)).sum()) - paid)
+    return max(bounds)
 
 
 def _price(
-    cost: Array, views: list[_View], mass: Array, channel: IntegerChannel, aim: Array | None
+    cost: Array,
+    views: list[_View],
+    mass: Array,
+    channel: IntegerChannel,
+    rare: float,
+    aim: Array | None,
 ) -> Array:
     """G, [m, x, rhat].
 
-    A view that never sees a letter has no posterior for it. With ``aim`` [m, x], the letter is
-    given the law that brings its price nearest to that: what the optimality conditions ask for
-    where one view has a price, a guess where several have. Any law gives a valid bound.
+    A view that never sees a letter has no posterior for it, and one that sees it rarely has a
+    posterior of rounding. With ``aim`` [m, x], such a letter is given the law that brings its price
+    nearest to that: what the optimality conditions ask for where one view has a price, a guess
+    where several have. Any law gives a valid bound.
     """
     price = np.broadcast_to(cost, channel.weights.shape).copy()
     per_bit = sum(holding.multiplier for holding, _, _ in views)
@@ -61,8 +77,9 @@ def _price(
         # One unit more than recorded: what was rounded to 0 is not taken for impossible.
         told = np.einsum("ymx,mxa->yax", law, channel.weights + 1.0)
         if aim is not None:
-            is_seen = np.einsum("ymx,mxa->ya", law, channel.law)[..., None] > 0
-            told = np.where(is_seen, told, _aimed(law, aim, cost, per_bit, p_x))
+            p_y_rhat = np.einsum("ymx,mxa->ya", law, channel.law)
+            is_seen = p_y_rhat > rare * p_y_rhat.sum(axis=1, keepdims=True)
+            told = np.where(is_seen[..., None], told, _aimed(law, aim, cost, per_bit, p_x))
         price += holding.multiplier * _mean_log_ratio(told, law, mass, p_x)
     return price
 
@@ -88,7 +105,8 @@ def _priced_views(before: Account, holdings: tuple[HoldingRecord, ...]) -> list[
     memory = before.memory
     views: list[_View] = []
     on_everyone: list[HoldingRecord] = []
-    for holding in (each for each in holdings if each.multiplier > 0):
+    largest = max((each.multiplier for each in holdings), default=0.0)
+    for holding in (each for each in holdings if each.multiplier > _NO_PRICE * largest):
         held_by = frozenset(holding.parties) & memory.present
         law = memory.law(held_by)
         if law is None or held_by == memory.present != frozenset():
