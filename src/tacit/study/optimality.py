@@ -23,8 +23,12 @@ from tacit.study.records import HoldingRecord
 _View = tuple[HoldingRecord, Array, float]
 """A view with a price: the recorded limit, p(y, m, x) as [y, m, x], the limit on I(Rhat, Y; X)."""
 
-_RARE = (0.0, 1e-6, 1e-4)
-"""Letters with a smaller share count as never seen; the best of the bounds is taken."""
+_RARE = (0.0, 1e-6, 1e-4, 1.0)
+"""Letters with a smaller share get a law of their own instead of their posterior; each gives a
+bound, and the best is taken."""
+
+_USED = 1e-4
+"""Letters with a larger probability somewhere decide what a price should be."""
 
 _NO_PRICE = 1e-5
 """Multipliers that are smaller than the largest by this factor are the solver's leftovers."""
@@ -45,14 +49,11 @@ def lower_bound(
     views = _priced_views(before, holdings)
     mass = before.memory.mass
     paid = sum(holding.multiplier * limit for holding, _, limit in views)
-    bounds = []
-    for rare in _RARE:
-        is_used = (channel.law > rare).any(axis=1, keepdims=True)
-        price = _price(cost, views, mass, channel, rare, None)
-        aim = np.where(is_used, price, np.inf).min(axis=-1)
-        price = _price(cost, views, mass, channel, rare, aim)
-        bounds.append(float((mass * price.min(axis=-1)).sum()) - paid)
-    return max(bounds)
+    is_used = (channel.law > _USED).any(axis=1, keepdims=True)
+    price = _price(cost, views, mass, channel)
+    aim = np.where(is_used, price, np.inf).min(axis=-1)
+    prices = [_price(cost, views, mass, channel, rare, aim) for rare in _RARE]
+    return max(float((mass * price.min(axis=-1)).sum()) - paid for price in prices)
 
 
 def _price(
@@ -60,15 +61,15 @@ def _price(
     views: list[_View],
     mass: Array,
     channel: IntegerChannel,
-    rare: float,
-    aim: Array | None,
+    rare: float = 0.0,
+    aim: Array | None = None,
 ) -> Array:
     """G, [m, x, rhat].
 
     A view that never sees a letter has no posterior for it, and one that sees it rarely has a
-    posterior of rounding. With ``aim`` [m, x], such a letter is given the law that brings its price
-    nearest to that: what the optimality conditions ask for where one view has a price, a guess
-    where several have. Any law gives a valid bound.
+    posterior of rounding. With ``aim`` [m, x], letters with a share up to ``rare`` are given the
+    law that brings their price nearest to that: what the optimality conditions ask for where one
+    view has a price, a guess where several have. Any law gives a valid bound.
     """
     price = np.broadcast_to(cost, channel.weights.shape).copy()
     per_bit = sum(holding.multiplier for holding, _, _ in views)
