@@ -17,8 +17,9 @@ CODE := src tests benchmarks scripts
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(USER_STAMP)  ## Solve the paper's problems and draw its figures into build/demo
-	$(BIN)/python -m tacit.paper.demo --out build/demo
+demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in build/demo
+	rm -rf build/demo
+	$(BIN)/tacit demo --out build/demo
 
 test: $(DEV_STAMP)  ## Run the tests
 	$(BIN)/python -m pytest

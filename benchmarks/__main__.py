@@ -16,7 +16,7 @@ from pathlib import Path
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS, so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
-from benchmarks import adult, caps, coalitions, engine, growth, surface
+from benchmarks import adult, caps, coalitions, delivery, engine, growth, surface
 
 SUITES = {
     "engine": engine.run,
@@ -25,6 +25,7 @@ SUITES = {
     "adult": adult.run,
     "caps": caps.run,
     "growth": growth.run,
+    "delivery": delivery.run,
 }
 
 
@@ -42,7 +43,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def describe_setting() -> dict[str, str]:
     """Versions and machine, so that numbers can be read later."""
-    packages = ("numpy", "scipy", "cvxpy", "clarabel")
+    packages = ("numpy", "scipy", "cvxpy", "clarabel", "duckdb", "pyarrow")
     return {
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",

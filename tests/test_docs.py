@@ -10,7 +10,16 @@ import pytest
 import tacit
 
 ROOT = Path(__file__).parent.parent
-WITH_EXAMPLES = ("engine", "scheme", "audit", "estimation", "bottleneck", "datasets", "information")
+WITH_EXAMPLES = (
+    "study",
+    "engine",
+    "scheme",
+    "audit",
+    "estimation",
+    "bottleneck",
+    "datasets",
+    "information",
+)
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in WITH_EXAMPLES)]
 
 

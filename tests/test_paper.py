@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from tacit import plots
 from tacit.errors import TacitError
-from tacit.paper import demo
 from tacit.paper.algorithm3 import Found, algorithm3, multiplier_grid
 from tacit.paper.claim import Claim
 from tacit.paper.claims import claims_text
@@ -317,27 +315,3 @@ def test_drawing_without_the_extra_says_so(
         plots.surface_png(tmp_path / "surface.png", surface)
     with pytest.raises(TacitError, match=r"plotly.*tacit\[plots\]"):
         plots.surface_html(tmp_path / "surface.html", surface)
-
-
-def test_demo_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--out", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "0.255295   this release" in text
-    assert str(tmp_path / "fig3.html") in text
-    assert_is_png(tmp_path / "fig3.png")
-    assert_works_offline(tmp_path / "fig3.html")
-
-
-def test_demo_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--out", str(tmp_path), "--json", "--individual", "0.2"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["limits"] == {"individual": 0.2, "collusion": 0.5}
-    assert found["bound"] <= found["distortion"] <= found["bound"] + GAP_TOL
-    assert found["leakage"]["individual"] <= 0.2 + 1e-12
-    assert found["distortion_unlimited"] < found["distortion"] < found["distortion_blind"]
-
-
-def test_demo_says_why_it_cannot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        demo.main(["--out", str(tmp_path), "--collusion", "0.001"])
-    assert "raise the limit" in capsys.readouterr().err

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.auditing import Audit, audit
     from tacit.errors import (
+        CorruptLedgerError,
+        DeliveryError,
         InfeasibleError,
         InvalidInputError,
+        KeyFileError,
+        LedgerError,
+        NotWithinLimitsError,
         RefusedError,
         TacitError,
         UnconvergedError,
@@ -33,28 +38,48 @@ if TYPE_CHECKING:
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
     from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
+    from tacit.study import (
+        Certificate,
+        Quote,
+        Receipt,
+        Standing,
+        Study,
+        Verification,
+        estimate_file,
+    )
     from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
     "Audit",
+    "Certificate",
     "Collusion",
     "Contrast",
+    "CorruptLedgerError",
+    "DeliveryError",
     "Estimate",
     "InfeasibleError",
     "InvalidInputError",
+    "KeyFileError",
+    "LedgerError",
     "NonAdaptiveScheme",
+    "NotWithinLimitsError",
     "Problem",
+    "Quote",
+    "Receipt",
     "RefusedError",
     "Release",
     "Run",
     "Scheme",
     "Solution",
+    "Standing",
     "Status",
+    "Study",
     "Surface",
     "SymmetricScheme",
     "TacitError",
     "TimeSharing",
     "UnconvergedError",
+    "Verification",
     "View",
     "audit",
     "bayes_vulnerability",
@@ -62,6 +87,7 @@ __all__ = [
     "conditional_mutual_information",
     "entropy",
     "estimate",
+    "estimate_file",
     "local_dp_epsilon",
     "maximal_leakage",
     "min_entropy_leakage",
@@ -77,8 +103,13 @@ _ROOMS = {
         "audit",
     ),
     "tacit.errors": (
+        "CorruptLedgerError",
+        "DeliveryError",
         "InfeasibleError",
         "InvalidInputError",
+        "KeyFileError",
+        "LedgerError",
+        "NotWithinLimitsError",
         "RefusedError",
         "TacitError",
         "UnconvergedError",
@@ -118,6 +149,15 @@ _ROOMS = {
     "tacit.solvers.blahut_arimoto": (
         "Run",
         "blahut_arimoto",
+    ),
+    "tacit.study": (
+        "Certificate",
+        "Quote",
+        "Receipt",
+        "Standing",
+        "Study",
+        "Verification",
+        "estimate_file",
     ),
     "tacit.tradeoff": (
         "Surface",

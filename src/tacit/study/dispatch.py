@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -51,7 +52,7 @@ class Dispatch:
     ) -> str:
         """Write a release's file, and return the digest of its content."""
         delivery = Delivery(
-            self._draw(books, intent),
+            self._draw(intent, self._states_before(books, intent)),
             _alphabet(intent),
             PublicIds(self.snapshot.ids_path) if self.is_id_public else self._names(intent),
             self._state_files,
@@ -71,46 +72,56 @@ class Dispatch:
         party = intent.wish.party
         return Pseudonyms(lambda attempt: self.key.derive("pseudonym", self.study, party, attempt))
 
-    def _draw(self, books: Books, intent: Intent) -> Draw:
+    def _draw(self, intent: Intent, states: States) -> Draw:
         return Draw(
             self.snapshot.x,
-            self._states_before(books, intent),
+            states,
             Sampler(intent.channel, intent.next_state),
             self.key.derive("release", intent.entry.hash),
         )
 
     def _states_before(self, books: Books, intent: Intent) -> States:
-        """Every record's state before a release, from the last state file or from the start."""
-        earlier = list(takewhile(lambda each: each.number < intent.number, books.intents.values()))
-        if not earlier:
-            return self._state_files.start()
-        last = earlier[-1]
-        n_states = int(last.next_state.max()) + 1
-        states = self._state_files.load(last.number, n_states)
-        if states is None:
-            self._remember(books, last)
-            states = self._state_files.load(last.number, n_states)
-        if states is None:
-            raise DeliveryError(
-                f"the states in {self.layout.states} were removed while they were read: "
-                "run the same command again"
-            )
+        """Every record's state before a release: from the nearest state file, or from the start."""
+        states, missing = self._state_files.start(), list[Intent]()
+        for earlier in reversed(list(_before(books, intent))):
+            found = self._load(earlier)
+            if found is not None:
+                states = found
+                break
+            missing.append(earlier)
+        for earlier in reversed(missing):
+            states = self._remembered(earlier, states)
         return states
 
-    def _remember(self, books: Books, intent: Intent) -> None:
+    def _remembered(self, intent: Intent, before: States) -> States:
+        """Write the states after a release again, and read them."""
         try:
-            remember(self._draw(books, intent), self._state_files, intent.number)
+            remember(self._draw(intent, before), self._state_files, intent.number)
         except OSError as error:
             raise DeliveryError(
                 f"the states in {self.layout.states} cannot be written ({error.strerror}): "
                 "mend that and run the same command again, which costs nothing"
             ) from error
+        states = self._load(intent)
+        if states is None:
+            raise DeliveryError(
+                f"the states in {self.layout.states} were removed while they were read: "
+                "run the same command again, which costs nothing"
+            )
+        return states
+
+    def _load(self, intent: Intent) -> States | None:
+        return self._state_files.load(intent.number, int(intent.next_state.max()) + 1)
 
     def _remove_old_states(self, books: Books) -> None:
         newest = sorted(books.intents)[-_STATE_FILES_KEPT:]
         for number in books.intents:
             if number not in newest:
                 self._state_files.path(number).unlink(missing_ok=True)
+
+
+def _before(books: Books, intent: Intent) -> Iterator[Intent]:
+    return takewhile(lambda each: each.number < intent.number, books.intents.values())
 
 
 def _alphabet(intent: Intent) -> Alphabet:

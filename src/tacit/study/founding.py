@@ -15,6 +15,7 @@ from tacit.study.closing import key_check, snapshot_digest_key
 from tacit.study.configuration import STUDY_FORMAT, Configuration
 from tacit.study.layout import Layout
 from tacit.study.records import AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.study.source_check import keep_look, look
 from tacit.tables import Snapshot, build, parse
 from tacit.tables.whole_folder import whole_folder
 
@@ -70,7 +71,10 @@ def _fill_folder(partial: Path, plan: Plan) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
     private, external = map(parse, plan.private), map(parse, plan.external)
+    seen = look(plan.table)
     build(plan.table, plan.id_columns, list(private), list(external), layout.snapshot)
+    if seen is not None and seen == look(plan.table):
+        keep_look(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),

@@ -10,27 +10,39 @@ from tacit.study.layout import Layout
 from tacit.tables import Snapshot, compare
 from tacit.tables.whole_file import whole_file
 
+Look = dict[str, int]
+
 
 def source_changes(layout: Layout, snapshot: Snapshot, source: str) -> list[str]:
     """What has changed in the source, in words; a file that is gone has not changed.
 
     A file that was compared before is compared again only when its size or time has moved.
     """
-    file = _file(source)
-    if file is None:
+    if _file(source) is None:
         return compare(snapshot, source)
-    try:
-        status = file.stat()
-    except FileNotFoundError:
-        return []
-    seen = {"size": status.st_size, "modified": status.st_mtime_ns}
-    if _seen(layout) == seen:
+    now = look(source)
+    if now is None or now == _seen(layout):
         return []
     changes = compare(snapshot, source)
     if not changes:
-        with whole_file(layout.source_seen, mode=0o600) as written:
-            written.write(json.dumps(seen).encode())
+        keep_look(layout, now)
     return changes
+
+
+def look(source: str) -> Look | None:
+    """Size and time of the file that a source is in; ``None`` if there is none."""
+    file = _file(source)
+    try:
+        status = None if file is None else file.stat()
+    except FileNotFoundError:
+        return None
+    return None if status is None else {"size": status.st_size, "modified": status.st_mtime_ns}
+
+
+def keep_look(layout: Layout, seen: Look) -> None:
+    """Remember how a source looked that is the same as the snapshot."""
+    with whole_file(layout.source_seen, mode=0o600) as written:
+        written.write(json.dumps(seen).encode())
 
 
 def _file(source: str) -> Path | None:
