@@ -66,16 +66,19 @@ class NewtonSystem:
 
     def solve(self, force: Array) -> Array:
         """Channel change for each force, [batch, side, rhat, z, x]."""
-        moved = self._cells.mass * self._cells.answer(force)
+        moved = self._cells.moved_mass(force)
         y, u = self._coupling.solve(moved.sum(axis=-1), self._cells.rows.collect(moved))
-        return -self._cells.answer(force + y[..., None] + self._cells.rows.spread(u))
+        total = force + y[..., None]
+        total += self._cells.rows.spread(u)
+        change = self._cells.answer(total)
+        return np.negative(change, out=change)
 
 
 class _Cells:
     """The cells with their row sums: h = softness, and the response diag(h) - h h'/sum h."""
 
     def __init__(self, task: Task, stiffness: Array, full: Curvature) -> None:
-        self.mass, self.rows = task.mass, task.rows
+        self.rows = task.rows
         own = full.weight[:, None, None, None] / full.joint
         self.softness = 1.0 / (stiffness + own)
         self.share = self.softness / self.softness.sum(axis=1, keepdims=True)
@@ -84,22 +87,31 @@ class _Cells:
 
     def answer(self, force: Array) -> Array:
         """Response to a force [batch, side, rhat, z, x], sign left out."""
-        weighted = self.softness[:, None] * force
-        return np.asarray(weighted - self.share[:, None] * weighted.sum(axis=2, keepdims=True))
+        return self._balanced(self.softness, force)
+
+    def moved_mass(self, force: Array) -> Array:
+        """The response times p(z, x)."""
+        return self._balanced(self.massive, force)
+
+    def _balanced(self, softness: Array, force: Array) -> Array:
+        """softness * force, less what keeps the sum over rhat at 0."""
+        moved = softness[:, None] * force
+        moved -= self.share[:, None] * moved.sum(axis=2, keepdims=True)
+        return moved
 
     def rows_from_history(self, y: Array) -> Array:
         """V' y: how a force y[batch, side, rhat, z] moves the rows, [batch, side, rhat, row, x]."""
         if self.rows.n_rows == 1:
             flat = y.transpose(0, 1, 3, 2).reshape(*y.shape[:2], -1) @ self.coupling
             return flat.reshape(*y.shape[:3], 1, -1)
-        return self.rows.collect(self.mass * self.answer(y[..., None]))
+        return self.rows.collect(self.moved_mass(y[..., None]))
 
     def history_from_rows(self, u: Array) -> Array:
         """V u: how a force on the rows moves the histories."""
         if self.rows.n_rows == 1:
             flat = u.reshape(*u.shape[:2], -1) @ self.coupling.transpose(0, 2, 1)
             return flat.reshape(*u.shape[:2], -1, u.shape[2]).transpose(0, 1, 3, 2)
-        return np.asarray((self.mass * self.answer(self.rows.spread(u))).sum(axis=-1))
+        return np.asarray(self.moved_mass(self.rows.spread(u)).sum(axis=-1))
 
     @cached_property
     def coupling(self) -> Array:
