@@ -9,7 +9,7 @@ is above the leakage of exactly what is sampled.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, nextafter
 
@@ -43,6 +43,7 @@ class Account:
     counts: Counts
     memory: BoundedMemory
     everyone_bits: float
+    _proved: dict[Parties, float] = field(default_factory=dict)  # each bound is computed once
 
     @staticmethod
     def start(counts: Counts, cap: int, policy: Collusion) -> Account:
@@ -69,11 +70,16 @@ class Account:
 
         Where their law is not carried, the bound on everyone covers them.
         """
-        law = self.memory.held(parties & self.memory.present)
-        if law is None:
-            return self.everyone_bits
-        held = information_upper_bits(law, self.counts, self.memory.roundings)
-        return min(held, self.everyone_bits)
+        holders = parties & self.memory.present
+        if holders not in self._proved:
+            law = self.memory.held(holders)
+            held = (
+                inf
+                if law is None
+                else information_upper_bits(law, self.counts, self.memory.roundings)
+            )
+            self._proved[holders] = min(held, self.everyone_bits)
+        return self._proved[holders]
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is the bound on everyone for want of these parties' law."""
