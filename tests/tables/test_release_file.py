@@ -31,11 +31,11 @@ TEXTS = st.text(st.sampled_from('ab,"\n\r é\0') | st.characters(codec="utf-8"),
 
 def write(path: Path, alphabet: Alphabet, *blocks: Block) -> str:
     """Write a release file and return the digest of what was put in."""
+    with path.open("wb") as file:
+        release_writer(path)(file, alphabet, iter(blocks))
     digest = ContentDigest(KEY)
-    with path.open("wb") as file, release_writer(path)(file, alphabet) as put:
-        for block in blocks:
-            put(block)
-            digest.update(alphabet.columns(block))
+    for block in blocks:
+        digest.update(alphabet.columns(block))
     return digest.hexdigest()
 
 

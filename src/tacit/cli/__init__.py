@@ -13,6 +13,6 @@ except ImportError as error:  # pragma: no cover - the development environment h
         "install tacit with its extra, tacit[cli]"
     ) from error
 
-from tacit.cli.app import app, main
+from tacit.cli.app import app, main, run
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]

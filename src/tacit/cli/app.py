@@ -1,83 +1,71 @@
-"""All commands, and what happens when one of them is refused."""
+"""All commands, and the one place where they are run."""
 
 from __future__ import annotations
 
-import json
+import os
 import sys
+from collections.abc import Sequence
+from typing import TextIO
 
 import typer
 
 from tacit.cli.asking import quote, release
 from tacit.cli.demo import demo
+from tacit.cli.failing import INTERRUPTED, INTERRUPTION, failure_of
 from tacit.cli.looking import audit, estimate, receipt, status, verify
 from tacit.cli.reproduce import reproduce
 from tacit.cli.setting_up import close, collusion_set, init, party_add
-from tacit.errors import (
-    DeliveryError,
-    InvalidInputError,
-    KeyFileError,
-    LedgerError,
-    NotWithinLimitsError,
-    TacitError,
-)
-
-EXIT_CODES: dict[type[TacitError], int] = {
-    NotWithinLimitsError: 3,
-    InvalidInputError: 4,
-    LedgerError: 5,
-    DeliveryError: 6,
-    KeyFileError: 7,
-    TacitError: 1,
-}
-"""0: done. 2: the command line itself is wrong. The first that fits counts."""
+from tacit.errors import TacitError
 
 app = typer.Typer(
-    name="tacit",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    name="tacit", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
-party = typer.Typer(no_args_is_help=True, help="Who may ask, and for how many bits.")
-collusion = typer.Typer(no_args_is_help=True, help="Who may pool what with whom.")
+party = typer.Typer(help="Who may ask, and for how many bits.", rich_markup_mode=None)
+collusion = typer.Typer(help="Who may pool what with whom.", rich_markup_mode=None)
 
 
 @app.callback()
 def about() -> None:
     """Hand out parts of private data, one request after another, within limits that hold
     however the recipients combine their files.
+
+    First tacit init, party add and collusion set, then quote and release. For all of it on real
+    data: tacit demo.
     """
 
 
-for command in (init, quote, release, status, audit, receipt, verify, estimate, close):
-    app.command()(command)
+app.command()(init)
 party.command("add")(party_add)
 collusion.command("set")(collusion_set)
 app.add_typer(party, name="party")
 app.add_typer(collusion, name="collusion")
-app.command()(demo)
-app.command()(reproduce)
+for command in (quote, release, status, audit, receipt, verify, estimate, close, demo, reproduce):
+    app.command()(command)
 
 
 def main() -> None:
-    """Run the command line; what tacit refuses is one line on stderr."""
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # still real files
+    raise SystemExit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
+    """Run one command as it is typed, and return its exit code.
+
+    Args:
+        arguments: what stands after ``tacit``.
+        errors: where a refusal is told; stderr by default.
+    """
+    as_json = "--json" in arguments
     try:
-        app()
-    except TacitError as error:
-        _tell(error)
-        raise SystemExit(exit_code(error)) from error
-
-
-def exit_code(error: TacitError) -> int:
-    """What the command ends with."""
-    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
-
-
-def _tell(error: TacitError) -> None:
-    print(f"tacit: {error}", file=sys.stderr)
-    if "--json" in sys.argv:
-        shown: dict[str, object] = {"kind": type(error).__name__, "message": str(error)}
-        if isinstance(error, NotWithinLimitsError):
-            shown |= {"coalition": list(error.coalition), "fits": error.fits}
-            shown |= {"limit_bits": error.limit_bits, "held_bits": error.held_bits}
-        print(json.dumps({"error": shown}, indent=2, ensure_ascii=False))
+        code = app(list(arguments) or ["--help"], prog_name="tacit", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as in: tacit status clinic | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (TacitError, typer.TyperException, OSError) as error:
+        return failure_of(error).tell(as_json=as_json, stream=errors)
+    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        return INTERRUPTION.tell(as_json=as_json, stream=errors)
+    return int(code or 0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, Bits, Folder, Party, Requested, Sql, Utility
-from tacit.cli.showing import bar, progress_bar, show_json, show_rows
+from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
+from tacit.cli.progress import progress_bar, waiting
+from tacit.cli.showing import bar, plain, show_json, show_rows
 
 if TYPE_CHECKING:
     from tacit.study import Quote, Receipt
@@ -21,15 +23,18 @@ def quote(
     sql: Sql = None,
     utility: Utility = "hamming",
     bits: Bits = None,
+    again: Again = False,
     as_json: AsJson = False,
 ) -> None:
     """What a request would cost and be worth. Spends nothing."""
     from tacit.study import Study
 
-    with Study.open(folder) as study:
-        quoted = study.quote(party, request, sql=sql, utility=utility, bits=bits)
+    with Study.open(folder) as study, waiting("designing"):
+        quoted = study.quote(party, request, sql=sql, utility=utility, bits=bits, again=again)
     if as_json:
         show_json(quoted.as_dict())
+    elif quoted.answered_by is not None:
+        show_answered(quoted, folder)
     else:
         show_quote(quoted)
 
@@ -37,23 +42,22 @@ def quote(
 def release(
     folder: Folder,
     party: Party,
-    out: Annotated[Path, typer.Option(help="The file to write, .parquet or .csv.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write, .parquet or .csv.")],
     request: Requested = None,
     sql: Sql = None,
     utility: Utility = "hamming",
     bits: Bits = None,
     max_error: Annotated[
-        float | None, typer.Option(help="Refuse an answer with a larger mean error (or cost).")
+        float | None,
+        typer.Option(metavar="ERROR", help="Refuse an answer with a larger mean error, or cost."),
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="A new release, although the same was answered before.")
-    ] = False,
+    again: Again = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a request: once, recorded for good, and the same file whenever it is asked again."""
     from tacit.study import Study
 
-    with Study.open(folder) as study, progress_bar(f"writing {out.name}") as progress:
+    with Study.open(folder) as study, progress_bar(f"writing {plain(out.name)}") as progress:
         receipt = study.release(
             party,
             request,
@@ -73,39 +77,87 @@ def release(
 
 def show_quote(quoted: Quote) -> None:
     """A quote for people."""
-    print(f"{quoted.request} for {quoted.party}, judged by {quoted.measure}:")
-    print(f"  {quoted.in_words}")
-    if quoted.is_answered:
-        print("  this very request was answered before: asking again redelivers it, at no cost")
+    from tacit.study.wording import bits_down, bits_up, limit_in_words
+
+    own, worst = quoted.own, quoted.worst
+    _show_question(quoted)
+    print(
+        f"  {plain(own.name)} would learn {bits_up(own.added)} bits about a record; "
+        f"{bits_down(own.left)} of its {limit_in_words(own.limit)} would be left"
+    )
+    print(
+        f"  nearest to its limit: {plain(worst.name)}, which would hold {bits_up(worst.after)} of "
+        f"{limit_in_words(worst.limit)} bits"
+    )
+    print(f"  {_more(quoted)}")
     print()
-    rows = [
-        (
-            share.name,
-            f"{share.held:.4f}",
-            f"{share.added:+.4f}",
-            f"{share.left:.4f}",
-            bar(share.after, share.limit),
-            f"{share.limit:g}",
-        )
-        for share in quoted.coalitions
-    ]
-    show_rows(("bits about one record", "held", "this", "left", "", "limit"), rows)
-    print()
-    print(f"Nearest to its limit afterwards: {quoted.worst.name}.")
-    more = f"About {quoted.about_more}" if quoted.about_more < 1000 else "Any number of"
-    print(f"{more} more such requests would fit.")
+    _show_shares(quoted)
     if len(quoted.curve) > 1:
-        print()
-        print("For fewer or more bits:")
-        show_rows(
-            ("--bits", "worth"), [(f"{point.bits:.4f}", point.in_words) for point in quoted.curve]
-        )
+        print("\nFor fewer or more bits:")
+        rows = [
+            (limit_in_words(point.bits), point.in_words + (" <- this" if point.is_asked else ""))
+            for point in quoted.curve
+        ]
+        show_rows(("--bits", "worth"), rows, wide=1)
+
+
+def show_answered(quoted: Quote, folder: Path) -> None:
+    """A quote of what was answered before, for people."""
+    _show_question(quoted)
+    print(f"  answered by release {quoted.answered_by}: asking again delivers it once more and")
+    print("  costs nothing; --again asks for a new one")
+    print(f"  receipt: {_receipt_command(folder, quoted.answered_by or 0)}")
+    print()
+    _show_shares(quoted)
 
 
 def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     """A release for people."""
-    print(f"{out}: {receipt.request} for {receipt.party}, {receipt.records:,} records")
+    from tacit.study.wording import bits_up
+
+    party = plain(receipt.party)
+    print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
     print(f"  {receipt.in_words}")
-    print(f"  {receipt.party} now holds at most {receipt.party_bits:.4f} bits about a record")
-    print(f"  certificate for the recipient: {out}.certificate.json")
-    print(f"  receipt: tacit receipt {folder} {receipt.entry}")
+    print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
+    print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
+    print(f"  receipt: {_receipt_command(folder, receipt.entry)}")
+
+
+def _show_question(quoted: Quote) -> None:
+    print(f"{plain(quoted.request)} for {plain(quoted.party)}, judged by {quoted.measure}:")
+    print(f"  {quoted.in_words}")
+
+
+def _more(quoted: Quote) -> str:
+    from tacit.study.quoting import MOST_COUNTED
+
+    match quoted.about_more:
+        case 0:
+            return "no other request of this size would fit after it"
+        case 1:
+            return "about one more request of this size would fit after it"
+        case many if many < MOST_COUNTED:
+            return f"about {many} more requests of this size would fit after it"
+        case _:
+            return "any number of requests of this size would fit after it"
+
+
+def _show_shares(quoted: Quote) -> None:
+    from tacit.study.wording import bits_down, bits_up, limit_in_words
+
+    rows = [
+        (
+            share.name,
+            bits_up(share.held),
+            f"+{bits_up(share.added)}",
+            bar(share.after, share.limit),
+            limit_in_words(share.limit),
+            bits_down(share.left),
+        )
+        for share in quoted.coalitions
+    ]
+    show_rows(("bits about one record", "held", "this", "", "limit", "left"), rows)
+
+
+def _receipt_command(folder: Path, entry: int) -> str:
+    return shlex.join(["tacit", "receipt", str(folder), str(entry)])

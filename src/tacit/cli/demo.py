@@ -11,9 +11,9 @@ from tacit.cli.options import AsJson
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder to fill; made if it is not there.")] = Path(
-        "tacit-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where to work; made if it is not there.")
+    ] = Path("tacit-demo"),
     as_json: AsJson = False,
 ) -> None:
     """A custodian's week on the census data Adult: study, quotes, releases, audit, verification."""

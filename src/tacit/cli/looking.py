@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli.failing import LEDGER
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.showing import bar, show_json, show_rows
+from tacit.cli.progress import waiting
+from tacit.cli.showing import bar, counted, plain, show_json, show_rows
 
 if TYPE_CHECKING:
-    from tacit.study import Receipt, RecipientEstimate, Standing, Verification
-
-PROBLEMS_FOUND = 5
-"""Exit code of a verification that found something amiss, as for any trouble with a ledger."""
+    from tacit.study import EntryReceipt, Receipt, RecipientEstimate, Standing, Verification
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -31,63 +30,82 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
 
 def audit(
     folder: Folder,
-    records: Annotated[int, typer.Option(help="Simulated records to attack.")] = 20_000,
+    records: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Simulated records to attack.")
+    ] = 20_000,
     as_json: AsJson = False,
 ) -> None:
     """What each party and each coalition learned, measured in many ways, with an attack."""
+    from tacit.cli.auditing import show_audit
     from tacit.study import Study
 
-    with Study.open(folder) as study:
+    with Study.open(folder) as study, waiting("attacking simulated records"):
         found = study.audit(records=records)
     if as_json:
         show_json(found.as_dict())
     else:
-        print(found.as_text())
+        show_audit(found)
 
 
 def receipt(
     folder: Folder,
-    number: Annotated[int, typer.Argument(metavar="ENTRY", help="Number of the release.")],
-    html: Annotated[Path | None, typer.Option(help="Write it as a page.")] = None,
+    number: Annotated[
+        int,
+        typer.Argument(metavar="ENTRY", help="Number of a release, or of any other ledger entry."),
+    ],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as a page that opens offline.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The receipt of a release, for the custodian's files."""
+    """A receipt for the custodian's files: with it, verify finds a ledger that was rolled back."""
     from tacit.study import Study
 
     with Study.open(folder) as study:
         paper = study.receipt(number)
     if html is not None:
-        html.write_text(paper.as_html())
+        html.write_text(paper.as_html(), encoding="utf-8")
     if as_json:
         show_json(paper.model_dump(mode="json"))
     elif html is None:
         show_receipt(paper)
     else:
-        print(f"{html}: receipt of release {number}")
+        print(f"{plain(str(html))}: receipt of entry {number}, {plain(paper.in_words)}")
 
 
 def verify(
     folder: Folder,
     receipt: Annotated[
-        Path | None, typer.Option(help="A receipt or certificate that the ledger must still hold.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A receipt or certificate that the ledger must still hold."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay the ledger: hash chain, certificates, files. Finds what was changed."""
     from tacit.study import verify_study
 
-    found = verify_study(folder, receipt)
+    with waiting("replaying the ledger"):
+        found = verify_study(folder, receipt)
     if as_json:
         show_json(found.as_dict())
     else:
         show_verification(found)
     if not found.is_whole:
-        raise typer.Exit(PROBLEMS_FOUND)
+        raise typer.Exit(LEDGER)
 
 
 def estimate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release, .parquet or .csv.")],
-    confidence: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A release, .parquet or .csv, its certificate beside it."
+        ),
+    ],
+    confidence: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of every interval, between 0 and 1.")
+    ] = 0.95,
     as_json: AsJson = False,
 ) -> None:
     """For recipients: frequencies of what was asked, with confidence intervals."""
@@ -102,18 +120,21 @@ def estimate(
 
 def show_status(standing: Standing, folder: Path) -> None:
     """The state of a study for people."""
+    from tacit.study.wording import bits_down, bits_up, limit_in_words
+
     closed = " CLOSED." if standing.is_closed else ""
     print(
-        f"{folder}: {standing.records:,} records, {standing.entropy_bits:.4f} bits to learn about "
-        f"each, {standing.releases} releases.{closed}"
+        f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
+        f"{standing.entropy_bits:.4f} bits to learn about each, "
+        f"{counted(standing.releases, 'release')}.{closed}"
     )
     rows = [
         (
             each.name,
             bar(each.held, each.limit),
-            f"{each.held:.4f}",
-            f"{each.limit:g}",
-            f"{each.left:.4f}",
+            bits_up(each.held),
+            limit_in_words(each.limit),
+            bits_down(each.left),
             "as everyone" if each.is_covered else "",
         )
         for each in (*standing.parties, *standing.coalitions)
@@ -124,36 +145,65 @@ def show_status(standing: Standing, folder: Path) -> None:
         print(f"and {standing.coalitions_left_out} more coalitions, farther from their limits")
     for number in standing.undelivered:
         print(f"release {number} is recorded but was never delivered: run its command again")
+    for remark in standing.remarks:
+        print(f"note: {plain(remark)}")
 
 
-def show_receipt(paper: Receipt) -> None:
+def show_receipt(paper: Receipt | EntryReceipt) -> None:
     """A receipt for people."""
-    print(f"Release {paper.entry}: {paper.request} for {paper.party}, {paper.time}")
-    print(f"  {paper.in_words}")
-    rows = [
-        (" + ".join(each.parties), f"{each.bits:.6f}", f"{each.limit:g}") for each in paper.holdings
-    ]
-    show_rows(("bits about one record", "holds at most", "limit"), rows)
+    from tacit.study import Receipt
+
+    if isinstance(paper, Receipt):
+        title = f"Release {paper.entry}: {paper.request} for {paper.party}, {paper.time}"
+    else:
+        title = f"Entry {paper.entry}: {paper.kind}, {paper.time}"
+    print(plain(title))
+    print(f"  {plain(paper.in_words)}")
+    if isinstance(paper, Receipt):
+        _show_holdings(paper)
+        print(f"  file       {plain(paper.file or 'not delivered yet')}")
+        print(f"  digest     {paper.digest or 'not delivered yet'}")
+    print(f"  study      {paper.study}")
     print(f"  sealed by  {paper.hash}")
-    print(f"  file       {paper.file or 'not delivered yet'}")
-    print(f"  digest     {paper.digest or 'not delivered yet'}")
+
+
+def _show_holdings(paper: Receipt) -> None:
+    from tacit.study.wording import bits_up, limit_in_words
+
+    rows = [
+        (" + ".join(each.parties), bits_up(each.bits, 6), limit_in_words(each.limit))
+        for each in paper.holdings
+    ]
+    rows.append(("everyone", bits_up(paper.everyone_bits, 6), ""))
+    show_rows(("bits about one record", "holds at most", "limit"), rows)
 
 
 def show_verification(found: Verification) -> None:
     """A verification for people."""
     for problem in found.problems:
-        print(f"PROBLEM: {problem}")
+        print(f"PROBLEM: {plain(problem)}")
     for note in found.notes:
-        print(f"note: {note}")
-    if found.is_whole:
-        print(f"{found.entries} entries, {found.releases} releases: everything is as recorded")
-    else:
-        print(f"{len(found.problems)} problems: do not rely on this study")
+        print(f"note: {plain(note)}")
+    if not found.is_whole:
+        print(f"{counted(len(found.problems), 'problem')}: do not rely on this study")
+        return
+    entries = "1 entry" if found.entries == 1 else f"{found.entries:,} entries"
+    print(f"{entries}, {counted(found.releases, 'release')}: everything is as recorded")
+    if found.proved_gaps:
+        worst = max(found.proved_gaps.values())
+        print(f"proved anew: no release is more than {worst:.1e} worse than the best within limits")
 
 
 def show_estimate(found: RecipientEstimate) -> None:
     """An estimate for people."""
-    print(f"{found.request}: {found.n:,} records, {100 * found.confidence:g} % intervals")
-    show_rows(("level", "share", "from", "to", ""), [tuple(row) for row in found.rows()])
+    print(
+        f"{plain(found.request)}: {counted(found.n, 'record')}, "
+        f"{100 * found.confidence:g} % intervals"
+    )
+    show_rows(("level", "share", "from", "to", ""), list(found.rows()))
+    if found.contrasts:
+        print("told together, as sums of shares:")
+        for contrast in found.contrasts:
+            print(f"  {plain(contrast)}")
     for line in found.remarks:
-        print(f"note: {line}")
+        print(f"note: {plain(line)}")

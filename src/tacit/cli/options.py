@@ -9,7 +9,7 @@ import typer
 
 Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="The study's folder.")]
 Party = Annotated[str, typer.Argument(metavar="PARTY", help="Who asks.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; of an error, too.")]
 Requested = Annotated[
     str | None,
     typer.Argument(
@@ -18,15 +18,27 @@ Requested = Annotated[
 ]
 Sql = Annotated[
     str | None,
-    typer.Option(help='An expression over the attributes\' levels instead, as in "age > 60".'),
+    typer.Option(
+        metavar="EXPRESSION",
+        help='Instead, an expression over the attributes\' levels, as in "age > 60".',
+    ),
 ]
 Utility = Annotated[
     str,
     typer.Option(
-        help="hamming, absolute, squared (ordered levels), information, or a file of costs."
+        metavar="HOW",
+        help="How answers are judged: hamming (wrong or right), absolute or squared (levels that "
+        "are numbers or bins), information, or a .json or .csv file of costs, a row for each "
+        "answer and a column for each true level.",
     ),
 ]
 Bits = Annotated[
     float | None,
-    typer.Option(help="What the party may learn from it; by default all that is left to it."),
+    typer.Option(
+        metavar="BITS",
+        help="What the party may learn from it; by default all that is left to it.",
+    ),
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="A new release, although the same was answered before.")
 ]

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.showing import show_json, show_rows
-from tacit.errors import InvalidInputError
+from tacit.cli.progress import waiting
+from tacit.cli.showing import counted, plain, show_json, show_rows
+from tacit.errors import InvalidInputError, TacitError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from tacit.scheme import Collusion
+    from tacit.study.standing import SmallCell
 
 _MOST_CELLS_SHOWN = 20
 
@@ -17,32 +26,51 @@ def init(
     folder: Folder,
     table: Annotated[
         str,
-        typer.Option(help="A .csv, .parquet or .duckdb file (::table), or postgresql://...#table."),
+        typer.Option(
+            metavar="TABLE",
+            help="A .csv, .parquet or .duckdb file (::table), or postgresql://...#table.",
+        ),
     ],
     id_columns: Annotated[
-        str, typer.Option("--id", help="Column that tells records apart; several with commas.")
+        str,
+        typer.Option(
+            "--id", metavar="COLUMN", help="What tells records apart; several with commas."
+        ),
     ],
     private: Annotated[
         list[str],
-        typer.Option(help="NAME, NAME:cut=30,45,60, NAME:quantiles=4 or NAME:map=groups.json."),
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="NAME, NAME:cut=30,45,60, NAME:quantiles=4 or NAME:map=groups.json; again for "
+            "each private attribute.",
+        ),
     ],
     external: Annotated[
         list[str] | None,
-        typer.Option(help="A column that may be asked for too, declared in the same way."),
+        typer.Option(
+            metavar="COLUMN", help="One that may be asked for too, declared in the same way."
+        ),
     ] = None,
     everyone: Annotated[
-        float | None, typer.Option(help="Bits about one record, all parties together.")
+        float | None,
+        typer.Option(metavar="BITS", help="What all parties together may learn about a record."),
     ] = None,
     public_id: Annotated[
         bool, typer.Option("--public-id", help="Write raw ids into release files.")
     ] = False,
-    min_cell: Annotated[int, typer.Option(help="List cells with fewer records than this.")] = 10,
+    min_cell: Annotated[
+        int, typer.Option(metavar="NUMBER", help="List cells with fewer records than this.")
+    ] = 10,
     memory: Annotated[
-        int, typer.Option(help="The most states to remember a record's past by.")
+        int,
+        typer.Option(metavar="STATES", help="The most states to remember a record's past by."),
     ] = 64,
     ledger: Annotated[
         str | None,
-        typer.Option(help="postgresql://... or sqlite:///...; default: a file in the folder."),
+        typer.Option(
+            metavar="ADDRESS",
+            help="postgresql://... or sqlite:///...; by default a file in the folder.",
+        ),
     ] = None,
     accept_reset: Annotated[
         bool,
@@ -57,18 +85,21 @@ def init(
     """Make a study of a table."""
     from tacit.study import Study
 
-    with Study.create(
-        folder,
-        table,
-        id=id_columns.split(","),
-        private=private,
-        external=external or (),
-        everyone=everyone,
-        public_id=public_id,
-        memory=memory,
-        ledger=ledger,
-        accept_reset=accept_reset,
-    ) as study:
+    with (
+        waiting("reading the table"),
+        Study.create(
+            folder,
+            table,
+            id=id_columns.split(","),
+            private=private,
+            external=external or (),
+            everyone=everyone,
+            public_id=public_id,
+            memory=memory,
+            ledger=ledger,
+            accept_reset=accept_reset,
+        ) as study,
+    ):
         standing, small = study.status(), study.small_cells(min_cell)
         names = [attribute.name for attribute in study.attributes]
     if as_json:
@@ -76,27 +107,36 @@ def init(
         show_json(standing.as_dict() | {"attributes": names, "small_cells": cells})
         return
     print(
-        f"{folder}: {standing.records:,} records, {standing.entropy_bits:.4f} bits to learn about "
-        f"each ({', '.join(names)})."
+        f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
+        f"{standing.entropy_bits:.4f} bits to learn about each "
+        f"({', '.join(map(plain, names))})."
     )
-    print(
-        "How many records have each combination of levels counts as public, and so does every "
-        "quote, design and refusal."
-    )
+    print("How many records have each combination of levels counts as public, and so does")
+    print("every quote, design and refusal.")
     if small:
-        print(f"{len(small)} combinations have fewer than {min_cell} records:")
-        rows = [(*cell.levels, str(cell.records)) for cell in small[:_MOST_CELLS_SHOWN]]
-        show_rows((*names, "records"), rows)
-        if len(small) > _MOST_CELLS_SHOWN:
-            print(f"and {len(small) - _MOST_CELLS_SHOWN} more; --json lists all")
-    print(f"Next: tacit party add {folder} NAME --limit BITS")
+        _show_cells(names, small, min_cell)
+    for remark in standing.remarks:
+        print(f"note: {remark}")
+    print(f"Next: tacit party add {shlex.quote(str(folder))} NAME --limit BITS")
+
+
+def _show_cells(names: Sequence[str], small: Sequence[SmallCell], min_cell: int) -> None:
+    have = "combination has" if len(small) == 1 else "combinations have"
+    print(f"{len(small):,} {have} fewer than {min_cell} records:")
+    rows = [(*cell.levels, str(cell.records)) for cell in small[:_MOST_CELLS_SHOWN]]
+    show_rows((*names, "records"), rows)
+    if len(small) > _MOST_CELLS_SHOWN:
+        print(f"and {len(small) - _MOST_CELLS_SHOWN:,} more; --json lists all")
 
 
 def party_add(
     folder: Folder,
     name: Annotated[str, typer.Argument(metavar="PARTY", help="Its name; again to change it.")],
     limit: Annotated[
-        float, typer.Option(help="Bits about one record, over everything it will ever hold.")
+        float,
+        typer.Option(
+            metavar="BITS", help="Bits about one record, over everything it will ever hold."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -105,9 +145,8 @@ def party_add(
 
     with Study.open(folder) as study:
         remarks = study.set_party(name, limit)
-    _show_done(
-        {"party": name, "limit": limit}, f"{name} may learn {limit:g} bits", remarks, as_json
-    )
+    done = f"{plain(name)} may learn {limit:.12g} bits about a record"
+    _show_done({"party": name, "limit": limit}, done, remarks, as_json)
 
 
 def collusion_set(
@@ -121,33 +160,24 @@ def collusion_set(
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B=BITS", help="Bits for these parties together, or A,B=none."),
+        typer.Option(
+            metavar="A,B=BITS",
+            help="Bits for these parties together, or A,B=none; again for each group.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Limit what parties may learn together. What is not named stays as it is."""
-    from dataclasses import replace
-
     from tacit.study import Study
     from tacit.study.records import PolicyRecord
 
+    if everyone is None and any_of is None and not group:
+        raise InvalidInputError("no limit is given: give --everyone, --any or --group")
     with Study.open(folder) as study:
-        policy = study.policy
-        if everyone is not None:
-            policy = replace(policy, everyone=_bits("--everyone", everyone))
-        if any_of is not None:
-            size, bits = _any("--any", any_of)
-            policy = replace(policy, any_size=size, bits=bits)
-        groups = dict(policy.groups)
-        for text in group or ():
-            names, bits = _group(text)
-            groups = {known: own for known, own in groups.items() if set(known) != set(names)}
-            if bits is not None:
-                groups[names] = bits
-        policy = replace(policy, groups=groups)
+        policy = _changed(study.policy, everyone, any_of, group or ())
         remarks = study.set_collusion(policy)
-    stored = PolicyRecord.of_policy(policy).model_dump(mode="json")
-    _show_done(stored, _policy_in_words(stored), remarks, as_json)
+    stored = PolicyRecord.of_policy(policy)
+    _show_done(stored.model_dump(mode="json"), stored.in_words.capitalize(), remarks, as_json)
 
 
 def close(
@@ -158,17 +188,48 @@ def close(
     """Destroy the key: no more releases, everything stays verifiable."""
     from tacit.study import Study
 
-    if not yes:
-        typer.confirm(
-            f"Destroy the key of {folder}? Nothing can ever be released or redelivered again.",
-            abort=True,
-            err=True,
-        )
     with Study.open(folder) as study:
+        if not yes:
+            _confirm(
+                f"Destroy the key of {plain(str(folder))}? "
+                "Nothing can ever be released or delivered again."
+            )
         study.close()
         standing = study.status()
-    done = f"{folder} is closed after {standing.releases} releases; tacit verify still works"
+    after = counted(standing.releases, "release")
+    done = f"{plain(str(folder))} is closed after {after}; tacit verify still works"
     _show_done({"is_closed": True, "releases": standing.releases}, done, [], as_json)
+
+
+def _confirm(question: str) -> None:
+    """Ask on the terminal; anything but yes is no."""
+    if not sys.stdin.isatty():
+        raise InvalidInputError("nobody is there to be asked whether this is meant: add --yes")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise TacitError("nothing was changed: it was not confirmed")
+
+
+def _changed(
+    policy: Collusion, everyone: str | None, any_of: str | None, groups: Sequence[str]
+) -> Collusion:
+    """A policy with some of its limits replaced."""
+    from dataclasses import replace
+
+    if everyone is not None:
+        policy = replace(policy, everyone=_bits(f"--everyone {everyone}", everyone))
+    if any_of is not None:
+        size, bits = _any(any_of)
+        policy = replace(policy, any_size=size, bits=bits)
+    limits: dict[Collection[str], float] = {
+        frozenset(group): bits for group, bits in policy.groups.items()
+    }
+    for text in groups:
+        names, limit = _group(text)
+        limits.pop(names, None)
+        if limit is not None:
+            limits[names] = limit
+    return replace(policy, groups=limits)
 
 
 def _show_done(result: dict[str, object], line: str, remarks: list[str], as_json: bool) -> None:
@@ -177,45 +238,35 @@ def _show_done(result: dict[str, object], line: str, remarks: list[str], as_json
         return
     print(line)
     for remark in remarks:
-        print(f"note: {remark}")
+        print(f"note: {plain(remark)}")
 
 
-def _bits(option: str, text: str) -> float | None:
+def _bits(given: str, text: str) -> float | None:
     if text == "none":
         return None
     try:
         return float(text)
     except ValueError:
         raise InvalidInputError(
-            f"{option} {text}: give a number of bits, or none for no limit"
+            f"{given}: give a number of bits, or none for no limit"
         ) from None
 
 
-def _any(option: str, text: str) -> tuple[int | None, float | None]:
+def _any(text: str) -> tuple[int | None, float | None]:
     if text == "none":
         return None, None
     size, is_pair, bits = text.partition("=")
     if not (is_pair and size.isdigit()):
-        raise InvalidInputError(f"{option} {text}: give N=BITS, as in --any 2=0.5, or none")
-    limit = _bits(option, bits)
+        raise InvalidInputError(f"--any {text}: give N=BITS, as in --any 2=0.5, or none")
+    limit = _bits(f"--any {text}", bits)
     return (None, None) if limit is None else (int(size), limit)
 
 
-def _group(text: str) -> tuple[tuple[str, ...], float | None]:
+def _group(text: str) -> tuple[frozenset[str], float | None]:
     names, is_pair, bits = text.rpartition("=")
-    members = tuple(name for name in names.split(",") if name)
+    members = frozenset(name for name in names.split(",") if name)
     if not is_pair or len(members) < 2:
-        raise InvalidInputError(f"--group {text}: give A,B=BITS, as in --group lab-a,lab-b=0.6")
-    return members, _bits("--group", bits)
-
-
-def _policy_in_words(stored: dict[str, object]) -> str:
-    from tacit.study.records import PolicyRecord
-
-    record = PolicyRecord.model_validate(stored)
-    parts = [f"{' + '.join(group)}: {bits:g} bits" for group, bits in record.groups]
-    if record.any_size is not None:
-        parts.insert(0, f"any {record.any_size} parties: {record.bits:g} bits")
-    if record.everyone is not None:
-        parts.insert(0, f"everyone: {record.everyone:g} bits")
-    return "Limits on coalitions: " + ("; ".join(parts) or "none")
+        raise InvalidInputError(
+            f"--group {text}: name two parties or more, as in --group lab-a,lab-b=0.6"
+        )
+    return members, _bits(f"--group {text}", bits)

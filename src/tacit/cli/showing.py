@@ -3,66 +3,83 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 _BAR_CELLS = 20
+_NUMBER = re.compile(r"[+≤-]?\d[\d,]*(\.\d+)? ?%?|∞|-?")
 
 
 def show_json(result: Any) -> None:
-    """For machines."""
-    print(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+    """One document for machines, in letters that any terminal and any pipe can carry."""
+    print(json.dumps(result, indent=2, allow_nan=False))
 
 
-def show_rows(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal; columns padded with blanks elsewhere."""
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
+def plain(text: str) -> str:
+    """A text on one line, without signs that could move a terminal's cursor."""
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
 
-        table = Table(*heading, box=None, pad_edge=False)
-        for row in rows:
-            table.add_row(*row)
-        Console().print(table)
-        return
-    widths = [max(map(len, column)) for column in zip(heading, *rows, strict=True)]
-    for row in (heading, *rows):
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 release``, ``2,000 releases``."""
+    return f"{number:,} {noun}" + ("s" if number != 1 else "")
 
 
 def bar(held: float, limit: float) -> str:
-    """Bits used of a limit, as a bar."""
-    cells = round(_BAR_CELLS * min(1.0, held / limit))
-    return "█" * cells + "░" * (_BAR_CELLS - cells)
+    """Bits used of a limit, as a bar; rounded up, so that no bit looks unused that is used."""
+    full, empty = ("█", "░") if _can_show("█░") else ("#", ".")
+    cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit))
+    return full * cells + empty * (_BAR_CELLS - cells)
 
 
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, a line for each quarter elsewhere; both on stderr."""
-    if not sys.stderr.isatty():
-        yield _Quarters(what)
+def show_rows(heading: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int = 0) -> None:
+    """A table: drawn to fit on a terminal, padded with blanks elsewhere.
+
+    Args:
+        heading: of the columns.
+        rows: texts; columns of numbers are flushed right.
+        wide: the column that is broken over several lines where a terminal is too narrow.
+    """
+    shown = [[plain(cell) for cell in row] for row in rows]
+    is_number = [all(map(_NUMBER.fullmatch, column)) for column in zip(*shown, strict=True)]
+    if sys.stdout.isatty():
+        _draw(heading, shown, is_number, wide)
         return
+    widths = [max(map(len, column)) for column in zip(heading, *shown, strict=True)]
+    for row in (heading, *shown):
+        cells = zip(row, widths, is_number, strict=True)
+        padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
+        print("  ".join(padded).rstrip())
+
+
+def _draw(heading: Sequence[str], rows: list[list[str]], is_number: list[bool], wide: int) -> None:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
-    with Progress(console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for k, title in enumerate(heading):
+        table.add_column(
+            Text(title),
+            justify="right" if is_number[k] else "left",
+            no_wrap=k != wide,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*map(Text, row))  # no markup: a level may be called [red]
+    Console(highlight=False).print(table)
 
 
-class _Quarters:
-    """Says a line whenever another quarter is done, of work that takes more than one call."""
+def _can_show(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._said = 0
 
-    def __call__(self, done: int, total: int) -> None:
-        quarter = 4 * done // total
-        if quarter > self._said and done < total:
-            self._said = quarter
-            print(f"{self._what}: {25 * quarter} %", file=sys.stderr, flush=True)
+def _escaped(sign: str) -> str:
+    return "\\n" if sign == "\n" else sign.encode("unicode_escape").decode()

@@ -6,32 +6,38 @@ import csv
 import io
 import json
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
 
-from tacit.cli.app import app, exit_code
+from tacit.cli.app import run
+from tacit.cli.failing import REFUSED
 from tacit.cli.showing import show_json
 from tacit.datasets import adult
 from tacit.datasets.adult import EDUCATION_GROUPS
-from tacit.errors import InvalidInputError, NotWithinLimitsError
+from tacit.errors import InvalidInputError, TacitError
 
 _SEED = 1996
+
+_TOO_MUCH = "more.csv"
+"""Where the request that is refused would have gone."""
 
 
 def tell(out: Path, *, as_json: bool) -> None:
     """Make a table of people and a study of it in ``out``, and run every command on it."""
     if (out / "clinic").exists():
         raise InvalidInputError(
-            f"{out / 'clinic'} is there already: a study is made once; remove it, or use --out"
+            f"{out / 'clinic'} is there already and a study is made once: remove {out}, or use "
+            "--out for another folder"
         )
     out.mkdir(parents=True, exist_ok=True)
     write_people(out)
-    told = [_run(words, as_json) for words in _commands(out)]
+    steps = [_step(words, as_json) for words in _commands(out)]
     if as_json:
-        show_json(told)
+        show_json({"folder": str(out), "steps": steps})
 
 
 def _commands(out: Path) -> Iterator[list[str]]:
@@ -47,7 +53,8 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a.parquet")]
     senior = "age > 60 and education = 'bachelor and above'"
     yield ["release", clinic, "lab-b", "--sql", senior, "--out", str(out / "lab-b.csv")]
-    yield ["release", clinic, "lab-a", "income", "--out", str(out / "more.csv")]  # refused
+    more = ["income", "--bits", "0.25"]
+    yield ["release", clinic, "lab-b", *more, "--out", str(out / _TOO_MUCH)]
     ages = ["age", "--utility", "absolute", "--bits", "0.25"]
     yield ["release", clinic, "registry", *ages, "--out", str(out / "registry.parquet")]
     yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a-again.csv")]
@@ -59,26 +66,19 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["verify", clinic, "--receipt", str(out / "receipt.html")]
 
 
-def _run(words: list[str], as_json: bool) -> dict[str, object]:
+def _step(words: list[str], as_json: bool) -> dict[str, object]:
     """Run one command as if it had been typed; a refusal is part of the story."""
     command = shlex.join(["tacit", *words])
+    printed = io.StringIO()
     if as_json:
-        printed = io.StringIO()
         with redirect_stdout(printed):
-            _answer([*words, "--json"])
-        return {"command": command, "result": json.loads(printed.getvalue())}
-    print(f"\n$ {command}", flush=True)
-    _answer(words)
-    return {}
-
-
-def _answer(words: list[str]) -> None:
-    try:
-        app(words, standalone_mode=False)
-    except NotWithinLimitsError as error:
-        code = exit_code(error)
-        told = {"error": str(error), "exit_code": code}
-        print(json.dumps(told) if "--json" in words else f"tacit: {error} (exit code {code})")
+            code = run([*words, "--json"], errors=printed)
+    else:
+        print(f"\n$ {command}", flush=True)
+        code = run(words, errors=sys.stdout)
+    if code != (REFUSED if str(words[-1]).endswith(_TOO_MUCH) else 0):
+        raise TacitError(f"{command} ended with exit code {code}, which the story does not have")
+    return {"command": command, "exit_code": code, "result": json.loads(printed.getvalue() or "{}")}
 
 
 def write_people(out: Path) -> None:

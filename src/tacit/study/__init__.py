@@ -2,13 +2,14 @@
 
 from tacit.study.estimating import RecipientEstimate, estimate_file
 from tacit.study.quoting import Quote
-from tacit.study.receipts import Certificate, Receipt
+from tacit.study.receipts import Certificate, EntryReceipt, Receipt
 from tacit.study.standing import Standing
 from tacit.study.study import Study
 from tacit.study.verification import Verification, verify_study
 
 __all__ = [
     "Certificate",
+    "EntryReceipt",
     "Quote",
     "Receipt",
     "RecipientEstimate",

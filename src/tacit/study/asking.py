@@ -91,7 +91,7 @@ class Wish:
     @property
     def utility(self) -> Utility:
         """As the engine wants it."""
-        return self.measure.utility(len(self.question.labels), self.question.numbers)
+        return self.measure.utility(self.question.labels, self.question.numbers)
 
     @property
     def identity(self) -> str:

@@ -150,7 +150,14 @@ class Books:
             )
             for intent in self.intents.values()
         ]
-        return Scheme.resume(self.p_x, self.proved.memory, steps, self.policy, reserve=RESERVE_BITS)
+        return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
+
+    def own_limit(self, party: str) -> float:
+        """What a party may hold: its limit, or that of a coalition around it where that is less."""
+        policy = self.policy
+        around = [bits for group, bits in policy.groups.items() if party in group]
+        around += [bits for bits in (policy.everyone, policy.bits) if bits is not None]
+        return min([self.limits[party], *around])
 
     @property
     def holders(self) -> Parties:
@@ -183,7 +190,11 @@ def _read_party(books: Books, entry: Entry) -> Books:
 
 
 def _read_policy(books: Books, entry: Entry) -> Books:
-    return books.under(PolicyRecord.of(entry).policy)
+    record = PolicyRecord.of(entry)
+    limits = books.limits | {
+        party: bits for party, bits in record.newcomers.items() if party not in books.limits
+    }
+    return replace(books, limits=limits).under(record.policy)
 
 
 def _read_intent(books: Books, entry: Entry) -> Books:

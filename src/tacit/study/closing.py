@@ -48,16 +48,24 @@ class DigestKeys:
     def find(layout: Layout, study: str, books: Books) -> DigestKeys | None:
         """From the key, or from what was kept when it was destroyed; ``None`` without either."""
         if not books.is_closed:
-            try:
-                return DigestKeys.of(StudyKey.load(layout.key), study, books)
-            except KeyFileError:
-                return None
+            has_key = layout.key.exists()
+            return DigestKeys.of(load_key(layout, study, books), study, books) if has_key else None
         try:
             stored = json.loads(layout.digest_keys.read_text())
             releases = {sealed: bytes.fromhex(key) for sealed, key in stored["releases"].items()}
             return DigestKeys(bytes.fromhex(stored["snapshot"]), releases)
         except (OSError, ValueError, KeyError):
             return None
+
+
+def load_key(layout: Layout, study: str, books: Books) -> StudyKey:
+    """The study's key, checked to be this study's."""
+    key = StudyKey.load(layout.key)
+    if key_check(key, study) != books.created.key_check:
+        raise KeyFileError(
+            f"the key {layout.key} is not this study's: restore the right one from a backup"
+        )
+    return key
 
 
 def key_check(key: StudyKey, study: str) -> str:

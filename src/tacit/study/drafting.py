@@ -19,6 +19,7 @@ from tacit.solution import Status, TimeSharing
 from tacit.study.asking import Wish, distortion
 from tacit.study.books import RESERVE_BITS, Books
 from tacit.study.records import HoldingRecord, IntentRecord
+from tacit.study.wording import bits_down, bits_up, limit_in_words
 
 GAP_TOL = 1e-6
 """How near to the best a design is asked to come."""
@@ -117,13 +118,14 @@ def draft(books: Books, wish: Wish) -> Draft:
 def own_ceiling(books: Books, wish: Wish) -> float:
     """Bits that the party may hold after its wish; refused where its own limit leaves too few."""
     party = wish.party
-    limit = books.limits[party]
+    limit = books.own_limit(party)
     held = books.proved.upper_bits(frozenset({party}))
     left = limit - held
     if wish.bits is None:
         if left < _LEAST_BITS:
             raise NotWithinLimitsError(
-                f"{party} holds {held:.4f} of its {limit:g} bits: nothing is left to it",
+                f"{party} holds {bits_up(held)} of its {limit_in_words(limit)} bits: "
+                "nothing is left to it",
                 (party,),
                 limit,
                 held,
@@ -132,7 +134,8 @@ def own_ceiling(books: Books, wish: Wish) -> float:
         return limit
     if wish.bits > left:
         raise NotWithinLimitsError(
-            f"{party} asks for {wish.bits:g} bits and has {max(left, 0.0):.4f} left of {limit:g}",
+            f"{party} asks for {limit_in_words(wish.bits)} bits and has "
+            f"{bits_down(max(left, 0.0))} left of {limit_in_words(limit)}",
             (party,),
             limit,
             held,

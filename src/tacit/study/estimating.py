@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.estimation import Estimate, estimate
+from tacit.errors import InvalidInputError
+from tacit.estimation import Contrast, Estimate, estimate
 from tacit.study.receipts import Certificate
 from tacit.tables.release_file import count_letters, digest_of
 
@@ -21,7 +22,7 @@ class LevelEstimate:
 
     Attributes:
         level: what was asked.
-        share: unbiased estimate; ``None`` where the release does not determine it.
+        share: unbiased estimate; ``None`` where the release hardly determines it.
         low: end of its interval, or of what is possible at all.
         high: the other end.
     """
@@ -41,8 +42,8 @@ class RecipientEstimate:
         n: how many records the file has.
         confidence: of each interval.
         levels: every level of what was asked.
-        contrasts: sums and differences that the release determines where it does not determine
-            every level.
+        contrasts: sums and differences of shares that the release determines, where it does not
+            determine every level.
         remarks: for the reader.
     """
 
@@ -57,7 +58,7 @@ class RecipientEstimate:
         """For a table: level, share, from, to, and what the reader should know."""
         for each in self.levels:
             share = "" if each.share is None else f"{each.share:.4f}"
-            known = "" if each.share is not None else "not determined: bounds"
+            known = "" if each.share is not None else "bounds"
             yield each.level, share, f"{each.low:.4f}", f"{each.high:.4f}", known
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,42 +69,60 @@ class RecipientEstimate:
 def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
     """Frequencies of what was asked, from a release file and the certificate beside it."""
     file = Path(path)
+    if not file.is_file():
+        raise InvalidInputError(f"there is no file {file}: give a release file, .parquet or .csv")
     certificate = Certificate.beside(file)
     counts = count_letters(file, certificate.letters, certificate.time_shares)
     letters = np.repeat(np.arange(len(counts)), counts)
     found = estimate(letters, certificate.p_rhat_given_r, confidence=confidence)
+    levels = tuple(_levels(certificate, found))
+    is_told = all(level.share is not None for level in levels)
     return RecipientEstimate(
         certificate.request,
         found.n,
         confidence,
-        tuple(_levels(certificate, found)),
-        () if found.is_identified.all() else tuple(_contrasts(certificate, found)),
-        tuple(_remarks(file, certificate, found)),
+        levels,
+        () if is_told else tuple(_contrast(certificate, each) for each in found.contrasts),
+        tuple(_remarks(file, certificate, found, is_told)),
     )
 
 
 def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate]:
     for r, level in enumerate(certificate.labels):
-        is_known = bool(found.is_identified[r]) and not isnan(found.frequencies[r])
+        is_known = _is_known(found, r)
         low, high = found.intervals[r] if is_known else found.bounds[r]
         share = float(found.frequencies[r]) if is_known else None
         yield LevelEstimate(level, share, float(low), float(high))
 
 
-def _contrasts(certificate: Certificate, found: Estimate) -> Iterator[str]:
-    for contrast in found.contrasts:
-        named = str(contrast)
-        for r, label in enumerate(certificate.labels):
-            named = named.replace(f"f[{r}]", f"share of {label}")
-        low, high = contrast.interval
-        yield f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
+def _is_known(found: Estimate, r: int) -> bool:
+    """Whether the estimate of a level says more than what is possible at all.
+
+    A letter that hardly ever occurs can make a frequency determined in theory, and its interval
+    wider than the bounds that hold for all levels together.
+    """
+    if not found.is_identified[r] or isnan(found.frequencies[r]):
+        return False
+    (low, high), (least, most) = found.intervals[r], found.bounds[r]
+    return bool(high - low < 1 and high - low <= most - least)
 
 
-def _remarks(file: Path, certificate: Certificate, found: Estimate) -> Iterator[str]:
+def _contrast(certificate: Certificate, contrast: Contrast) -> str:
+    terms = [
+        f"{'-' if weight < 0 else '+'} {'' if abs(weight) == 1 else f'{abs(weight):.4g} x '}{label}"
+        for weight, label in zip(contrast.weights, certificate.labels, strict=True)
+        if weight != 0
+    ]
+    low, high = contrast.interval
+    named = " ".join(terms).removeprefix("+ ")
+    return f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
+
+
+def _remarks(file: Path, certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[str]:
     if digest_of(file, bytes.fromhex(certificate.digest_key)) != certificate.digest:
         yield "this is not the file that the certificate was made for: do not rely on it"
     if not found.is_consistent:
         yield "the letters hardly come from the certificate's channel: do not rely on it"
-    if not found.is_identified.all():
-        yield "the release tells some levels only together: see contrasts, and bounds for the rest"
+    if not is_told:
+        yield "some levels are told only together with others: of these, bounds, and what is told"
     yield "for all rows together: in a subgroup of your choice the answers may err differently"

@@ -7,8 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from shutil import rmtree
 
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, TacitError
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch
 from tacit.sampling import StudyKey
 from tacit.study.closing import key_check, snapshot_digest_key
@@ -51,15 +52,34 @@ def found(folder: Path, plan: Plan) -> None:
     """Make the study's folder and register it in its ledger."""
     if not folder.parent.is_dir():
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
-    if plan.ledger is None:
-        with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
-            _fill(partial, plan, own)
-        return
-    with closing(Ledger.create(plan.ledger)) as shared:
+    try:
+        if plan.ledger is None:
+            _found_with_own_ledger(folder, plan)
+        else:
+            _found_in_ledger(folder, plan, plan.ledger)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{folder} cannot be written ({error.strerror or error}): free some space, check the "
+            "permissions, or choose another place"
+        ) from error
+
+
+def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
+    with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
+        _fill(partial, plan, own)
+
+
+def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
+    with closing(Ledger.create(address)) as shared:
         with whole_folder(folder) as partial:
             configuration = _fill_folder(partial, plan)
         # Last, because a registration cannot be taken back: a folder without one is no loss.
-        _register(Layout(folder), plan, configuration, shared)
+        try:
+            _register(Layout(folder), plan, configuration, shared)
+        except TacitError:
+            if configuration.study not in shared.studies():  # it knows these records, say
+                rmtree(folder)
+            raise
 
 
 def _fill(partial: Path, plan: Plan, ledger: Ledger) -> None:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
 
-from tacit.errors import NotWithinLimitsError
+from tacit.accounting import Account
+from tacit.errors import TacitError
 from tacit.scheme.policy import Parties
-from tacit.study.books import Books
+from tacit.study.books import Books, Intent
 from tacit.study.drafting import Draft, draft
-from tacit.study.wording import coalition_name, value_in_words
+from tacit.study.wording import bits_down, coalition_name, value_in_words, worth_in_words
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
+
+_SPARSE_CURVE = (0.5, 1.0, 1.5)
+"""The same where a design takes many starts: information is not concave in the channel."""
+
+_CURVE_DIGITS = 6
+"""Decimals of the bits at these points."""
+
+_SAME_VALUE = 1e-6
+"""More bits that change the worth of an answer by less than this buy nothing."""
+
+_SAME_BITS = 1e-4
+"""A design stays a little below what it may use."""
+
+MOST_COUNTED = 1000
+"""As many more requests are counted; beyond, any number fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +60,26 @@ class Share:
         """What would be left."""
         return max(0.0, self.limit - self.after)
 
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"added": self.added, "left": self.left}
+
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One point of the trade-off: so many bits to the party buy such answers."""
+    """One point of the trade-off: so many bits to the party buy such answers.
+
+    Attributes:
+        bits: to ask for.
+        value: mean cost of the answers, or bits about R.
+        in_words: the same for people.
+        is_asked: whether this is what was asked for.
+    """
 
     bits: float
     value: float
     in_words: str
+    is_asked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +99,8 @@ class Quote:
         coalitions: all that the release feeds.
         about_more: about how many such requests would still fit after it.
         curve: bits to the party against value, around the asked point.
-        is_answered: whether this very request was answered before; repeating it costs nothing.
+        answered_by: number of the release that answered this very request before, which asking
+            again delivers once more, at no cost; ``None`` for a new one.
     """
 
     party: str
@@ -86,22 +115,25 @@ class Quote:
     coalitions: tuple[Share, ...]
     about_more: int
     curve: tuple[CurvePoint, ...]
-    is_answered: bool
+    answered_by: int | None
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        from dataclasses import asdict
+        shares = {
+            "own": self.own.as_dict(),
+            "worst": self.worst.as_dict(),
+            "coalitions": [share.as_dict() for share in self.coalitions],
+        }
+        return asdict(self) | shares
 
-        return asdict(self)
 
-
-def quoted(books: Books, drafted: Draft, is_answered: bool) -> Quote:
+def quoted(books: Books, drafted: Draft) -> Quote:
     """The quote of a draft."""
-    shares = tuple(_share(drafted, coalition, books) for coalition in drafted.limits)
-    own = next(share for share in shares if share.parties == (drafted.wish.party,))
-    worst = min(shares, key=lambda share: (share.left, len(share.parties)))
+    party = drafted.wish.party
+    shares = _shares(books, party, drafted.limits, drafted.before, drafted.after)
+    own = next(share for share in shares if share.parties == (party,))
     return Quote(
-        party=drafted.wish.party,
+        party=party,
         request=drafted.wish.question.name,
         measure=drafted.wish.measure.kind,
         value=drafted.value,
@@ -109,43 +141,90 @@ def quoted(books: Books, drafted: Draft, is_answered: bool) -> Quote:
         bound=drafted.design.solution.bound,
         in_words=value_in_words(drafted.wish.measure, drafted.value, drafted.blind),
         own=own,
-        worst=worst,
+        worst=_worst(shares),
         coalitions=shares,
-        about_more=min(_fits(share) for share in shares),
+        about_more=min(map(_fits, shares)),
         curve=tuple(_curve(books, drafted, own)),
-        is_answered=is_answered,
+        answered_by=None,
     )
 
 
-def _share(drafted: Draft, coalition: Parties, books: Books) -> Share:
-    limit = drafted.limits[coalition]
-    if coalition == {drafted.wish.party}:
-        limit = books.limits[drafted.wish.party]
-    return Share(
-        tuple(sorted(coalition)),
-        coalition_name(coalition, books.holders | {drafted.wish.party}),
-        limit,
-        drafted.before.upper_bits(coalition),
-        drafted.after.upper_bits(coalition),
+def quoted_again(books: Books, intent: Intent) -> Quote:
+    """The quote of a request that was answered before."""
+    record, party = intent.record, intent.wish.party
+    limits = books.policy.limits_on(party, books.holders) | {frozenset({party}): 0.0}
+    shares = _shares(books, party, limits, books.proved, books.proved)
+    return Quote(
+        party=party,
+        request=record.question.name,
+        measure=record.measure.kind,
+        value=record.value,
+        blind=record.blind,
+        bound=record.bound,
+        in_words=value_in_words(intent.wish.measure, record.value, record.blind),
+        own=next(share for share in shares if share.parties == (party,)),
+        worst=_worst(shares),
+        coalitions=shares,
+        about_more=MOST_COUNTED,
+        curve=(),
+        answered_by=intent.number,
     )
+
+
+def _shares(
+    books: Books, party: str, limits: dict[Parties, float], before: Account, after: Account
+) -> tuple[Share, ...]:
+    """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
+    own = frozenset({party})
+    return tuple(
+        Share(
+            tuple(sorted(coalition)),
+            coalition_name(coalition, books.holders | own),
+            books.own_limit(party) if coalition == own else limit,
+            before.upper_bits(coalition),
+            after.upper_bits(coalition),
+        )
+        for coalition, limit in sorted(limits.items(), key=_by_size)
+    )
+
+
+def _by_size(limited: tuple[Parties, float]) -> tuple[int, list[str]]:
+    """The party first, then pairs, then larger coalitions."""
+    return len(limited[0]), sorted(limited[0])
+
+
+def _worst(shares: tuple[Share, ...]) -> Share:
+    return min(shares, key=lambda share: (share.left, len(share.parties)))
 
 
 def _fits(share: Share) -> int:
     """How often what this release adds fits into what it leaves."""
-    return 1000 if share.added < 1e-9 else min(1000, floor(share.left / share.added))
+    if share.added < 1e-9:
+        return MOST_COUNTED
+    return min(MOST_COUNTED, floor(share.left / share.added))
 
 
 def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
-    """Answers for fewer and for more bits than asked, as far as the limits allow."""
-    points = []
-    for part in _CURVE:
-        bits = part * own.added
-        if not 0 < bits <= own.limit - own.held:
+    """Answers for fewer and for more bits than asked, as long as more bits buy more."""
+    points: list[CurvePoint] = []
+    asked, left = _asked_bits(drafted, own), own.limit - own.held
+    for part in _SPARSE_CURVE if drafted.wish.measure.is_information else _CURVE:
+        bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
+        if not 0 < bits <= left:
             continue
         try:
-            other = draft(books, replace(drafted.wish, bits=bits)) if part != 1.0 else drafted
-        except NotWithinLimitsError:
+            other = drafted if part == 1 else draft(books, replace(drafted.wish, bits=bits))
+        except TacitError:  # no such answer: the curve has a point less
             continue
-        words = value_in_words(drafted.wish.measure, other.value, other.blind)
-        points.append(CurvePoint(bits, other.value, words))
+        if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
+            break
+        words = worth_in_words(drafted.wish.measure, other.value, other.blind)
+        points.append(CurvePoint(bits, other.value, words, is_asked=part == 1))
     return points
+
+
+def _asked_bits(drafted: Draft, own: Share) -> float:
+    """What was asked for, or what the best answer needs where that is less."""
+    wanted = drafted.wish.bits
+    asked = own.limit - own.held if wanted is None else wanted
+    return asked if asked - own.added < _SAME_BITS else own.added

@@ -1,4 +1,4 @@
-"""Papers that leave a study: a receipt for people, and a certificate beside each release file."""
+"""Papers that leave a study: receipts for people, and a certificate beside each release file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.errors import InvalidInputError
+from tacit.ledger import Entry
 from tacit.study.books import Books, Intent
-from tacit.study.records import HoldingRecord
+from tacit.study.records import HoldingRecord, entry_in_words
 from tacit.study.utilities import Measure
-from tacit.study.wording import value_in_words
+from tacit.study.wording import bits_up, value_in_words
+from tacit.tables.whole_file import whole_file
 
 PAPER_FORMAT = 1
 CERTIFICATE_SUFFIX = ".certificate.json"
@@ -27,16 +29,10 @@ class Paper(BaseModel):
     Attributes:
         format: of the paper.
         study: the study's id.
-        entry: number of the release in the ledger.
+        entry: number of the entry in the ledger.
         hash: that seals it.
         time: when it was recorded.
-        party: who received it.
-        request: what was asked.
-        measure: how answers are judged.
-        in_words: what the answers are worth.
-        party_bits: what the party holds about one record after it, at most.
-        records: how many rows the file has.
-        digest: of the file's content, keyed; ``None`` until the file was written.
+        in_words: what it says.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
@@ -46,20 +42,60 @@ class Paper(BaseModel):
     entry: int
     hash: str
     time: str
+    in_words: str
+
+    def write(self, path: Path) -> None:
+        """As JSON, whole or not at all."""
+        with whole_file(path) as file:
+            file.write(self.model_dump_json(indent=2).encode() + b"\n")
+
+    def _as_page(self, template: str) -> str:
+        from jinja2 import Environment, PackageLoader
+
+        environment = Environment(
+            loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True
+        )
+        environment.filters["bits_up"] = bits_up
+        # "</" would end the script element early.
+        data = self.model_dump_json().replace("</", "<\\/")
+        return environment.get_template(template).render(paper=self, json=data)
+
+
+class EntryReceipt(Paper):
+    """For the custodian: a receipt of an entry that is no release, such as a limit.
+
+    Attributes:
+        kind: of the entry.
+    """
+
+    kind: str
+
+    def as_html(self) -> str:
+        """One page that opens anywhere; it holds the receipt for machines, too."""
+        return self._as_page("entry.html")
+
+
+class ReleasePaper(Paper):
+    """What papers about a release say.
+
+    Attributes:
+        party: who received it.
+        request: what was asked.
+        measure: how answers are judged.
+        party_bits: what the party holds about one record after it, at most.
+        records: how many rows the file has.
+        digest: of the file's content, keyed; ``None`` until the file was written.
+    """
+
     party: str
     request: str
     measure: str
-    in_words: str
     party_bits: float
     records: int
     digest: str | None
 
-    def write(self, path: Path) -> None:
-        """As JSON."""
-        path.write_text(self.model_dump_json(indent=2) + "\n")
 
-
-class Receipt(Paper):
+class Receipt(ReleasePaper):
     """For the custodian: names other parties, so it is not for the recipient.
 
     Attributes:
@@ -80,15 +116,10 @@ class Receipt(Paper):
 
     def as_html(self) -> str:
         """One page that opens anywhere; it holds the receipt for machines, too."""
-        from jinja2 import Environment, PackageLoader
-
-        environment = Environment(loader=PackageLoader("tacit.study"), autoescape=True)
-        page = environment.get_template("receipt.html")
-        # "</" would end the script element early.
-        return page.render(receipt=self, json=self.model_dump_json().replace("</", "<\\/"))
+        return self._as_page("receipt.html")
 
 
-class Certificate(Paper):
+class Certificate(ReleasePaper):
     """For the recipient: all that is needed to estimate from the file, and nothing of others.
 
     Attributes:
@@ -103,19 +134,29 @@ class Certificate(Paper):
     letters: tuple[str, ...]
     time_shares: int
     p_rhat_given_r: list[list[float]]
-    digest_key: str
+    digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
+
+    @model_validator(mode="after")
+    def _has_one_row_for_each_label(self) -> Self:
+        n_letters = self.time_shares * len(self.letters)
+        rows = [len(row) for row in self.p_rhat_given_r]
+        if rows != [n_letters] * len(self.labels):
+            raise ValueError("p_rhat_given_r has another shape than labels and letters")
+        return self
 
     @classmethod
     def beside(cls, release: Path) -> Self:
         """The certificate of a release file."""
         path = certificate_path(release)
         try:
-            return cls.model_validate_json(path.read_text())
+            return cls.model_validate_json(path.read_bytes())
         except FileNotFoundError as error:
             raise InvalidInputError(
                 f"{path.name} is not beside {release}: ask the custodian for the release's "
                 "certificate and put it there"
             ) from error
+        except OSError as error:
+            raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
         except ValidationError as error:
             raise InvalidInputError(
                 f"{path} is no certificate of this version of tacit: ask the custodian for it again"
@@ -162,6 +203,18 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         bound=record.bound,
         everyone_bits=record.everyone_bits,
         holdings=record.holdings,
+    )
+
+
+def entry_receipt(entry: Entry) -> EntryReceipt:
+    """The custodian's receipt of an entry that is no release."""
+    return EntryReceipt(
+        study=entry.study,
+        entry=entry.number,
+        hash=entry.hash,
+        time=entry.time,
+        in_words=entry_in_words(entry),
+        kind=entry.kind,
     )
 
 

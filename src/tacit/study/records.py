@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,7 +28,13 @@ class Record(BaseModel):
             ) from error
 
 
-RecordT = TypeVar("RecordT", bound=Record)
+class ToldRecord(Record):
+    """The body of an entry that is no release, and so has no receipt of that kind."""
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        raise NotImplementedError
 
 
 class ExternalRecord(Record):
@@ -46,7 +52,7 @@ class AttributeRecord(Record):
     labels: tuple[str, ...]
 
 
-class CreatedRecord(Record):
+class CreatedRecord(ToldRecord):
     """A study begins. Digests and the check of the key are keyed, for what they digest is private.
 
     Attributes:
@@ -73,15 +79,26 @@ class CreatedRecord(Record):
     key_check: str
     snapshot_digest: str
 
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        names = ", ".join(attribute.name for attribute in self.attributes)
+        return f"a study of {self.records:,} records begins, private are {names}"
 
-class PartyRecord(Record):
+
+class PartyRecord(ToldRecord):
     """A party joins, or its limit changes: bits about one record, over all that it ever holds."""
 
     party: str
     limit: float
 
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        return f"{self.party} may learn {self.limit:.12g} bits about a record"
 
-class PolicyRecord(Record):
+
+class PolicyRecord(ToldRecord):
     """Limits on coalitions, in the place of those before."""
 
     everyone: float | None = None
@@ -99,6 +116,21 @@ class PolicyRecord(Record):
             bits=policy.bits,
             groups=tuple(groups),
         )
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        parts = [] if self.everyone is None else [f"everyone: {self.everyone:.12g} bits"]
+        if self.any_size is not None:
+            parts.append(f"any {self.any_size} parties: {self.bits:.12g} bits")
+        parts += [f"{' + '.join(group)}: {bits:.12g} bits" for group, bits in self.groups]
+        return "limits on coalitions: " + ("; ".join(parts) or "none")
+
+    @property
+    def newcomers(self) -> dict[str, float]:
+        """Parties that a group lets in, unless they have a limit: each may hold what it may."""
+        least_last = sorted(self.groups, key=lambda group: -group[1])
+        return {party: bits for parties, bits in least_last for party in parties}
 
     @property
     def policy(self) -> Collusion:
@@ -170,15 +202,39 @@ class IntentRecord(Record):
     bound: float | None
 
 
-class DeliveredRecord(Record):
+class DeliveredRecord(ToldRecord):
     """A release's file was written; the digest is keyed and does not depend on the format."""
 
     intent: int
     digest: str
     file: str
 
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        return f"the file of release {self.intent} was written"
 
-class ClosedRecord(Record):
+
+class ClosedRecord(ToldRecord):
     """The key was destroyed: no more releases."""
 
     releases: int
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        return f"the key was destroyed after {self.releases} releases"
+
+
+_TOLD: dict[str, type[ToldRecord]] = {
+    "created": CreatedRecord,
+    "party": PartyRecord,
+    "policy": PolicyRecord,
+    "delivered": DeliveredRecord,
+    "closed": ClosedRecord,
+}
+
+
+def entry_in_words(entry: Entry) -> str:
+    """What an entry that is no release says, for people."""
+    return _TOLD[entry.kind].of(entry).in_words

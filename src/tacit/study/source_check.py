@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from tacit.study.layout import Layout
@@ -40,8 +41,8 @@ def look(source: str) -> Look | None:
 
 
 def keep_look(layout: Layout, seen: Look) -> None:
-    """Remember how a source looked that is the same as the snapshot."""
-    with whole_file(layout.source_seen, mode=0o600) as written:
+    """Remember how a source looked that is the same as the snapshot, if there is room for it."""
+    with suppress(OSError), whole_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
 
 

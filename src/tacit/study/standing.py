@@ -11,9 +11,10 @@ import numpy as np
 
 from tacit.accounting import Counts
 from tacit.information import entropy
+from tacit.scheme import Collusion
 from tacit.scheme.policy import Parties
 from tacit.study.books import Books
-from tacit.study.wording import coalition_name
+from tacit.study.wording import coalition_name, limit_in_words
 from tacit.tables import Attribute
 
 MOST_COALITIONS = 50
@@ -43,6 +44,10 @@ class Holding:
         """What is left to it."""
         return max(0.0, self.limit - self.held)
 
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"left": self.left}
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -59,6 +64,7 @@ class Standing:
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
         is_closed: whether the key was destroyed.
+        remarks: on limits that protect nothing.
     """
 
     study: str
@@ -71,10 +77,14 @@ class Standing:
     undelivered: tuple[int, ...]
     head: tuple[int, str]
     is_closed: bool
+    remarks: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self)
+        return asdict(self) | {
+            "parties": [each.as_dict() for each in self.parties],
+            "coalitions": [each.as_dict() for each in self.coalitions],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,7 @@ def standing(study: str, books: Books) -> Standing:
         records=int(books.counts.sum()),
         entropy_bits=entropy(books.p_x),
         parties=tuple(
-            _holding(books, frozenset({party}), limit) for party, limit in books.limits.items()
+            _holding(books, frozenset({party}), books.own_limit(party)) for party in books.limits
         ),
         coalitions=tuple(holdings[:MOST_COALITIONS]),
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
@@ -118,7 +128,35 @@ def standing(study: str, books: Books) -> Standing:
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
+        remarks=tuple(limits_too_high(books)),
     )
+
+
+def policy_limits(policy: Collusion) -> dict[str, float]:
+    """Every limit of a policy, by what people call it."""
+    limits = {"the limit on everyone": policy.everyone}
+    limits[f"the limit on any {policy.any_size} parties"] = policy.bits
+    for group, bits in policy.groups.items():
+        limits[f"the limit on {' + '.join(sorted(group))}"] = bits
+    return {name: bits for name, bits in limits.items() if bits is not None}
+
+
+def limits_too_high(books: Books) -> list[str]:
+    """Remarks on limits above all there is to learn."""
+    limits = {f"the limit of {party}": bits for party, bits in books.limits.items()}
+    limits |= policy_limits(books.policy)
+    all_bits = entropy(books.p_x)
+    return [remark for name, bits in limits.items() for remark in too_high(name, bits, all_bits)]
+
+
+def too_high(name: str, bits: float, all_bits: float) -> list[str]:
+    """A remark on a limit above all there is to learn."""
+    if bits < all_bits:
+        return []
+    seen = limit_in_words(bits)
+    return [
+        f"{name}, {seen} bits, protects nothing: a record has only {all_bits:.4f} bits to learn"
+    ]
 
 
 def limited_coalitions(books: Books) -> dict[Parties, float]:

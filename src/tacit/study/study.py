@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil, inf, isnan
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,24 +12,37 @@ from tacit.errors import (
     DeliveryError,
     HeadMovedError,
     InvalidInputError,
-    KeyFileError,
-    NotWithinLimitsError,
 )
 from tacit.information import entropy
 from tacit.ledger import Ledger
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
-from tacit.scheme.policy import Parties
+from tacit.study.admission import (
+    check_limit,
+    check_max_error,
+    check_name,
+    check_party,
+    let_in,
+    lower_around,
+    refuse_below,
+)
 from tacit.study.asking import Question, Wish
 from tacit.study.books import Books, Intent
-from tacit.study.closing import DigestKeys, key_check, release_digest_key
+from tacit.study.closing import DigestKeys, load_key, release_digest_key
 from tacit.study.configuration import Configuration
 from tacit.study.dispatch import Dispatch
 from tacit.study.drafting import intent_record
 from tacit.study.founding import Plan, found
 from tacit.study.layout import Layout
-from tacit.study.quoting import Quote, quoted
-from tacit.study.receipts import Receipt, certificate_of, certificate_path, receipt_of
+from tacit.study.quoting import Quote, quoted, quoted_again
+from tacit.study.receipts import (
+    EntryReceipt,
+    Receipt,
+    certificate_of,
+    certificate_path,
+    entry_receipt,
+    receipt_of,
+)
 from tacit.study.records import (
     ClosedRecord,
     DeliveredRecord,
@@ -38,9 +50,18 @@ from tacit.study.records import (
     PolicyRecord,
     Record,
 )
-from tacit.study.refusals import drafted
+from tacit.study.refusals import Place, drafted
 from tacit.study.source_check import source_changes
-from tacit.study.standing import SmallCell, Standing, limited_coalitions, small_cells, standing
+from tacit.study.standing import (
+    SmallCell,
+    Standing,
+    limited_coalitions,
+    limits_too_high,
+    policy_limits,
+    small_cells,
+    standing,
+    too_high,
+)
 from tacit.study.utilities import Measure
 from tacit.study.verification import Verification, verify_study
 from tacit.tables import Attribute, Snapshot
@@ -97,7 +118,7 @@ class Study:
                 them again, and so begin to count their bits anew.
         """
         if everyone is not None:
-            _check_limit("everyone", everyone)
+            check_limit("everyone", everyone)
         ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
             table, ids, tuple(private), tuple(external), public_id, memory, ledger, accept_reset
@@ -149,19 +170,20 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        if not name or "+" in name or "," in name or name != name.strip():
-            raise InvalidInputError(
-                f"party {name!r}: give a name without commas, plus signs and outer blanks"
-            )
-        _check_limit(f"the limit of {name}", limit)
+        check_name(name)
+        check_limit(f"the limit of {name}", limit)
 
         def record(books: Books) -> Record:
+            self._refuse_closed(books)
             held = books.proved.upper_bits(frozenset({name}))
-            _refuse_below(frozenset({name}), limit, held)
+            refuse_below(frozenset({name}), limit, held)
             return PartyRecord(party=name, limit=limit)
 
         self._append("party", record)
-        return _remarks(f"the limit of {name}", limit, entropy(self._books.p_x))
+        return [
+            *too_high(f"the limit of {name}", limit, entropy(self._books.p_x)),
+            *lower_around(self._books, name),
+        ]
 
     def set_collusion(self, policy: Collusion) -> list[str]:
         """Put limits on coalitions, in the place of those before.
@@ -169,27 +191,23 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        remarks: list[str] = []
-        all_bits = entropy(self._books.p_x)
-        limits = {"everyone": policy.everyone, "any coalition of that size": policy.bits}
-        limits |= {" + ".join(sorted(group)): bits for group, bits in policy.groups.items()}
-        for name, bits in limits.items():
-            if bits is not None:
-                _check_limit(f"the limit on {name}", bits)
-                remarks += _remarks(f"the limit on {name}", bits, all_bits)
+        for name, bits in policy_limits(policy).items():
+            check_limit(name, bits)
+        stored = PolicyRecord.of_policy(policy)
+        for party in stored.newcomers:
+            check_name(party)
+        known = self._refreshed().limits
 
         def record(books: Books) -> Record:
-            stored = PolicyRecord.of_policy(policy)
-            for group, _ in stored.groups:
-                for party in group:
-                    _check_party(books, party, self._layout.folder)
+            self._refuse_closed(books)
             changed = books.under(policy)
-            for coalition, bits in limited_coalitions(changed).items():
-                _refuse_below(coalition, bits, changed.proved.upper_bits(coalition))
+            singles = {frozenset({party}): changed.own_limit(party) for party in changed.holders}
+            for coalition, bits in (singles | limited_coalitions(changed)).items():
+                refuse_below(coalition, bits, changed.proved.upper_bits(coalition))
             return stored
 
         self._append("policy", record)
-        return remarks
+        return [*limits_too_high(self._books), *let_in(stored, known)]
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -201,12 +219,15 @@ class Study:
         sql: str | None = None,
         utility: str = "hamming",
         bits: float | None = None,
+        again: bool = False,
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
         books = self._refreshed()
         wish = self._wish(books, party, asked, sql, utility, bits)
-        draft = drafted(books, wish, self._layout.folder)
-        return quoted(books, draft, is_answered=books.find(wish.identity) is not None)
+        found = books.find(wish.identity)
+        if found is not None and not again:
+            return quoted_again(books, found)
+        return quoted(books, drafted(books, wish, Place(self._layout.folder)))
 
     def release(
         self,
@@ -243,9 +264,10 @@ class Study:
         """
         target = Path(out)
         check_target(target)
+        check_max_error(max_error, utility)
         dispatch = self._dispatch()
         self._refuse_changed_source()
-        intent = self._recorded(party, asked, sql, utility, bits, max_error, again)
+        intent = self._recorded(party, asked, sql, utility, bits, max_error, again, target)
         return self._delivered(dispatch, intent, target, progress)
 
     def _wish(
@@ -257,11 +279,10 @@ class Study:
         utility: str,
         bits: float | None,
     ) -> Wish:
-        if books.is_closed:
-            raise InvalidInputError(f"{self._layout.folder} is closed: its key was destroyed")
-        _check_party(books, party, self._layout.folder)
+        self._refuse_closed(books)
+        check_party(books, party, self._layout.folder)
         if bits is not None:
-            _check_limit("bits", bits)
+            check_limit("bits", bits)
         question = self._question(books, asked, sql)
         wish = Wish(party, question, Measure.read(utility), bits)
         _ = wish.utility  # costs that do not fit the question are refused here
@@ -271,7 +292,9 @@ class Study:
         self, books: Books, asked: str | Sequence[str] | None, sql: str | None
     ) -> Question:
         if (asked is None) == (sql is None):
-            raise InvalidInputError("ask for attributes or for an SQL expression: one of the two")
+            both = "both attributes and an SQL expression are asked for"
+            seen = "neither attributes nor an SQL expression is asked for" if sql is None else both
+            raise InvalidInputError(f"{seen}: give one of the two, as in diagnosis or --sql '...'")
         if isinstance(asked, str) and asked in books.externals:
             return books.externals[asked]
         cells = Cells(self.attributes)
@@ -291,6 +314,7 @@ class Study:
         bits: float | None,
         max_error: float | None,
         again: bool,
+        target: Path,
     ) -> Intent:
         """The request's release in the ledger: found there, or designed and appended.
 
@@ -303,7 +327,7 @@ class Study:
             found = books.find(wish.identity)
             if found is not None and not (again and found.delivery is not None):
                 return found
-            draft = drafted(books, wish, self._layout.folder, max_error)
+            draft = drafted(books, wish, Place(self._layout.folder, target), max_error)
             record = intent_record(draft)
             try:
                 entry = self._ledger.append(
@@ -331,7 +355,13 @@ class Study:
         paper = certificate_of(
             self._books, intent, digest, release_digest_key(dispatch.key, intent)
         )
-        paper.write(certificate_path(target))
+        try:
+            paper.write(certificate_path(target))
+        except OSError as error:
+            raise DeliveryError(
+                f"{certificate_path(target)} cannot be written ({error.strerror}): "
+                "mend that and run the same command again, which costs nothing"
+            ) from error
 
         def record(books: Books) -> Record | None:
             if books.intents[intent.number].delivery is not None:
@@ -344,13 +374,8 @@ class Study:
     def _dispatch(self) -> Dispatch:
         """Key and snapshot, checked to be this study's."""
         configuration = self.configuration
-        if self._refreshed().is_closed:
-            raise InvalidInputError(f"{self._layout.folder} is closed: its key was destroyed")
-        key = StudyKey.load(self._layout.key)
-        if key_check(key, configuration.study) != self._books.created.key_check:
-            raise KeyFileError(
-                f"the key {self._layout.key} is not this study's: restore the right one"
-            )
+        self._refuse_closed(self._refreshed())
+        key = load_key(self._layout, configuration.study, self._books)
         return Dispatch(
             configuration.study, self._layout, self.snapshot, key, configuration.is_id_public
         )
@@ -369,13 +394,18 @@ class Study:
         """What each party, each coalition and everyone learned, with an executed attack."""
         return audit(self._refreshed().audited_scheme, records=records, seed=seed)
 
-    def receipt(self, number: int) -> Receipt:
-        """The receipt of the release with this number."""
+    def receipt(self, number: int) -> Receipt | EntryReceipt:
+        """The receipt of a release by its number in the ledger, or of any other entry."""
         books = self._refreshed()
-        if number not in books.intents:
+        if number in books.intents:
+            return receipt_of(books, books.intents[number])
+        if not 1 <= number <= books.head.number:
             known = ", ".join(map(str, books.intents)) or "none yet"
-            raise InvalidInputError(f"entry {number} is no release: releases are {known}")
-        return receipt_of(books, books.intents[number])
+            raise InvalidInputError(
+                f"there is no entry {number}: the ledger ends at {books.head.number}, "
+                f"its releases are {known}"
+            )
+        return entry_receipt(self._ledger.entries(self.configuration.study, number - 1)[0])
 
     def verify(self, receipt: str | Path | None = None) -> Verification:
         """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""
@@ -418,6 +448,13 @@ class Study:
             self._refreshed()
             return
 
+    def _refuse_closed(self, books: Books) -> None:
+        if books.is_closed:
+            raise InvalidInputError(
+                f"{self._layout.folder} is closed, its key was destroyed: nothing can be changed "
+                "or released any more; tacit verify, status, audit and receipt still work"
+            )
+
     def _refuse_changed_source(self) -> None:
         changes = source_changes(self._layout, self.snapshot, self.configuration.source)
         if changes:
@@ -425,38 +462,3 @@ class Study:
                 f"{self.configuration.source} has changed since {self._layout.folder} was made "
                 f"({'; '.join(changes)}): put it back, or make a new study of it"
             )
-
-
-def _check_limit(name: str, bits: float) -> None:
-    if isnan(bits) or bits <= 0 or bits == inf:
-        raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
-
-
-def _remarks(name: str, bits: float, all_bits: float) -> list[str]:
-    if bits < all_bits:
-        return []
-    return [
-        f"{name} of {bits:g} bits protects nothing: a record has only {all_bits:.4f} bits to learn"
-    ]
-
-
-def _check_party(books: Books, party: str, folder: Path) -> None:
-    if party not in books.limits:
-        known = ", ".join(books.limits) or "none yet"
-        raise InvalidInputError(
-            f"party {party!r} is unknown (parties: {known}): "
-            f"let it in with tacit party add {folder} {party} --limit BITS"
-        )
-
-
-def _refuse_below(coalition: Parties, limit: float, held: float) -> None:
-    if limit < held:
-        name = " + ".join(sorted(coalition))
-        raise NotWithinLimitsError(
-            f"a limit of {limit:g} bits on {name} is below the {held:.6f} that it holds already: "
-            f"give at least {ceil(held * 1e6) / 1e6:g}",
-            tuple(sorted(coalition)),
-            limit,
-            held,
-            None,
-        )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, KeyFileError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books import Books, Intent
 from tacit.study.closing import DigestKeys
@@ -211,7 +211,10 @@ def _paper_problems(ledger: Ledger, study: str, paper: Path) -> list[str]:
 
 def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str], list[str]]:
     """What is wrong with the snapshot and the release files, and what could not be checked."""
-    keys = DigestKeys.find(layout, study, books)
+    try:
+        keys = DigestKeys.find(layout, study, books)
+    except KeyFileError as error:
+        return [str(error)], []
     if keys is None:
         return [], ["without a key, neither the snapshot nor release files can be checked"]
     problems, notes = [], []
@@ -226,6 +229,24 @@ def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str],
         file = Path(intent.delivery.file)
         if not file.is_file():
             notes.append(f"release {intent.number} is no longer at {file}")
-        elif digest_of(file, keys.releases[intent.entry.hash]) != intent.delivery.digest:
+            continue
+        found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
+        if found is None:
             problems.append(f"{file} is not release {intent.number} as it was delivered")
+        elif found is not intent:
+            notes.append(f"{file} was release {intent.number} and is release {found.number} now")
     return problems, notes
+
+
+def _own_first(intent: Intent, books: Books) -> list[Intent]:
+    """All releases, this one first: a later one may have been written over its file."""
+    return sorted(books.intents.values(), key=lambda each: each is not intent)
+
+
+def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:
+    """Whether a file has the content of a release."""
+    try:
+        digest = digest_of(file, keys.releases[intent.entry.hash])
+    except InvalidInputError:
+        return False
+    return intent.delivery is not None and digest == intent.delivery.digest

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
 from tacit.scheme.policy import Parties
 from tacit.study.utilities import Measure
+
+DIGITS = 4
+"""Decimals of a bit that people are shown."""
 
 
 def coalition_name(coalition: Parties, everyone: Parties) -> str:
@@ -13,18 +18,62 @@ def coalition_name(coalition: Parties, everyone: Parties) -> str:
     return " + ".join(sorted(coalition))
 
 
+def bits_up(bits: float, digits: int = DIGITS) -> str:
+    """What is held, or would be learned: the figure shown is never below it."""
+    return _rounded(Decimal(bits), digits, ROUND_CEILING)
+
+
+def bits_down(bits: float, digits: int = DIGITS) -> str:
+    """What is left, or may be asked for: the figure shown is never above it."""
+    # By the shortest text of the float: 0.3 is meant as 0.3, though the float is a hair below.
+    return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
+
+
+def limit_in_words(bits: float) -> str:
+    """A limit as it was given."""
+    return f"{bits:.12g}"
+
+
+def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
+    return f"{bits.quantize(Decimal(1).scaleb(-digits), rounding):f}"
+
+
 def value_in_words(measure: Measure, value: float, blind: float) -> str:
     """What answers are worth, beside a blind guess."""
-    if measure.is_information:
-        return f"each answer tells {value:.3f} bits about what was asked; a blind guess tells none"
-    if measure.kind == "hamming":
-        return f"about {_of_ten(1 - value)} values correct; a blind guess gets {_of_ten(1 - blind)}"
-    what = {"absolute": "levels off", "squared": "levels off, squared"}.get(measure.kind, "cost")
-    return f"on average {value:.3g} {what}; a blind guess: {blind:.3g}"
+    worth = worth_in_words(measure, value, blind)
+    match measure.kind:
+        case "information":
+            return f"{worth}; a blind guess tells none"
+        case "hamming":
+            n = _out_of(1 - value, 1 - blind)
+            return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
+        case "absolute" | "squared":
+            return f"{worth}; a blind guess by {blind:.3g}"
+        case _:
+            return f"{worth}; a blind guess costs {blind:.3g}"
 
 
-def _of_ten(share: float) -> str:
-    """A share as so many of 10, of 100 where ten is too coarse to say it."""
-    if abs(share * 10 - round(share * 10)) < 0.15 and 0 < round(share * 10) < 10:
-        return f"{round(share * 10)} of 10"
-    return f"{round(share * 100)} of 100"
+def worth_in_words(measure: Measure, value: float, blind: float) -> str:
+    """What answers are worth; as fine as it takes to tell them from a blind guess."""
+    match measure.kind:
+        case "information":
+            return f"each answer tells {value:.3f} bits about what was asked"
+        case "hamming":
+            n = _out_of(1 - value, 1 - blind)
+            return f"about {round(n * (1 - value)):,} of {n:,} values correct"
+        case "absolute":
+            return f"answers are off by {value:.3g} on average"
+        case "squared":
+            return f"answers are off, squared, by {value:.3g} on average"
+        case _:
+            return f"answers cost {value:.3g} on average"
+
+
+def _out_of(share: float, guess: float) -> int:
+    """10, or the power of 10 that tells both shares well enough, and from each other."""
+    tens = all(abs(10 * each - round(10 * each)) < 0.15 for each in (share, guess))
+    for n in (10, 100, 1_000) if tens else (100, 1_000):
+        is_told_apart = round(n * share) != round(n * guess)
+        if is_told_apart and (0 < round(n * share) < n or share in (0, 1)):
+            return n
+    return 10_000

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 from tacit.errors import InvalidInputError
 from tacit.tables.declaration import Declared
 from tacit.tables.encoding import Encoding, IdColumn, codes_sql, levels_sql
-from tacit.tables.engine import quote_name
+from tacit.tables.engine import quote_name, reason
 from tacit.tables.freezing import freeze, freeze_all
 from tacit.tables.snapshot import (
     BATCH,
@@ -50,13 +52,18 @@ def build(
     """
     columns = [*id_columns, *(declared.name for declared in (*attributes, *externals))]
     _check_each_once(columns)
-    with whole_folder(folder) as partial:
-        with staged(source, columns, partial) as table:
-            _check_ids(table, id_columns)
-            encoding = _freeze(table, id_columns, attributes, externals)
-            _write_records(table, encoding, partial)
-        description = Description(n_records=table.n_records, encoding=encoding)
-        (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
+    try:
+        with whole_folder(folder) as partial:
+            with staged(source, columns, partial) as table:
+                _check_ids(table, id_columns)
+                encoding = _freeze(table, id_columns, attributes, externals)
+                _write_records(table, encoding, partial)
+            description = Description(n_records=table.n_records, encoding=encoding)
+            (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
+    except (duckdb.Error, OSError) as error:
+        raise InvalidInputError(
+            f"{folder} cannot be written: {reason(error)}; make room, or choose another place"
+        ) from error
     return Snapshot(folder, table.n_records, encoding)
 
 
@@ -74,7 +81,7 @@ def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
     if not id_columns:
         raise InvalidInputError("no id column is named: say what tells records apart")
     shown = ", ".join(id_columns)
-    ids = [quote_name(name) for name in id_columns]
+    ids = [f"staged.{quote_name(name)}" for name in id_columns]
     is_missing = " OR ".join(f"{name} IS NULL" for name in ids)
     [(n_missing,)] = table.connection.execute(
         f"SELECT count(*) FROM staged WHERE {is_missing}"
@@ -85,8 +92,8 @@ def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
             "give each record an id, or leave it out"
         )
     [(n_shared,)] = table.connection.execute(
-        "SELECT coalesce(sum(n), 0)::BIGINT FROM "
-        f"(SELECT count(*) AS n FROM staged GROUP BY {', '.join(ids)} HAVING n > 1)"
+        "SELECT coalesce(sum(times), 0)::BIGINT FROM "
+        f"(SELECT count(*) AS times FROM staged GROUP BY {', '.join(ids)} HAVING count(*) > 1)"
     ).fetchall()
     if n_shared:
         raise InvalidInputError(
@@ -125,22 +132,27 @@ def _write_records(table: Staged, encoding: Encoding, folder: Path) -> None:
     codes = table.connection.sql(f"{codes_sql(levels, encoding)} ORDER BY {order}")
     reader = codes.to_arrow_reader(BATCH)
     ids = pa.schema([field for field in reader.schema if field.name.startswith("id_")])
-    x = np.lib.format.open_memmap(
-        folder / CODES_FILE,
-        mode="w+",
-        dtype=np.min_scalar_type(encoding.n_cells - 1),
-        shape=(table.n_records,),
-    )
+    dtype = np.min_scalar_type(encoding.n_cells - 1).newbyteorder("<")
     counts = _Tally(encoding)
-    start = 0
-    with pq.ParquetWriter(folder / IDS_FILE, ids, compression="zstd") as writer:
+    with (
+        pq.ParquetWriter(folder / IDS_FILE, ids, compression="zstd") as id_writer,
+        (folder / CODES_FILE).open("wb") as x_file,
+    ):
+        _write_header(x_file, dtype, table.n_records)
         for batch in reader:
-            writer.write_batch(batch.select(ids.names))
-            x[start : start + len(batch)] = batch["x"].to_numpy()
+            id_writer.write_batch(batch.select(ids.names))
+            x_file.write(batch["x"].to_numpy().astype(dtype).data)
             counts.add(batch)
-            start += len(batch)
-    x.flush()
     counts.save(folder / COUNTS_FILE)
+
+
+def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
+    """What comes before ``n`` numbers in a .npy file.
+
+    Numbers are then appended rather than mapped: a disk that fills up is an error, not a signal.
+    """
+    described = {"descr": dtype.str, "fortran_order": False, "shape": (n,)}
+    np.lib.format.write_array_header_1_0(file, described)
 
 
 class _Tally:

@@ -24,7 +24,7 @@ from tacit.tables.encoding import cell_sql
 from tacit.tables.engine import connect_memory, lock, quote_name, reason
 from tacit.tables.expression import expression_sql
 from tacit.tables.nearest import nearest_first
-from tacit.tables.syntax import parse_expression
+from tacit.tables.syntax import parse_expression, shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,16 +83,22 @@ class Cells:
         with connect_memory() as connection:
             cells = self._make_cells(connection)
             lock(connection)
+            expression = expression_sql(parse_expression(connection, sql), self.attributes)
             try:
-                texts, sql_type = self._values(connection, cells, sql)
+                texts, sql_type = self._values(connection, cells, expression)
             except duckdb.Error as error:
+                why = reason(error).partition(". ")[0]
                 raise InvalidInputError(
-                    f"{name!r} cannot be computed for every cell: {reason(error).partition('. ')[0]}"
+                    f"{shortened(name)!r} cannot be computed at all cells: {why}"
                 ) from None
-        different = sorted(dict.fromkeys(texts), key=_Order(self.attributes, sql_type))
+        return self._function(name, texts, sql_type)
+
+    def _function(self, name: str, texts: list[str | None], sql_type: str) -> CellFunction:
+        """The function whose value at each cell has this text and type."""
+        different = sorted(set(texts), key=_Order(self.attributes, sql_type))
         if len(different) == 1:
             raise InvalidInputError(
-                f"{name!r} is the same for every cell, which says nothing: ask for something else"
+                f"{shortened(name)!r} is the same at every cell, which says nothing"
             )
         r_of_text = {text: r for r, text in enumerate(different)}
         r_of_x = np.array([r_of_text[text] for text in texts], dtype=np.intp)
@@ -122,15 +128,12 @@ class Cells:
         return ", ".join(names)
 
     def _values(
-        self, connection: duckdb.DuckDBPyConnection, cells: str, sql: str
+        self, connection: duckdb.DuckDBPyConnection, cells: str, expression: str
     ) -> tuple[list[str | None], str]:
-        """The text of the expression's value at each cell, and the type that the texts are of."""
-        expression = expression_sql(parse_expression(connection, sql), self.attributes)
+        """The text of an expression's value at each cell, and the type that the texts are of."""
         [(found_type,)] = connection.execute(
             f"SELECT typeof({expression}) FROM {cells} LIMIT 1"
         ).fetchall()
-        if found_type == '"NULL"':
-            return [None], "VARCHAR"
         value, sql_type = store("the result", expression, found_type)
         levels = [f"{quote_name(attribute.name)}.level" for attribute in self.attributes]
         rows = connection.execute(

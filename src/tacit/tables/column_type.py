@@ -31,6 +31,7 @@ _MOMENTS = {
     "TIMESTAMP_NS",
     "TIMESTAMP WITH TIME ZONE",
 }
+_TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
 _AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
 
@@ -41,7 +42,10 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
     themselves, or look alike and differ.
     """
     if sql_type in ("FLOAT", "DOUBLE"):
-        double = f"CAST({expression} AS DOUBLE)"
+        # Through its digits, so that the 0.1 of a FLOAT is that of a DOUBLE.
+        double = (
+            f"CAST(CAST({expression} AS VARCHAR) AS DOUBLE)" if sql_type == "FLOAT" else expression
+        )
         return f"CASE WHEN isnan({double}) THEN NULL ELSE {double} + 0.0 END", "DOUBLE"
     if sql_type == "BLOB":
         return f"hex({expression})", "VARCHAR"
@@ -63,7 +67,7 @@ def _stored_type(sql_type: str) -> str | None:
         return "DECIMAL(38,0)"
     if sql_type in _MOMENTS:
         return "TIMESTAMP"
-    if sql_type in ("UUID", "JSON") or sql_type.startswith("ENUM("):
+    if sql_type in _TEXTS or sql_type.startswith("ENUM("):
         return "VARCHAR"
     return None
 

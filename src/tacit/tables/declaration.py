@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isfinite
 from pathlib import Path
+from sys import float_info
 
 from tacit.errors import InvalidInputError
 
@@ -35,9 +35,9 @@ class Cut:
 
     def __post_init__(self) -> None:
         shown = ", ".join(map(str, self.cuts))
-        if not self.cuts or not all(map(isfinite, self.cuts)):
+        if not self.cuts or not all(abs(cut) <= float_info.max for cut in self.cuts):
             raise InvalidInputError(
-                f"cuts [{shown}] are not all numbers: give them as cut=30,45,60"
+                f"cuts [{shown}] are not all finite numbers: give them as cut=30,45,60"
             )
         if any(low >= high for low, high in pairwise(self.cuts)):
             raise InvalidInputError(
@@ -96,13 +96,12 @@ def parse(text: str) -> Declared:
 
 def _read_cut(text: str) -> Cut:
     try:
-        return Cut(tuple(map(_number, text.split(","))))
-    except ValueError as error:
-        if isinstance(error, InvalidInputError):
-            raise
+        cuts = tuple(map(_number, text.split(",")))
+    except ValueError:
         raise InvalidInputError(
             f"cut={text} is not a list of numbers: give it as cut=30,45,60"
         ) from None
+    return Cut(cuts)
 
 
 def _number(text: str) -> int | float:

@@ -201,18 +201,21 @@ def _write_all(
     pool: ThreadPoolExecutor,
     steps: _Steps,
 ) -> str:
-    """Write the file, and digest what it says beside the writing."""
+    """Write the file, and digest what it says while it is written."""
     digest = ContentDigest(digest_key)
 
     def add_to_digest(block: Block) -> None:
         digest.update(alphabet.columns(block))
 
-    with whole_file(target) as file, release_writer(target)(file, alphabet) as write:
+    def digested() -> Iterator[Block]:
         for block in blocks:
-            digested = pool.submit(add_to_digest, block)
-            write(block)
-            digested.result()
+            digesting = pool.submit(add_to_digest, block)
+            yield block  # back when it is written
+            digesting.result()
             steps.add(len(block.letters))
+
+    with whole_file(target) as file:
+        release_writer(target)(file, alphabet, digested())
     return digest.hexdigest()
 
 

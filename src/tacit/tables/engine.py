@@ -32,7 +32,10 @@ def connect_file(folder: Path) -> duckdb.DuckDBPyConnection:
         "temp_directory": str(folder / "spill"),
         "preserve_insertion_order": False,
     }
-    return _in_utc(duckdb.connect(folder / "staging.duckdb", config=config))
+    connection = _in_utc(duckdb.connect(folder / "staging.duckdb", config=config))
+    # The bounds that a Parquet file states leave NaN out: isnan would be "optimised" to false.
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    return connection
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
@@ -54,6 +57,11 @@ def quote_name(name: str) -> str:
 def quote_text(text: str) -> str:
     """A text value."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def quote_file(path: Path) -> str:
+    """A file to read, and no other that its name could be a pattern for."""
+    return quote_text("".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path)))
 
 
 def reason(error: Exception) -> str:

@@ -18,7 +18,7 @@ from tacit.tables.nearest import nearest_first
 from tacit.tables.syntax import Node, refused
 from tacit.tables.thresholds import MIRRORED, bins_sql, undecided
 
-_NUMBER = re.compile(r"-?(\d{1,38}|(?=\.?\d)\d{0,38}\.?\d{0,38}([eE][+-]?\d{1,3})?)")
+_NUMBER = re.compile(r"-?(?=\.?\d)\d{0,38}(\.\d{0,38})?([eE][+-]?\d{1,3})?", re.ASCII)
 
 MOST_JOINED = 20
 """Texts that an expression puts together, so that no result fills the memory."""
@@ -79,7 +79,7 @@ _TYPES = {
     "DATE": "DATE",
     "DOUBLE": "DOUBLE",
     "FLOAT": "DOUBLE",
-    "INTEGER": "BIGINT",
+    "INTEGER": "INTEGER",
     "TEXT": "VARCHAR",
     "TIMESTAMP": "TIMESTAMP",
     "VARCHAR": "VARCHAR",
@@ -98,7 +98,7 @@ def bin_name(attribute: Attribute) -> str:
 
 def expression_sql(node: Node, attributes: Sequence[Attribute]) -> str:
     """The expression in SQL over ``value_name`` and ``bin_name`` of the attributes."""
-    if _n_joined(node) > MOST_JOINED:
+    if _n_joints(node) >= MOST_JOINED:
         raise refused("SQL", f"joins more than {MOST_JOINED} texts")
     return _Writer({attribute.name.casefold(): attribute for attribute in attributes}).result(node)
 
@@ -182,7 +182,8 @@ class _Writer:
     def threshold(self, column: Node, operator: str, other: Node) -> str:
         """A binned attribute compared with something, which has to be a number."""
         attribute = self.attribute(column)
-        if operator not in MIRRORED or other.name not in _NUMBERS:
+        is_number = other.kind == "CONSTANT" and other.name in _NUMBERS
+        if operator not in MIRRORED or not is_number:
             raise undecided(attribute)
         return f"({bin_name(attribute)} {bins_sql(attribute, operator, _constant_sql(other))})"
 
@@ -233,10 +234,11 @@ class _Writer:
         return f"{node.name}({', '.join(arguments)})"
 
 
-def _n_joined(node: Node) -> int:
-    """How many texts are put together: only that makes texts longer than those there are."""
+def _n_joints(node: Node) -> int:
+    """Where one text is put after another: only that makes texts longer than those there are."""
     is_joining = node.kind == "FUNCTION" and node.name in ("||", "concat")
-    return is_joining * len(node.children) + sum(map(_n_joined, node.children))
+    own = len(node.children) - 1 if is_joining else 0
+    return own + sum(map(_n_joints, node.children))
 
 
 def _arguments(node: Node, fewest: int, most: int) -> tuple[Node, ...]:

@@ -51,7 +51,7 @@ def freeze(staged: Staged, declared: Declared) -> Attribute:
     )
     if attribute.n_levels > MOST_LEVELS:
         raise _too_many(staged, name, attribute.n_levels)
-    if attribute.n_levels < 2 or not (attribute.has_missing or _is_varied(staged, attribute)):
+    if _n_occurring(staged, attribute) < 2:
         raise _says_nothing(name)
     return attribute
 
@@ -127,15 +127,14 @@ def _groups(staged: Staged, name: str, groups: Mapping[str, str]) -> Groups:
     return Groups(names=names, group_of=dict(groups))
 
 
-def _is_varied(staged: Staged, attribute: Attribute) -> bool:
-    """Whether two levels occur: of bins some may be empty, other levels were found in the data."""
+def _n_occurring(staged: Staged, attribute: Attribute) -> int:
+    """How many levels occur; of three or more bins only that there are two, the outermost."""
     if not isinstance(attribute.coding, Bins):
-        return True
+        return attribute.n_levels  # these were found in the data
     column = quote_name(attribute.name)
-    [(low, high)] = staged.connection.execute(
-        f"SELECT min({column}), max({column}) FROM staged"
-    ).fetchall()
-    return attribute.coding.bin_of(low) < attribute.coding.bin_of(high)
+    ends = staged.connection.execute(f"SELECT min({column}), max({column}) FROM staged").fetchall()
+    bins = {attribute.coding.bin_of(end) for end in ends[0] if end is not None}
+    return len(bins) + attribute.has_missing
 
 
 def _check_number(staged: Staged, name: str) -> None:

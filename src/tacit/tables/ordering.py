@@ -11,6 +11,7 @@ from binascii import hexlify
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -41,7 +42,7 @@ Words = NDArray[np.uint64]
 
 
 class PseudonymCollisionError(Exception):
-    """Two records have the same pseudonym: start again with the party's next key."""
+    """Two records have the same pseudonym: deliver again with the party's next key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +135,7 @@ class ByPseudonym:
         """Sort a share of the buckets; whether one has the same pseudonym twice."""
         has_collision = False
         last = first + len(self._free) // _SORTING_TASKS
-        for start, stop in zip(self._bounds[first:last], self._bounds[first + 1 :], strict=False):
+        for start, stop in pairwise(self._bounds[first : last + 1]):
             bucket = self._packed[start:stop]
             bucket.sort()
             names = bucket >> np.uint64(self._bits)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,8 +22,6 @@ from pyarrow import csv, parquet
 from tacit.errors import InvalidInputError
 from tacit.sampling import keyed_digest
 from tacit.tables.ordering import BATCH, Block
-
-Write = Callable[[Block], None]
 
 _COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
 _ZSTD_LEVEL = 1
@@ -84,9 +82,9 @@ def check_target(target: Path) -> None:
         )
 
 
-def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet], AbstractContextManager[Write]]:
+def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet, Iterator[Block]], None]:
     """How a file of this name is written; the format goes by its ending."""
-    writers = {".parquet": _writing_parquet, ".csv": _writing_csv}
+    writers = {".parquet": _write_parquet, ".csv": _write_csv}
     suffix = target.suffix.lower()
     if suffix not in writers:
         raise InvalidInputError(
@@ -95,45 +93,36 @@ def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet], AbstractConte
     return writers[suffix]
 
 
-@contextmanager
-def _writing_parquet(file: BinaryIO, alphabet: Alphabet) -> Iterator[Write]:
+def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write each block as a row group; labels are a dictionary, pseudonyms compressed text."""
-    writer: parquet.ParquetWriter | None = None
-
-    def write(block: Block) -> None:
-        nonlocal writer
-        columns = alphabet.columns(block)
-        if writer is None:
-            writer = parquet.ParquetWriter(
-                file,
-                columns.schema,
-                compression="zstd",
-                compression_level=_ZSTD_LEVEL,
-                use_dictionary=["rhat", "t"],
-                sorting_columns=[parquet.SortingColumn(0)],
-                store_schema=False,  # plain text for every reader
-            )
-        writer.write_batch(columns)
-
-    yield write
-    if writer is not None:
+    row_groups = map(alphabet.columns, blocks)
+    first = next(row_groups)
+    writer = parquet.ParquetWriter(
+        file,
+        first.schema,
+        compression="zstd",
+        compression_level=_ZSTD_LEVEL,
+        use_dictionary=["rhat", "t"],
+        sorting_columns=[parquet.SortingColumn(0)],
+        store_schema=False,  # plain text for every reader
+    )
+    try:
+        for row_group in chain([first], row_groups):
+            writer.write_batch(row_group)
         writer.close()
+    finally:
+        writer.is_open = False  # or, after an error, it would yet write an end to a closed file
 
 
-@contextmanager
-def _writing_csv(file: BinaryIO, alphabet: Alphabet) -> Iterator[Write]:
+def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write lines that end in a newline, quoted only where they must be."""
-    endings = pa.array(alphabet.line_endings(), pa.string())
     is_shared = alphabet.n_times is not None
     file.write(",".join(_COLUMNS[is_shared]).encode() + b"\n")
-
-    def write(block: Block) -> None:
+    endings = pa.array(alphabet.line_endings(), pa.string())
+    for block in blocks:
         record = _quoted_where_needed(block.record.cast(pa.string()))
-        ending = endings.take(pa.array(block.letters))
-        lines = pc.binary_join_element_wise(record, ending, "")
+        lines = pc.binary_join_element_wise(record, endings.take(pa.array(block.letters)), "")
         file.write(_lengths_and_bytes(lines)[1])
-
-    yield write
 
 
 class ContentDigest:

@@ -17,13 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from tacit.errors import InvalidInputError
 from tacit.sampling import keyed_digest
 from tacit.tables.attribute import Stored
 from tacit.tables.encoding import Encoding
-from tacit.tables.engine import connect_memory, quote_text
+from tacit.tables.engine import connect_memory, quote_file
 from tacit.tables.typed_ids import typed_id_sql
 
 Codes = NDArray[np.unsignedinteger]
@@ -70,7 +69,7 @@ class Snapshot:
             raise InvalidInputError(
                 f"there is no snapshot in {folder} ({error.strerror}): restore it from a backup"
             ) from None
-        except ValidationError:
+        except ValueError:
             raise InvalidInputError(
                 f"{folder / DESCRIPTION_FILE} is damaged, or written by a newer tacit: "
                 "restore it from a backup, or update tacit"
@@ -127,7 +126,7 @@ class Snapshot:
         with connect_memory() as connection:
             rows = connection.execute(
                 f"SELECT sha256('{salt.hex()}:' || {text}) AS hash "
-                f"FROM read_parquet({quote_text(str(self.ids_path))}) ORDER BY hash LIMIT {k:d}"
+                f"FROM read_parquet({quote_file(self.ids_path)}) ORDER BY hash LIMIT {k:d}"
             ).fetchall()
         return [hashed for (hashed,) in rows]
 
@@ -164,7 +163,7 @@ class Snapshot:
         text = typed_id_sql([column.sql_type for column in self.encoding.ids])
         with connect_memory() as connection:
             ids = connection.sql(
-                f"SELECT {text} AS id FROM read_parquet({quote_text(str(self.ids_path))})"
+                f"SELECT {text} AS id FROM read_parquet({quote_file(self.ids_path)})"
             )
             for batch in ids.to_arrow_reader(BATCH):
                 yield "".join(batch["id"].to_pylist()).encode()

@@ -17,7 +17,7 @@ import duckdb
 
 from tacit.errors import InvalidInputError
 from tacit.tables import postgresql
-from tacit.tables.engine import quote_name, quote_text
+from tacit.tables.engine import quote_file, quote_name, quote_text
 from tacit.tables.nearest import nearest_first
 
 _FORMS = "give a .csv, .parquet or .duckdb file, or postgresql://host/database#table"
@@ -58,7 +58,7 @@ def opened(source: str, connection: duckdb.DuckDBPyConnection) -> Iterator[Table
     elif path.name.lower().endswith((".csv", ".csv.gz")):
         yield _csv_table(connection, path)
     elif path.suffix.lower() == ".parquet":
-        yield _table(connection, f"read_parquet({quote_text(str(path))})")
+        yield _table(connection, f"read_parquet({quote_file(path)})")
     else:
         raise InvalidInputError(f"{source} is no table that tacit reads: {_FORMS}")
 
@@ -67,8 +67,6 @@ def _existing_file(text: str) -> Path:
     path = Path(text)
     if not path.is_file():
         raise InvalidInputError(f"there is no file {text}: {_FORMS}")
-    if "*" in text or "?" in text:
-        raise InvalidInputError(f"{text} would stand for many files: rename it without * and ?")
     if path.stat().st_size == 0:
         raise InvalidInputError(f"{text} is empty: give a table with a line of names and rows")
     return path
@@ -81,13 +79,11 @@ def _table(connection: duckdb.DuckDBPyConnection, from_sql: str) -> Table:
 
 def _csv_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     """A CSV file with the types that hold for all of it, found once."""
-    file = quote_text(str(path))
+    file = quote_file(path)
     options = ", ".join((*_CSV_OPTIONS, "sample_size = -1"))
-    found = connection.execute(
+    [(delimiter, date_format, timestamp_format, columns)] = connection.execute(
         f"SELECT Delimiter, DateFormat, TimestampFormat, Columns FROM sniff_csv({file}, {options})"
-    ).fetchone()
-    assert found is not None  # one file, one row
-    delimiter, date_format, timestamp_format, columns = found
+    ).fetchall()
     types = {column["name"]: column["type"] for column in columns}
     chosen = [*_CSV_OPTIONS, "auto_detect = false", f"delim = {quote_text(delimiter)}"]
     if date_format:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -19,6 +18,7 @@ from tacit.tables.engine import connect_file, quote_name, reason
 from tacit.tables.nearest import nearest_first
 from tacit.tables.postgresql import is_url, without_secrets
 from tacit.tables.source import Table, opened
+from tacit.tables.whole_folder import scratch_folder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,15 +41,15 @@ def staged(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged
     """The named columns of a source, copied below ``folder`` for as long as they are needed."""
     shown = without_secrets(source) if is_url(source) else source
     with (
-        TemporaryDirectory(prefix=".staging-", dir=folder) as place,
-        connect_file(Path(place)) as connection,
+        scratch_folder(folder / "staging") as scratch,
+        connect_file(scratch) as connection,
     ):
         try:
             with opened(source, connection) as table:
                 types = _copy(connection, table, columns, shown)
         except duckdb.Error as error:
             raise InvalidInputError(
-                f"{shown} cannot be read: {reason(error)}; check it, or export it again"
+                f"{shown} cannot be read: {reason(error)}; check it, and the room on the disk"
             ) from None
         [(n_records,)] = connection.execute("SELECT count(*) FROM staged").fetchall()
         if n_records == 0:

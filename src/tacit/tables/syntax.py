@@ -16,6 +16,7 @@ from tacit.errors import InvalidInputError
 
 MOST_CHARACTERS = 10_000
 MOST_NESTED = 100
+_MOST_SHOWN = 80
 
 Raw = Mapping[str, Any]
 """A part of DuckDB's answer."""
@@ -80,34 +81,51 @@ def refused(shown: str, why: str) -> InvalidInputError:
     )
 
 
+def shortened(text: str) -> str:
+    """SQL as it is quoted in a message: in one line, and not too long a one."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
+
+
 def parse_expression(connection: duckdb.DuckDBPyConnection, text: str) -> Node:
     """The tree of a text that is one expression."""
     if not 0 < len(text.strip()) <= len(text) <= MOST_CHARACTERS:
         raise refused("SQL", f"has {len(text):,} characters, not 1 to {MOST_CHARACTERS:,}")
     query = _BEFORE + text + _AFTER
+    try:
+        encoded = query.encode()
+    except UnicodeEncodeError:
+        raise refused("SQL", "has characters that are not Unicode") from None
     [(answer,)] = connection.execute(
         "SELECT json_serialize_sql(?, skip_null := true, skip_empty := true)", [query]
     ).fetchall()
+    return _Reader(encoded).node(_only_expression(_parsed(answer)), 0)
+
+
+def _parsed(answer: str) -> list[Raw]:
+    """The statements in DuckDB's answer."""
     try:
         parsed = json.loads(answer)
     except RecursionError:
         raise refused("SQL", "is nested too deeply") from None
+    except json.JSONDecodeError:  # DuckDB's answer to some constants that are not quite text
+        raise refused("SQL", "cannot be read") from None
     if parsed["error"]:
-        raise refused("SQL", f"cannot be read ({parsed['error_message'].partition('. ')[0]})")
-    raw = _only_expression(parsed["statements"])
-    if raw is None:
-        raise refused("SQL", "is more than an expression")
-    return _Reader(query.encode()).node(raw, 0)
+        why = shortened(parsed["error_message"].partition(". ")[0])
+        raise refused("SQL", f"cannot be read ({why})")
+    statements: list[Raw] = parsed["statements"]
+    return statements
 
 
-def _only_expression(statements: list[Raw]) -> Raw | None:
-    """The expression of ``SELECT (expression)``; ``None`` if there is anything else."""
-    if len(statements) != 1:
-        return None
+def _only_expression(statements: list[Raw]) -> Raw:
+    """The expression of ``SELECT (expression)``, if there is nothing else."""
     query = dict(statements[0]["node"])
     expressions = query.pop("select_list", [])
-    is_plain = _without_places(query) == _PLAIN_QUERY and len(expressions) == 1
-    return expressions[0] if is_plain else None
+    is_plain = _without_places(query) == _PLAIN_QUERY
+    if not is_plain or len(statements) != 1 or len(expressions) != 1:
+        raise refused("SQL", "is more than an expression")
+    expression: Raw = expressions[0]
+    return expression
 
 
 def _without_places(raw: Raw) -> Raw:
@@ -140,7 +158,7 @@ class _Reader:
         """The part of the request that is meant, as far as DuckDB says."""
         start, length = raw["query_location"], raw["query_location_length"]
         part = self.query[start : start + length].decode(errors="replace")
-        return f"{' '.join(part.split())!r}" if part.strip() else raw["class"].lower()
+        return repr(shortened(part)) if part.strip() else str(raw["class"]).lower()
 
 
 def _name(raw: Raw, shown: str) -> tuple[str, str]:
@@ -165,13 +183,12 @@ def _name(raw: Raw, shown: str) -> tuple[str, str]:
 
 
 def _type_name(raw: Raw, shown: str) -> str:
-    name = raw.get("type_name", "")
-    parts = set(raw) - _PLACE
-    if parts != {"class", "type", "type_name", "qualified_name"}:
+    """The name of a type that has nothing but a name."""
+    name = str(raw.get("type_name", ""))
+    plain = {"class": "TYPE", "type": "TYPE", "type_name": name, "qualified_name": {"path": [name]}}
+    if _without_places(raw) != plain:
         raise refused(shown, "converts to a type that is not allowed")
-    if raw["class"] != "TYPE" or raw["qualified_name"] != {"path": [name]}:
-        raise refused(shown, "converts to a type that is not allowed")
-    return str(name)
+    return name
 
 
 def _children(raw: Raw, shown: str) -> Iterator[Raw]:

@@ -45,8 +45,8 @@ def _remove_abandoned(path: Path) -> None:
                 # Nothing in it yet: its writer may be about to lock it.
                 if os.fstat(file.fileno()).st_size:
                     partial.unlink()
-        except (BlockingIOError, FileNotFoundError):
-            continue  # being written, or just finished
+        except OSError:
+            continue  # being written, finished by now, or somebody else's
 
 
 def _literal(name: str) -> str:

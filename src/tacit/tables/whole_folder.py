@@ -17,25 +17,31 @@ from tacit.errors import InvalidInputError
 def whole_folder(path: Path) -> Iterator[Path]:
     """A new folder to write files into that takes its place at ``path`` once all is on disk.
 
-    Only its owner can open it. After an error nothing of it is left. After a ``kill -9`` a partial
-    folder may be left beside ``path``; the next writer removes it.
+    Only its owner can open it. After an error nothing of it is left, nor, once there is another
+    writer, after a ``kill -9``.
     """
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise InvalidInputError(f"{path} exists already: choose another place, or remove it first")
+    with scratch_folder(path) as partial:
+        yield partial
+        for file in (*partial.iterdir(), partial):
+            sync(file)
+        partial.rename(path)
+    sync(path.parent)
+
+
+@contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """A folder beside ``path`` that is gone afterwards; if we are killed, the next removes it."""
     _remove_abandoned(path)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-    partial.mkdir(mode=0o700)
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    scratch.mkdir(mode=0o700)
     try:
-        with _opened(partial) as descriptor:
+        with _opened(scratch) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # until we are done, or dead
-            yield partial
-            for file in (*partial.iterdir(), partial):
-                sync(file)
-            partial.rename(path)
-        sync(path.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+            yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def sync(path: Path) -> None:

@@ -1,0 +1,99 @@
+"""What a command says and ends with when it cannot do what was asked."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import typer
+
+from tacit.cli.showing import plain, show_json
+from tacit.errors import (
+    DeliveryError,
+    InfeasibleError,
+    InvalidInputError,
+    KeyFileError,
+    LedgerError,
+    NotWithinLimitsError,
+    TacitError,
+)
+
+USAGE, REFUSED, INVALID, LEDGER, UNWRITTEN, KEY, INTERRUPTED = 2, 3, 4, 5, 6, 7, 130
+
+EXIT_CODES: dict[type[Exception], int] = {
+    NotWithinLimitsError: REFUSED,
+    InfeasibleError: REFUSED,
+    InvalidInputError: INVALID,
+    LedgerError: LEDGER,
+    DeliveryError: UNWRITTEN,
+    OSError: UNWRITTEN,
+    KeyFileError: KEY,
+    typer.TyperException: USAGE,
+    TacitError: 1,
+}
+"""0: done. The first that fits counts."""
+
+Failing = TacitError | typer.TyperException | OSError
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong.
+
+    Attributes:
+        kind: name of the error.
+        message: one line, with what to do.
+        exit_code: of the command.
+        details: for machines.
+    """
+
+    kind: str
+    message: str
+    exit_code: int
+    details: dict[str, object] = field(default_factory=dict)
+
+    def tell(self, *, as_json: bool, stream: TextIO | None = None) -> int:
+        """Say so: a line on stderr, or on ``stream``; for machines a document on stdout, too."""
+        if stream is None or not as_json:
+            print(f"tacit: {self.message}", file=stream or sys.stderr, flush=True)
+        if as_json:
+            shown = {"kind": self.kind, "message": self.message, "exit_code": self.exit_code}
+            show_json({"error": shown | self.details})
+        return self.exit_code
+
+
+INTERRUPTION = Failure(
+    "Interrupted",
+    "interrupted: nothing is ever spent twice, so the same command may be run again",
+    INTERRUPTED,
+)
+
+
+def failure_of(error: Failing) -> Failure:
+    """What to say about an error."""
+    code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+    kind = "UsageError" if code == USAGE else type(error).__name__
+    return Failure(kind, plain(_message(error)), code, _details(error))
+
+
+def _message(error: Failing) -> str:
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        command = "tacit" if context is None else context.command_path
+        return f"{error.format_message().rstrip('.')}: see {command} --help"
+    if isinstance(error, OSError):
+        what = error.filename or "a file"
+        return f"cannot use {what} ({error.strerror or error}): check the place, and its free space"
+    return str(error)
+
+
+def _details(error: Failing) -> dict[str, object]:
+    if not isinstance(error, NotWithinLimitsError):
+        return {}
+    return {
+        "coalition": list(error.coalition),
+        "limit_bits": error.limit_bits,
+        "held_bits": error.held_bits,
+        "fits": error.fits,
+    }

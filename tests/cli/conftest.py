@@ -1,0 +1,49 @@
+"""Studies that many tests start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import PRIVATE, copied, done, write_patients
+
+
+@pytest.fixture(scope="session")
+def patients(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_patients(tmp_path_factory.mktemp("table") / "patients.csv")
+
+
+@pytest.fixture(scope="session")
+def _fresh(tmp_path_factory: pytest.TempPathFactory, patients: str) -> Path:
+    clinic = tmp_path_factory.mktemp("fresh") / "clinic"
+    done("init", clinic, "--table", patients, "--id", "patient_id", *PRIVATE, "--everyone", 0.9)
+    done("party", "add", clinic, "lab-a", "--limit", 0.3)
+    done("party", "add", clinic, "lab-b", "--limit", 0.3)
+    return clinic
+
+
+@pytest.fixture(scope="session")
+def _used(tmp_path_factory: pytest.TempPathFactory, _fresh: Path) -> Path:
+    folder = tmp_path_factory.mktemp("used")
+    clinic = copied(_fresh, folder / "clinic")
+    done("collusion", "set", clinic, "--any", "2=0.35")
+    done("release", clinic, "lab-a", "diagnosis", "--bits", 0.2, "--out", folder / "lab-a.csv")
+    done("release", clinic, "lab-b", "age", "--bits", 0.1, "--out", folder / "lab-b.parquet")
+    return clinic
+
+
+@pytest.fixture
+def fresh(_fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of lab-a and lab-b with nothing released; the test runs beside it."""
+    monkeypatch.chdir(tmp_path)
+    copied(_fresh, tmp_path / "clinic")
+    return Path("clinic")
+
+
+@pytest.fixture
+def used(_used: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study with two releases, entries 6 and 8; the test runs beside it."""
+    monkeypatch.chdir(tmp_path)
+    copied(_used, tmp_path / "clinic")
+    return Path("clinic")

@@ -1,0 +1,170 @@
+"""Tables and declarations that no study can be made of: one line, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import HEADER, PRIVATE, done, found_in, refused, tacit, write_rows
+
+ROWS = [("p1", 20, "flu", "low"), ("p2", 40, "none", "low"), ("p3", 70, "flu", "high")]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def init(*private: str, table: str = "t.csv", options: tuple[object, ...] = ()) -> list[object]:
+    declared = [word for name in private for word in ("--private", name)]
+    return ["init", "clinic", "--table", table, "--id", "patient_id", *declared, *options]
+
+
+def refused_init(code: int, arguments: list[object]) -> str:
+    """What a refused init says; the folder is as it was before."""
+    before = found_in(Path())
+    message = refused(code, *arguments)
+    assert found_in(Path()) == before
+    assert sorted(path.name for path in Path().iterdir()) == sorted(before)
+    return message
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([*ROWS, ROWS[0]], "patient_id is not unique: 2 of 4 records share it"),
+        ([*ROWS, (None, 50, "flu", "low")], "patient_id is missing in 1 of 4 records"),
+        ([], "t.csv has no rows"),
+    ],
+    ids=["duplicate ids", "missing id", "empty table"],
+)
+def test_rows(rows: list[tuple[object, ...]], said: str) -> None:
+    write_rows(Path("t.csv"), rows)
+    assert said in refused_init(4, init("diagnosis"))
+
+
+@pytest.mark.parametrize(
+    ("private", "said"),
+    [
+        ("diagnose", "there is no column 'diagnose' in t.csv: it has 'diagnosis'"),
+        ("ward", "ward has the same level for every record, which says nothing: leave it out"),
+        ("age:cut=45,30,60", "age: cuts 45, 30, 60 are out of order: give them in rising order"),
+        ("age:cut=30,30", "age: cuts 30, 30 are out of order"),
+        ("age:cut=30,x", "age: cut=30,x is not a list of numbers: give it as cut=30,45,60"),
+        ("age:cut=nan", "age: cuts [nan] are not all numbers"),
+        ("age:cut=200", "age has the same level for every record"),
+        ("diagnosis:cut=1,2", "diagnosis has type VARCHAR and only numbers can be cut"),
+        ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),
+        ("diagnosis:map=none.json", "the mapping none.json cannot be read"),
+        ("diagnosis:bins=3", "'bins' in 'diagnosis:bins=3' is not known: give name"),
+        ("patient_id", "column 'patient_id' is named 2 times"),
+    ],
+)
+def test_attributes(private: str, said: str) -> None:
+    write_rows(Path("t.csv"), [(*row, "north") for row in ROWS], (*HEADER, "ward"))
+    assert said in refused_init(4, init(private))
+
+
+def test_an_attribute_with_100_000_levels() -> None:
+    rows = ((f"p{n}", n, "flu", f"street {n}") for n in range(100_000))
+    write_rows(Path("t.csv"), rows)
+    said = refused_init(4, init("income"))
+    assert "income has 100,000 levels and 1,000 is the most: use income:map=groups.json" in said
+    said = refused_init(4, init("age"))
+    assert "age:cut=..." in said
+    assert "age:quantiles=..." in said
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("none.csv", "there is no file none.csv"),
+        ("t.xlsx", "t.xlsx is no table that tacit reads: give a .csv"),
+        ("empty.csv", "empty.csv is empty"),
+        ("noise.parquet", "noise.parquet cannot be read"),
+    ],
+)
+def test_sources(table: str, said: str) -> None:
+    Path("t.xlsx").write_text("?")
+    Path("empty.csv").write_text("")
+    Path("noise.parquet").write_bytes(b"PAR1 not really")
+    assert said in refused_init(4, init("diagnosis", table=table))
+
+
+@pytest.mark.parametrize("limit", ["-1", "0", "nan", "inf"])
+def test_a_limit_on_everyone_that_is_none(limit: str) -> None:
+    write_rows(Path("t.csv"), ROWS)
+    said = refused_init(4, init("diagnosis", options=("--everyone", limit)))
+    assert "everyone is" in said
+    assert "give a number of bits above 0" in said
+
+
+def test_a_limit_that_is_no_number() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    assert "'--everyone'" in refused_init(2, init("diagnosis", options=("--everyone", "abc")))
+
+
+def test_a_limit_on_everyone_above_all_there_is_to_learn() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    said = done(*init("diagnosis", options=("--everyone", 9))).out
+    assert "note: the limit on everyone, 9 bits, protects nothing" in said
+    assert "a record has only 0.9183 bits to learn" in said
+    assert "protects nothing" in done("status", "clinic").out
+    assert len(done("status", "clinic", "--json").json["remarks"]) == 1
+
+
+def test_a_folder_that_is_taken() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    Path("clinic").mkdir()
+    Path("clinic/notes.txt").write_text("mine")
+    before = found_in(Path())
+    assert "clinic exists already" in refused(4, *init("diagnosis"))
+    assert found_in(Path()) == before
+
+
+def test_a_folder_in_no_folder() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    said = refused(4, "init", "none/clinic", *init("diagnosis")[2:])
+    assert said == "there is no folder none: make it first"
+    assert not Path("none").exists()
+
+
+def test_a_folder_where_nothing_can_be_written() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    words = init("diagnosis")
+    assert "cannot" in refused(4, "init", "/proc/clinic", *words[2:])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--ledger", "mysql://host/db"), "a ledger cannot be in 'mysql'"),
+        (("--memory", 0), "memory is 0: remember at least one state"),
+        (("--id", "age,income", "--public-id"), "ids of 2 columns cannot be public"),
+    ],
+)
+def test_options(options: tuple[object, ...], said: str) -> None:
+    write_rows(Path("t.csv"), ROWS)
+    assert said in refused_init(4, init("diagnosis", options=options))
+
+
+def test_a_mapping_that_leaves_values_out() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    Path("groups.json").write_text(json.dumps({"flu": "ill"}))
+    said = refused_init(4, init("diagnosis:map=groups.json"))
+    assert "diagnosis has values without a group (1), such as 'none'" in said
+
+
+def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: str) -> None:
+    ledger = f"sqlite:///{Path('ledger.sqlite').absolute()}"
+    words = ["--table", patients, "--id", "patient_id", *PRIVATE, "--ledger", ledger]
+    done("init", "first", *words)
+    before = sorted(path.name for path in Path().iterdir())
+    said = refused(5, "init", "second", *words)
+    assert "overlap" in said
+    assert sorted(path.name for path in Path().iterdir()) == before
+    done("init", "second", *words, "--accept-reset")
+    flat = " ".join(tacit("init", "--help").out.split())
+    assert "whoever holds releases of both studies may hold the sum" in flat

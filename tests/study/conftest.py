@@ -1,0 +1,39 @@
+"""One fixture runs a test on every ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tacit.study import Study
+from tests.study.clinic import make_clinic
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger(request: pytest.FixtureRequest) -> str | None:
+    """Where a study's ledger is: in its own folder, or on a server."""
+    if request.param == "sqlite":
+        return None
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def study(tmp_path: Path, ledger: str | None) -> Iterator[Study]:
+    """A clinic with two laboratories and a registry, on every ledger."""
+    yield from _clinic(tmp_path, ledger)
+
+
+@pytest.fixture
+def sqlite_study(tmp_path: Path) -> Iterator[Study]:
+    """The same, for what has nothing to do with the ledger."""
+    yield from _clinic(tmp_path, None)
+
+
+def _clinic(place: Path, ledger: str | None) -> Iterator[Study]:
+    with make_clinic(place, ledger, external=["outcome"], everyone=0.9) as made:
+        for party in ("lab-a", "lab-b", "registry"):
+            made.set_party(party, 0.4)
+        yield made

@@ -1,0 +1,72 @@
+"""What coalitions hold, from the ledger's integer tables alone: every history, no rounding.
+
+Nothing of tacit's accounting is used: masses are whole numbers, logarithms have 200 bits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from itertools import combinations
+from math import inf
+from pathlib import Path
+
+from flint import arb, ctx
+
+from tacit.scheme import Collusion
+from tests.study.clinic import channel_of, counts_of, intents_of, next_state_of
+
+_PRECISION = 200
+
+Coalition = tuple[str, ...]
+
+
+def exact_bits(folder: Path, coalition: Collection[str]) -> arb:
+    """I(Y; X) of all that a coalition has received, in bits."""
+    counts: list[int] = counts_of(folder).tolist()
+    masses = {((), 0): counts}
+    for intent in intents_of(folder):
+        weights, next_state = channel_of(intent).weights.tolist(), next_state_of(intent).tolist()
+        grown: dict[tuple[tuple[int, ...], int], list[int]] = defaultdict(lambda: [0] * len(counts))
+        for (seen, state), mass in masses.items():
+            for letter, after in enumerate(next_state[state]):
+                told = (*seen, letter) if intent.body["party"] in coalition else seen
+                sums = grown[told, after]
+                for x, count in enumerate(mass):
+                    sums[x] += count * weights[state][x][letter]
+        masses = {key: mass for key, mass in grown.items() if any(mass)}
+    by_view: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0] * len(counts))
+    for (seen, _), mass in masses.items():
+        by_view[seen] = [one + other for one, other in zip(by_view[seen], mass, strict=True)]
+    return _information(list(by_view.values()))
+
+
+def _information(law: list[list[int]]) -> arb:
+    """I(Y; X) of a law in whole numbers, [y, x]."""
+    p_x = [sum(column) for column in zip(*law, strict=True)]
+    with ctx.workprec(_PRECISION):
+        total = arb(sum(p_x))
+        nats = _sum_log(law) - _sum_log([[sum(row) for row in law], p_x]) + total * total.log()
+        return nats / total / arb(2).log()
+
+
+def _sum_log(numbers: list[list[int]]) -> arb:
+    return sum((arb(n) * arb(n).log() for row in numbers for n in row if n), arb(0))
+
+
+def coalitions(parties: Collection[str]) -> Iterator[Coalition]:
+    for size in range(1, len(parties) + 1):
+        yield from combinations(sorted(parties), size)
+
+
+def limit_on(coalition: Coalition, limits: dict[str, float], policy: Collusion) -> float:
+    """The least limit that says something about a coalition or one that contains it."""
+    members = set(coalition)
+    found = [bits for group, bits in policy.groups.items() if members <= set(group)]
+    if policy.everyone is not None:
+        found.append(policy.everyone)
+    if policy.any_size is not None and policy.bits is not None and len(members) <= policy.any_size:
+        found.append(policy.bits)
+    if len(members) == 1:
+        found.append(limits[coalition[0]])
+    return min(found, default=inf)

@@ -1,0 +1,369 @@
+"""Limits: never exceeded by anyone, never half-applied, and never a matter of realised letters."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flint import arb
+
+from tacit.cli import app
+from tacit.errors import InvalidInputError, NotWithinLimitsError
+from tacit.scheme import Collusion
+from tacit.study import Study
+from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
+from tests.study.exact import coalitions, exact_bits, limit_on
+
+PARTIES = ("lab-a", "lab-b", "registry")
+
+SAME_BITS = 1e-9
+"""Bounds are above the exact leakage by rounding, and by no more than this."""
+
+
+# -- no coalition ever exceeds its limit ------------------------------------------------------
+
+WISHES: tuple[dict[str, object], ...] = (
+    {"asked": "age"},
+    {"asked": "age", "utility": "absolute"},
+    {"asked": "age", "utility": "squared"},
+    {"asked": "diagnosis"},
+    {"asked": "diagnosis,smoker"},
+    {"asked": "outcome"},
+    {"sql": "age > 65 or smoker"},
+    {"sql": "case when diagnosis = 'asthma' then 'breath' when age > 40 then 'mind' end"},
+)
+
+
+class Custodian:
+    """Does something at random, and knows the limits that stand."""
+
+    def __init__(self, study: Study, seed: int) -> None:
+        self.study = study
+        self.rng = np.random.default_rng(seed)
+        self.limits: dict[str, float] = {}
+        self.policy = Collusion()
+
+    def bits(self, low: float, high: float) -> float:
+        return round(float(self.rng.uniform(low, high)), 4)
+
+    def set_party(self) -> None:
+        party, limit = str(self.rng.choice(PARTIES)), self.bits(0.05, 0.4)
+        self.study.set_party(party, limit)
+        self.limits[party] = limit
+
+    def set_collusion(self) -> None:
+        policy = Collusion(
+            everyone=self.bits(0.2, 0.8) if self.rng.random() < 0.5 else None,
+            any_size=2 if (has_any := self.rng.random() < 0.5) else None,
+            bits=self.bits(0.2, 0.6) if has_any else None,
+            groups={PARTIES[:2]: self.bits(0.2, 0.5)} if self.rng.random() < 0.5 else {},
+        )
+        self.study.set_collusion(policy)
+        self.policy = policy
+
+    def act(self, out: Path) -> None:
+        chance = self.rng.random()
+        if chance < 0.1:
+            self.set_party()
+        elif chance < 0.25:
+            self.set_collusion()
+        else:
+            self.release(out)
+
+    def release(self, out: Path) -> None:
+        party = str(self.rng.choice(PARTIES))
+        wish = WISHES[self.rng.integers(len(WISHES))]
+        bits = self.bits(0.02, 0.25) if self.rng.random() < 0.7 else None
+        self.study.release(party, out=out, bits=bits, **wish)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
+    folder = tmp_path / "clinic"
+    with make_clinic(tmp_path, external=["outcome"], memory=(1, 3, 8)[seed % 3]) as study:
+        custodian = Custodian(study, seed)
+        for party in PARTIES:
+            study.set_party(party, 0.3)
+            custodian.limits[party] = 0.3
+        n_acts = 0
+        while len(intents_of(folder)) < 6 and n_acts < 20:
+            n_acts += 1
+            n_entries = len(entries_of(folder))
+            try:
+                custodian.act(tmp_path / "out.csv")
+            except NotWithinLimitsError:
+                assert len(entries_of(folder)) == n_entries
+        assert_within_limits(folder, custodian.limits, custodian.policy)
+        assert_bounds_hold(study, folder)
+        assert study.verify().problems == ()
+
+
+def assert_within_limits(folder: Path, limits: dict[str, float], policy: Collusion) -> None:
+    for coalition in coalitions(PARTIES):
+        assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
+
+
+def assert_bounds_hold(study: Study, folder: Path) -> None:
+    """What is said to be held is above the exact figure; for a single party, only by rounding."""
+    standing = study.status()
+    for holding in (*standing.parties, *standing.coalitions):
+        exact = exact_bits(folder, holding.parties)
+        assert arb(holding.held) >= exact.lower()
+        if len(holding.parties) == 1:
+            assert holding.held <= float(exact.mid()) + SAME_BITS
+
+
+def test_the_helper_notices_a_limit_that_is_exceeded(sqlite_study: Study, tmp_path: Path) -> None:
+    sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.2)
+    limits = dict.fromkeys(PARTIES, 0.3)
+    assert_within_limits(tmp_path / "clinic", limits, Collusion())
+    for policy in (
+        Collusion(everyone=0.19),
+        Collusion(any_size=2, bits=0.19),
+        Collusion(groups={PARTIES: 0.19}),
+    ):
+        with pytest.raises(AssertionError):
+            assert_within_limits(tmp_path / "clinic", limits, policy)
+    with pytest.raises(AssertionError):
+        assert_within_limits(tmp_path / "clinic", limits | {"lab-a": 0.19}, Collusion())
+
+
+def test_information_is_accounted_alike(tmp_path: Path) -> None:
+    """The engine's own letters, more or fewer than were asked for."""
+    with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
+        study.set_collusion(Collusion(everyone=0.3))
+        for party in PARTIES:
+            study.set_party(party, 0.2)
+        study.release("lab-a", "smoker", out=tmp_path / "a.csv", utility="information")
+        study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.1)
+        assert_bounds_hold(study, tmp_path / "clinic")
+    limits = dict.fromkeys(PARTIES, 0.2)
+    assert_within_limits(tmp_path / "clinic", limits, Collusion(everyone=0.3))
+
+
+# -- limits that are changed ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Collusion(everyone=0.1),
+        Collusion(any_size=1, bits=0.1),
+        Collusion(any_size=2, bits=0.1),
+        Collusion(groups={("lab-a", "lab-b"): 0.1}),
+    ],
+    ids=["everyone", "any 1", "any 2", "group"],
+)
+@pytest.mark.parametrize("holders", [1, 2])
+def test_a_policy_below_what_is_held_is_refused(
+    study: Study, tmp_path: Path, policy: Collusion, holders: int
+) -> None:
+    """Even where only one member of the coalition holds anything so far."""
+    for party in PARTIES[:holders]:
+        study.release(party, "age", out=tmp_path / "a.csv", bits=0.12)
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError, match=r"0\.1\b"):
+        study.set_collusion(policy)
+
+
+def test_a_party_limit_below_what_is_held_is_refused(study: Study, tmp_path: Path) -> None:
+    study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12)
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError, match="lab-a"):
+        study.set_party("lab-a", 0.11)
+
+
+def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
+    """From then on a coalition learns nothing new, though one may be told what another knows."""
+    held = study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12).party_bits
+    study.set_party("lab-a", held)
+    study.set_collusion(Collusion(everyone=held, any_size=2, bits=held))
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
+        study.release("lab-a", "diagnosis", out=tmp_path / "b.csv")
+    study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
+    assert exact_bits(tmp_path / "clinic", PARTIES).upper() <= held
+    assert study.verify().problems == ()
+
+
+def test_the_least_limit_that_a_refusal_names_is_accepted(study: Study, tmp_path: Path) -> None:
+    study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.1234)
+    with pytest.raises(NotWithinLimitsError, match="at least") as refused:
+        study.set_party("lab-a", 0.01)
+    least = float(str(refused.value).partition("at least ")[2].split()[0].rstrip(".;:,"))
+    study.set_party("lab-a", least)
+
+
+@pytest.mark.parametrize("bits", [3.6, 50.0])
+def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
+    sqlite_study: Study, tmp_path: Path, bits: float
+) -> None:
+    all_bits = sqlite_study.status().entropy_bits
+    assert all_bits < 3.6
+    assert any("lab-a" in remark for remark in sqlite_study.set_party("lab-a", bits))
+    assert sqlite_study.set_collusion(Collusion(everyone=bits, any_size=2, bits=bits))
+    assert sqlite_study.set_party("lab-b", 0.3) == []
+    receipt = sqlite_study.release("lab-a", "age,diagnosis,smoker", out=tmp_path / "a.csv")
+    assert receipt.value == 0
+    assert receipt.party_bits == pytest.approx(all_bits, abs=SAME_BITS)
+
+
+@pytest.mark.parametrize("bits", [0.0, -0.1, float("nan"), float("inf")])
+def test_a_limit_that_is_none_is_refused(sqlite_study: Study, tmp_path: Path, bits: float) -> None:
+    with untouched(tmp_path):
+        with pytest.raises(InvalidInputError):
+            sqlite_study.set_party("lab-a", bits)
+        with pytest.raises(InvalidInputError):
+            sqlite_study.set_collusion(Collusion(everyone=bits))
+        with pytest.raises(InvalidInputError):
+            sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=bits)
+
+
+# -- refusals ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def untouched(place: Path) -> Iterator[None]:
+    """Nothing may change: not the ledger, not the study's folder, not a file beside it."""
+    before = state_of(place)
+    yield
+    assert state_of(place) == before
+
+
+def state_of(place: Path) -> tuple[list[str], dict[str, bytes]]:
+    # SQLite moves what was appended from one of its files to another as it sees fit.
+    files = {name: data for name, data in files_in(place).items() if "ledger.sqlite" not in name}
+    return [entry.hash for entry in entries_of(place / "clinic")], files
+
+
+@pytest.fixture
+def spent(sqlite_study: Study, tmp_path: Path) -> Study:
+    """Three parties with little left to them, and less to all together."""
+    sqlite_study.set_collusion(Collusion(everyone=0.6, any_size=2, bits=0.5))
+    sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
+    sqlite_study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.15)
+    return sqlite_study
+
+
+COSTS = "0,1\n5,0\n"
+
+REFUSED: dict[str, dict[str, object]] = {
+    "more than is left": {"party": "lab-a", "asked": "smoker", "bits": 0.2},
+    "by sql": {"party": "lab-a", "sql": "smoker and age > 40", "bits": 0.2},
+    "judged by distance": {"party": "lab-b", "asked": "age", "utility": "absolute", "bits": 0.39},
+    "judged by costs": {"party": "lab-a", "asked": "smoker", "utility": "costs.csv", "bits": 0.2},
+    "too coarse": {"party": "registry", "asked": "smoker", "bits": 0.02, "max_error": 0.1},
+    "too coarse with all that is left": {"party": "lab-a", "asked": "smoker", "max_error": 0.01},
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_a_refusal_changes_nothing_and_what_it_offers_works(
+    spent: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "costs.csv").write_text(COSTS)
+    asked = REFUSED[refused]
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError) as refusal:
+        spent.release(out=tmp_path / "c.csv", **asked)  # type: ignore[arg-type]
+    assert "\n" not in str(refusal.value)
+    assert refusal.value.fits is not None
+    tacit, *words = shlex.split(refusal.value.fits)
+    assert tacit == "tacit"
+    n_intents = len(intents_of(tmp_path / "clinic"))
+    app(words, standalone_mode=False)
+    *_, answered = intents_of(tmp_path / "clinic")
+    assert len(intents_of(tmp_path / "clinic")) == n_intents + 1
+    assert answered.body["party"] == asked["party"]
+    kind = str(asked.get("utility", "hamming"))
+    assert answered.body["measure"]["kind"] == kind.replace("costs.csv", "costs")  # type: ignore[index]
+
+
+def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
+    sqlite_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing new can be told to the registry; the same as another party holds, it can."""
+    monkeypatch.chdir(tmp_path)
+    receipt = sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
+    sqlite_study.set_collusion(Collusion(groups={("lab-a", "registry"): receipt.party_bits}))
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError) as refusal:
+        sqlite_study.release("registry", "smoker", out=tmp_path / "r.csv")
+    assert refusal.value.coalition == ("lab-a", "registry")
+    assert refusal.value.fits is not None
+    app(shlex.split(refusal.value.fits)[1:], standalone_mode=False)
+    assert exact_bits(tmp_path / "clinic", ("lab-a", "registry")).upper() <= receipt.party_bits
+    assert float(exact_bits(tmp_path / "clinic", ("registry",)).mid()) > 0.1
+
+
+# -- quotes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wish", [*WISHES, {"asked": "age", "bits": 0.05}], ids=lambda wish: str(list(wish.values()))
+)
+def test_a_quote_is_what_the_release_then_is(
+    spent: Study, tmp_path: Path, wish: dict[str, object]
+) -> None:
+    with untouched(tmp_path):
+        quote = spent.quote("registry", **wish)  # type: ignore[arg-type]
+    receipt = spent.release("registry", out=tmp_path / "c.csv", **wish)  # type: ignore[arg-type]
+    assert (quote.value, quote.blind, quote.bound) == (receipt.value, receipt.blind, receipt.bound)
+    assert quote.own.after == receipt.party_bits
+    held = {share.parties: share.after for share in quote.coalitions}
+    assert held == {each.parties: each.bits for each in receipt.holdings}
+    standing = spent.status()
+    now = {each.parties: each.held for each in (*standing.parties, *standing.coalitions)}
+    assert {parties: now[parties] for parties in held} == held
+
+
+# -- nothing depends on what came out ---------------------------------------------------------
+
+
+def test_realised_releases_change_no_quote_design_or_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two studies of one table have other keys, other letters, other states; one has its files
+    replaced by the other's on top of that.
+    """
+    told = []
+    for name in ("one", "other", "changed"):
+        place = tmp_path / name
+        place.mkdir()
+        monkeypatch.chdir(place)
+        with make_clinic(Path(), external=["outcome"], everyone=0.7) as study:
+            for party in PARTIES:
+                study.set_party(party, 0.3)
+            study.release("lab-a", "age", out="a.csv", bits=0.2)
+            study.release("lab-b", "diagnosis", out="b.csv", bits=0.2)
+            if name == "changed":
+                exchange_files(tmp_path / "one", place)
+            told.append(list(everything_told(study)))
+    assert told[0] == told[1] == told[2]
+    letters = [files_in(tmp_path / name / "clinic" / "states") for name in ("one", "other")]
+    assert letters[0] != letters[1]
+
+
+def exchange_files(one: Path, other: Path) -> None:
+    """Put one study's states and release files into the place of another's."""
+    for name in ("a.csv", "b.csv"):
+        assert (one / name).read_bytes() != (other / name).read_bytes()
+        shutil.copy(one / name, other / name)
+    shutil.rmtree(other / "clinic" / "states")
+    shutil.copytree(one / "clinic" / "states", other / "clinic" / "states")
+
+
+def everything_told(study: Study) -> Iterator[object]:
+    """Quotes, refusals and designs that come next."""
+    for wish in WISHES:
+        yield study.quote("registry", **wish).as_dict()  # type: ignore[arg-type]
+    for bits, max_error in ((0.2, None), (0.05, 0.01)):
+        with pytest.raises(NotWithinLimitsError) as refused:
+            study.release("lab-a", "smoker", out="c.csv", bits=bits, max_error=max_error)
+        yield str(refused.value)
+    study.release("lab-a", "outcome", out="c.csv", bits=0.05)
+    study.release("registry", "diagnosis,smoker", out="d.csv")
+    for intent in intents_of(Path("clinic")):
+        yield intent.payload
+        yield intent.body

@@ -1,0 +1,146 @@
+"""``kill -9`` at any moment, then the same command: the same file, one intent, spent once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tacit.study import Standing, Study, verify_study
+from tests.study.clinic import entries_of, files_in, make_clinic
+from tests.study.doomed import Doomed, Ended, doomed
+
+FEWEST_POINTS = 25
+EVERY = 9
+"""Every so many-th step is a kill point, beside all those that change something for good."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Doomed]:
+    with doomed() as running:
+        yield running
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A study with a past, put back to the same state before each death.
+
+    Attributes:
+        place: of the study's folder and of release files.
+        kept: a copy of all that is there.
+        ledger: address of the ledger, unless it is in the folder.
+        n_entries: in the ledger.
+    """
+
+    place: Path
+    kept: Path
+    ledger: str | None
+    n_entries: int
+
+    @property
+    def folder(self) -> Path:
+        return self.place / "clinic"
+
+    @property
+    def target(self) -> Path:
+        return self.place / "lab-a.parquet"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        words = ("release", str(self.folder), "lab-a", "diagnosis", "--bits", "0.1")
+        return (*words, "--out", str(self.target))
+
+    def put_back(self) -> None:
+        shutil.rmtree(self.place)
+        shutil.copytree(self.kept, self.place)
+        if self.ledger is not None:
+            with psycopg.connect(self.ledger) as connection:
+                connection.execute("ALTER TABLE tacit_entries DISABLE TRIGGER USER")
+                connection.execute("DELETE FROM tacit_entries WHERE number > %s", (self.n_entries,))
+                connection.execute("ALTER TABLE tacit_entries ENABLE TRIGGER USER")
+
+    def files(self) -> set[str]:
+        """Names of all files; those of SQLite come and go."""
+        return set(files_in(self.place))
+
+
+@pytest.fixture
+def scene(tmp_path: Path, ledger: str | None) -> Scene:
+    """Three releases to others lie behind, and the source looks as if it might have changed."""
+    place = tmp_path / "place"
+    place.mkdir()
+    with make_clinic(place, ledger) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.3)
+        for number in range(3):
+            study.release("lab-b", "age", out=place / "lab-b.csv", bits=(number + 1) / 64)
+    os.utime(place / "patients.csv", (0, 0))
+    shutil.copytree(place, tmp_path / "kept")
+    return Scene(place, tmp_path / "kept", ledger, len(entries_of(place / "clinic")))
+
+
+@dataclass(frozen=True, slots=True)
+class Undisturbed:
+    """What the command does when nobody disturbs it."""
+
+    ended: Ended
+    files: set[str]
+    standing: Standing
+
+
+def undisturbed(scene: Scene, server: Doomed) -> Undisturbed:
+    ended = server.run(*scene.command)
+    assert ended.code == 0, ended.output
+    with Study.open(scene.folder) as study:
+        return Undisturbed(ended, scene.files(), study.status())
+
+
+def kill_points(steps: list[str]) -> list[int]:
+    """Numbers of steps to die at: around all that lasts, and some of all the others."""
+    lasting = ("commit", "replace", "unlink", "mkdir", "rmdir", "flock", "fsync")
+    chosen = {n for n, step in enumerate(steps, 1) if step.endswith(lasting)}
+    return sorted(chosen | set(range(1, len(steps) + 1, EVERY)) | {len(steps)})
+
+
+def test_killed_at_many_points(scene: Scene, server: Doomed) -> None:
+    expected = undisturbed(scene, server)
+    points = kill_points(expected.ended.steps)
+    assert len(points) >= FEWEST_POINTS
+    n_recorded_before = []
+    for point in points:
+        scene.put_back()
+        killed = server.run(*scene.command, die_at=point)
+        assert killed.code == -signal.SIGKILL, killed.output
+        assert killed.steps == expected.ended.steps[:point]
+        n_recorded_before.append(len(entries_of(scene.folder)) - scene.n_entries)
+        left = scene.target.read_bytes() if scene.target.exists() else None
+        again = server.run(*scene.command)
+        assert again.code == 0, again.output
+        assert left in (None, scene.target.read_bytes())
+        assert_answered_once(scene, expected)
+    assert n_recorded_before == sorted(n_recorded_before)
+    assert set(n_recorded_before) == {0, 1, 2}  # before the intent, before the delivery, after
+
+
+def assert_answered_once(scene: Scene, expected: Undisturbed) -> None:
+    kinds = [entry.kind for entry in entries_of(scene.folder)[scene.n_entries :]]
+    assert kinds == ["intent", "delivered"]
+    assert scene.files() == expected.files
+    with Study.open(scene.folder) as study:
+        standing = study.status()
+        assert standing.parties == expected.standing.parties
+        assert standing.coalitions == expected.standing.coalitions
+        assert standing.undelivered == ()
+        found = verify_study(scene.folder)
+        assert found.problems == ()
+        # Once more, in another process, and from nothing but key, ledger and snapshot.
+        shutil.rmtree(scene.folder / "states")
+        other = scene.place / "other.parquet"
+        study.release("lab-a", "diagnosis", out=other, bits=0.1)
+    assert other.read_bytes() == scene.target.read_bytes()

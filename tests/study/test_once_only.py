@@ -1,0 +1,372 @@
+"""A request is answered once: the same bytes whenever and wherever it is asked again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm
+
+from tacit.ledger import Entry, Ledger
+from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
+from tacit.solution import TimeSharing
+from tacit.study import Study
+from tacit.study.asking import Question, Wish
+from tacit.study.books import Books
+from tacit.study.drafting import Draft, draft, intent_record, told_law, value_of
+from tacit.study.utilities import Measure
+from tacit.tables.cells import Cells
+from tests.study.clinic import (
+    N_CELLS,
+    Row,
+    cell_of,
+    channel_of,
+    entries_of,
+    files_in,
+    intents_of,
+    make_clinic,
+    next_state_of,
+    read_patients,
+    read_release,
+    write_patients,
+    write_rows,
+)
+
+FALSE_ALARM = 1e-6
+"""Keys are random, so a test of many draws may fail by chance: that often."""
+
+
+class Interrupted(Exception):
+    """Somebody pressed Ctrl-C."""
+
+
+def interrupt(done: int, total: int) -> None:
+    raise Interrupted
+
+
+# -- asking again -----------------------------------------------------------------------------
+
+
+def test_a_repeat_redelivers_the_same_bytes_at_no_cost(study: Study, tmp_path: Path) -> None:
+    first = study.release("lab-a", "diagnosis", out=tmp_path / "a.parquet", bits=0.1)
+    before = study.status()
+    again = study.release("lab-a", "diagnosis", out=tmp_path / "b.parquet", bits=0.1)
+    assert again == first
+    assert study.status() == before
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert [entry.kind for entry in entries_of(tmp_path / "clinic")][-2:] == ["intent", "delivered"]
+
+
+def test_a_repeat_after_everything_else_was_lost_or_moved_on(study: Study, tmp_path: Path) -> None:
+    """Another process, no state files, later releases to others: still the same bytes."""
+    outs = [tmp_path / f"{number}.csv" for number in range(4)]
+    for number, party in enumerate(("lab-a", "lab-b", "registry", "lab-a")):
+        study.release(party, "age", out=outs[number], bits=(number + 1) / 32)
+    delivered = outs[2].read_bytes()
+    shutil.rmtree(tmp_path / "clinic" / "states")
+    with Study.open(tmp_path / "clinic") as opened:
+        opened.release("registry", "age", out=tmp_path / "again.csv", bits=3 / 32)
+    assert (tmp_path / "again.csv").read_bytes() == delivered
+
+
+def test_requests_that_ask_for_the_same_are_one(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.4)
+        first = study.release("lab-a", sql="age > 65", out=tmp_path / "a.csv", bits=0.1)
+        same = study.release("lab-a", sql="NOT age <= 65", out=tmp_path / "b.csv", bits=0.1)
+        by_name = study.release("lab-a", "smoker", out=tmp_path / "c.csv", bits=0.1)
+        by_sql = study.release("lab-a", sql="smoker", out=tmp_path / "d.csv", bits=0.1)
+    assert same == first
+    assert by_sql == by_name
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "other", [{"bits": 0.051}, {"utility": "absolute"}, {"asked": "smoker"}, {"party": "lab-b"}]
+)
+def test_another_party_question_measure_or_limit_is_another_request(
+    tmp_path: Path, other: dict[str, object]
+) -> None:
+    asked = {"party": "lab-a", "asked": "age", "bits": 0.05, "utility": "hamming"}
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.4)
+        study.set_party("lab-b", 0.4)
+        numbers = [
+            study.release(**(asked | change), out=tmp_path / "a.csv").entry  # type: ignore[arg-type]
+            for change in ({}, other)
+        ]
+    assert numbers[0] != numbers[1]
+
+
+def test_again_is_a_new_release_with_other_draws(study: Study, tmp_path: Path) -> None:
+    first = study.release("lab-a", "diagnosis", out=tmp_path / "1.csv", bits=0.1)
+    second = study.release("lab-a", "diagnosis", out=tmp_path / "2.csv", bits=0.1, again=True)
+    assert second.entry > first.entry
+    assert second.party_bits > first.party_bits
+    (_, ones), (_, twos) = read_release(tmp_path / "1.csv"), read_release(tmp_path / "2.csv")
+    assert [record for record, _ in ones] == [record for record, _ in twos]
+    assert ones != twos
+    latest = study.release("lab-a", "diagnosis", out=tmp_path / "3.csv", bits=0.1)
+    assert latest == second
+    assert (tmp_path / "3.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+
+
+def test_again_takes_up_what_was_never_delivered(study: Study, tmp_path: Path) -> None:
+    asked = {"out": tmp_path / "a.csv", "bits": 0.1, "again": True}
+    study.release("lab-a", "diagnosis", **asked)  # type: ignore[arg-type]
+    with pytest.raises(Interrupted):
+        study.release("lab-a", "diagnosis", progress=interrupt, **asked)  # type: ignore[arg-type]
+    [undelivered] = study.status().undelivered
+    taken_up = study.release("lab-a", "diagnosis", **asked)  # type: ignore[arg-type]
+    assert taken_up.entry == undelivered
+    assert study.status().undelivered == ()
+    assert len(intents_of(tmp_path / "clinic")) == 2
+
+
+def test_a_repeat_takes_up_what_was_never_delivered(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        study.release("lab-a", "age", out=tmp_path / "a.csv", progress=interrupt)
+    assert not (tmp_path / "a.csv").exists()
+    spent = study.status().parties
+    receipt = study.release("lab-a", "age", out=tmp_path / "a.csv")
+    assert study.status().parties == spent
+    assert receipt.digest is not None
+    assert [entry.kind for entry in entries_of(tmp_path / "clinic")][-2:] == ["intent", "delivered"]
+
+
+# -- what a file says -------------------------------------------------------------------------
+
+
+def test_parquet_and_csv_of_a_release_agree(study: Study, tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.csv"):
+        study.release("lab-a", "age,smoker", out=tmp_path / name)
+    assert read_release(tmp_path / "a.parquet") == read_release(tmp_path / "a.csv")
+
+
+def test_a_file_has_two_columns_and_is_sorted(study: Study, tmp_path: Path) -> None:
+    study.release("lab-a", "outcome", out=tmp_path / "a.parquet")
+    names, rows = read_release(tmp_path / "a.parquet")
+    records = [record for record, _ in rows]
+    assert names == ["record", "rhat"]
+    assert len(set(records)) == len(read_patients(tmp_path / "patients.csv"))
+    assert records == sorted(records)
+    assert all(len(record) == 16 and int(record, 16) >= 0 for record in records)
+    assert {rhat for _, rhat in rows} <= {"ill", "well"}
+
+
+def test_pseudonyms_are_a_partys_own_and_stay(study: Study, tmp_path: Path) -> None:
+    asked = [("lab-a", "age"), ("lab-a", "diagnosis"), ("lab-b", "age")]
+    records = []
+    for number, (party, question) in enumerate(asked):
+        out = tmp_path / f"{number}.csv"
+        study.release(party, question, out=out, bits=0.1)
+        records.append([record for record, _ in read_release(out)[1]])
+    assert records[0] == records[1]
+    assert not set(records[0]) & set(records[2])
+
+
+def test_public_ids_are_the_tables_own_and_sorted(tmp_path: Path, ledger: str | None) -> None:
+    with make_clinic(tmp_path, ledger, public_id=True) as study:
+        study.set_party("lab-a", 0.4)
+        study.release("lab-a", "age", out=tmp_path / "a.csv")
+    ids = sorted(patient for patient, *_ in read_patients(tmp_path / "patients.csv"))
+    assert [record for record, _ in read_release(tmp_path / "a.csv")[1]] == ids
+
+
+@pytest.mark.parametrize("public_id", [False, True])
+def test_nothing_of_the_sources_order_survives(tmp_path: Path, public_id: bool) -> None:
+    """The same key and intent on a snapshot of the shuffled source gives the same bytes."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for place in (here, there):
+        place.mkdir()
+    patients = read_patients(write_patients(here / "patients.csv"))
+    write_rows(there / "patients.csv", patients[::-1])
+    with make_clinic(here, public_id=public_id) as study:
+        study.set_party("lab-a", 0.4)
+        study.release("lab-a", "age", out=here / "a.csv")
+    with make_clinic(there, public_id=public_id):
+        pass
+    assert files_in(here / "clinic" / "snapshot") == files_in(there / "clinic" / "snapshot")
+    shutil.copy(there / "patients.csv", here / "patients.csv")  # no change: a table has no order
+    with Study.open(here / "clinic") as study:
+        study.release("lab-a", "age", out=there / "a.csv")
+    assert (here / "a.csv").read_bytes() == (there / "a.csv").read_bytes()
+
+
+def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) -> None:
+    """The engine seldom finds time-sharing worth its letters, so it is recorded by hand here."""
+    folder = tmp_path / "clinic"
+    shared = time_shared(drafted_by_hand(folder, study), shares=(0.75, 0.25), flips=(0.4, 0.2))
+    record(folder, study, shared)
+    for name in ("a.parquet", "a.csv"):
+        study.release("lab-a", "diagnosis", out=tmp_path / name, utility="information", bits=0.1)
+    names, rows = read_release(tmp_path / "a.parquet")
+    assert names == ["record", "rhat", "t"]
+    assert {t for *_, t in rows} == {"0", "1"}
+    assert {rhat for _, rhat, _ in rows} == {"1", "2"}
+    assert read_release(tmp_path / "a.csv") == (names, rows)
+    assert study.verify().problems == ()
+
+
+def drafted_by_hand(folder: Path, study: Study) -> Draft:
+    first, *entries = entries_of(folder)
+    question = Question.of_cells(Cells(study.attributes).of_attributes(["diagnosis"]))
+    wish = Wish("lab-a", question, Measure.read("hamming"), 0.1)
+    return draft(Books.begin(first).read_on(entries), wish)
+
+
+def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, ...]) -> Draft:
+    """Binary R told with errors that take turns, instead of what was drafted."""
+    p_r_given_x = drafted.wish.question.request.p_r_given_x
+    told = [p_r_given_x * (1 - flip) + p_r_given_x[:, ::-1] * flip for flip in flips]
+    law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
+    channel = IntegerChannel.quantised(law[None])
+    after, next_state = drafted.before.after(drafted.wish.party, channel)
+    wish = replace(drafted.wish, measure=Measure.read("information"))
+    solution = replace(
+        drafted.design.solution, time_sharing=TimeSharing.DISCLOSED, weights=shares, bound=None
+    )
+    return replace(
+        drafted,
+        wish=wish,
+        design=replace(drafted.design, solution=solution),
+        channel=channel,
+        next_state=next_state,
+        after=after,
+        value=value_of(told_law(drafted.before, wish, channel), wish),
+        blind=0.0,
+    )
+
+
+def record(folder: Path, study: Study, drafted: Draft) -> None:
+    configuration = study.configuration
+    with Ledger.open(configuration.ledger or folder / "ledger.sqlite") as ledger:
+        ledger.append(
+            configuration.study,
+            "intent",
+            intent_record(drafted).model_dump(mode="json"),
+            drafted.channel.to_bytes(),
+            head=ledger.head(configuration.study),
+        )
+
+
+# -- the draws --------------------------------------------------------------------------------
+
+N_DRAWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of many records with public ids, and three releases of it, 0.csv to 2.csv."""
+    place = tmp_path_factory.mktemp("large")
+    with make_clinic(place, n_records=N_DRAWS, public_id=True, external=["outcome"]) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.7)
+        study.release("lab-a", "age", out=place / "0.csv", bits=0.3)
+        study.release("lab-b", "diagnosis,smoker", out=place / "1.csv", bits=0.4)
+        study.release("lab-a", "outcome", out=place / "2.csv", bits=0.1)
+    return place
+
+
+def letters_in(file: Path, intent: Entry) -> NDArray[np.intp]:
+    """The letter of each record, sorted by id."""
+    letters = list(intent.body["letters"])  # type: ignore[call-overload]
+    return np.array([letters.index(rhat) for _, rhat in read_release(file)[1]])
+
+
+def cells_in(place: Path) -> NDArray[np.intp]:
+    patients: list[Row] = sorted(read_patients(place / "patients.csv"))
+    return np.array([cell_of(patient) for patient in patients])
+
+
+def releases_in(place: Path) -> Iterator[tuple[Entry, NDArray[np.intp], NDArray[np.intp]]]:
+    """Each release, with every record's state before it and the letter that it was given."""
+    state = np.zeros(N_DRAWS, dtype=np.intp)
+    for number, intent in enumerate(intents_of(place / "clinic")):
+        letters = letters_in(place / f"{number}.csv", intent)
+        yield intent, state, letters
+        state = next_state_of(intent)[state, letters]
+
+
+def states_after(place: Path) -> NDArray[np.intp]:
+    *_, (intent, state, letters) = releases_in(place)
+    return next_state_of(intent)[state, letters]
+
+
+def test_the_letters_of_every_cell_follow_the_recorded_table(large: Path) -> None:
+    x = cells_in(large)
+    p_values = []
+    for intent, state, letters in releases_in(large):
+        weights = channel_of(intent).weights
+        assert (weights[state, x, letters] > 0).all()
+        for m, cell in {*zip(state.tolist(), x.tolist(), strict=True)}:
+            drawn = letters[(state == m) & (x == cell)]
+            p_values.append(p_value(drawn, weights[m, cell] / 2**32))
+    assert len(p_values) > 3 * N_CELLS
+    assert min(p_values) > FALSE_ALARM / len(p_values)
+
+
+def p_value(drawn: NDArray[np.intp], law: NDArray[np.float64]) -> float:
+    """Of Pearson's test; letters that hardly occur count together."""
+    observed = np.bincount(drawn, minlength=len(law)).astype(float)
+    expected = law * len(drawn)
+    is_rare = expected < 5
+    observed = np.append(observed[~is_rare], observed[is_rare].sum())
+    expected = np.append(expected[~is_rare], expected[is_rare].sum())
+    if expected[-1] < 5:  # too few to tell
+        observed, expected = observed[:-1], expected[:-1]
+    if len(expected) < 2:
+        return 1.0
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return float(chi2.sf(statistic, len(expected) - 1))
+
+
+def test_the_helper_notices_a_wrong_law() -> None:
+    drawn = np.repeat([0, 1, 2], [500, 300, 200])
+    assert p_value(drawn, np.array([0.5, 0.3, 0.2])) > 0.9
+    assert p_value(drawn, np.array([0.4, 0.4, 0.2])) < FALSE_ALARM
+
+
+def test_a_record_gets_the_letter_that_the_design_says(large: Path) -> None:
+    """AES under the study's key of the intent's hash and the record's index, and nothing else."""
+    key = StudyKey.load(large / "clinic" / "key")
+    x = cells_in(large).astype(np.uint8)
+    for intent, state, letters in releases_in(large):
+        words = uniforms(key.derive("release", intent.hash), 0, N_DRAWS)
+        sampler = Sampler(channel_of(intent), next_state_of(intent))
+        drawn, _ = sampler.draw(x, state.astype(np.uint8), words)
+        assert (drawn == letters).all()
+
+
+def test_a_copied_folder_never_reuses_a_number(large: Path, tmp_path: Path) -> None:
+    """Copies go their own ways under one key: the letters of one tell nothing of the other's."""
+    intents, letters = [], []
+    for name, question in (("here", "smoker"), ("there", "smoker"), ("elsewhere", "diagnosis")):
+        shutil.copytree(large / "clinic", tmp_path / name)
+        with Study.open(tmp_path / name) as study:
+            study.release("lab-b", question, out=tmp_path / f"{name}.csv", bits=0.1)
+        intents.append(intents_of(tmp_path / name)[-1])
+        letters.append(letters_in(tmp_path / f"{name}.csv", intents[-1]))
+    assert intents[0].payload == intents[1].payload
+    law = channel_of(intents[0]).law[states_after(large), cells_in(large)]
+    same = (law**2).sum(axis=1)  # chance that two independent draws agree, for each record
+    surplus = (letters[0] == letters[1]).sum() - same.sum()
+    assert abs(surplus) < norm.isf(FALSE_ALARM) * np.sqrt((same * (1 - same)).sum())
+
+
+def test_numbers_of_different_intents_are_independent(large: Path) -> None:
+    key = StudyKey.load(large / "clinic" / "key")
+    hashes = [entry.hash for entry in entries_of(large / "clinic")]
+    words = [uniforms(key.derive("release", sealed), 0, N_DRAWS) for sealed in hashes]
+    pairs = list(combinations(words, 2))
+    expected = N_DRAWS / 64
+    for one, other in pairs:
+        table, _, _ = np.histogram2d(one, other, bins=8, range=[[0, 2**32]] * 2)
+        statistic = float(((table - expected) ** 2 / expected).sum())
+        assert statistic < chi2.isf(FALSE_ALARM / len(pairs), 63)

@@ -1,0 +1,69 @@
+"""Small tables for the tests of this room, and the files that they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from tacit.tables.attribute import Attribute, Bins, Categories, Groups
+from tacit.tables.declaration import Declared, parse
+
+Columns = Mapping[str, Sequence[object]]
+
+PATIENTS: Columns = {
+    "patient_id": [7, 3, 12, 5, 9, 1],
+    "age": [30, 31, 45, 61, None, 90],
+    "diagnosis": ["flu", "dementia", None, "flu", "née", "dementia"],
+    "income": [10.5, 20.0, 30.25, -4.0, 0.0, 99.0],
+    "smoker": [True, False, True, None, True, False],
+    "outcome": ["dead", "alive", "alive", "alive", "dead", "alive"],
+}
+
+AGE = Attribute(name="age", sql_type="BIGINT", coding=Bins(cuts=(30, 45, 60)), has_missing=True)
+DIAGNOSIS = Attribute(
+    name="diagnosis",
+    sql_type="VARCHAR",
+    coding=Categories(texts=("dementia", "flu", "née")),
+    has_missing=True,
+)
+INCOME = Attribute(
+    name="income", sql_type="DOUBLE", coding=Bins(cuts=(0.0, 20.5)), has_missing=False
+)
+KIDS = Attribute(
+    name="kids", sql_type="BIGINT", coding=Categories(texts=("-1", "0", "2")), has_missing=True
+)
+WARD = Attribute(
+    name="ward",
+    sql_type="VARCHAR",
+    coding=Groups(names=("south", "north"), group_of={"s1": "south", "*": "north"}),
+    has_missing=False,
+)
+
+
+def declared(*texts: str) -> list[Declared]:
+    return [parse(text) for text in texts]
+
+
+def write_parquet(path: Path, columns: Columns) -> str:
+    parquet.write_table(pa.table(dict(columns)), path)
+    return str(path)
+
+
+def write_csv(path: Path, columns: Columns) -> str:
+    csv.write_csv(pa.table(dict(columns)), path)
+    return str(path)
+
+
+def write_duckdb(path: Path, columns: Columns, *names: str) -> str:
+    """The same table under each of the names."""
+    with duckdb.connect(path) as connection:
+        connection.register("rows", pa.table(dict(columns)))
+        for name in names:
+            if "." in name:
+                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name.partition('.')[0]}")
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
+    return str(path)

@@ -1,0 +1,296 @@
+"""Attributes: what is declared, what is frozen, and how levels are called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import InvalidInputError
+from tacit.tables.attribute import Attribute, Bins, Categories, Groups, labels_of, numbers_of
+from tacit.tables.declaration import Categorical, Cut, Declared, Grouped, Quantiles, parse
+from tacit.tables.freezing import freeze, freeze_all
+from tacit.tables.staging import staged
+from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, declared, write_parquet
+
+
+def frozen(values: Sequence[object], rule: str, folder: Path) -> Attribute:
+    """A column ``value`` of these values, frozen as ``rule`` says."""
+    path = write_parquet(folder / "values.parquet", {"value": values})
+    with staged(path, ["value"], folder) as table:
+        return freeze(table, parse(f"value{rule}"))
+
+
+# --- declared -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("age", Declared("age")),
+        ("age:cut=30,45,60", Declared("age", Cut((30, 45, 60)))),
+        ("age:cut=30", Declared("age", Cut((30,)))),
+        ("t:cut=-1.5, 0,2e3", Declared("t", Cut((-1.5, 0, 2000.0)))),
+        ("income:quantiles=4", Declared("income", Quantiles(4))),
+        ("a b:c", Declared("a b:c", Categorical())),
+        ("née", Declared("née")),
+    ],
+)
+def test_declarations(text: str, found: Declared) -> None:
+    assert parse(text) == found
+    if isinstance(found.rule, Cut):
+        assert list(map(type, parse(text).rule.cuts)) == list(map(type, found.rule.cuts))
+
+
+def test_a_mapping_is_read_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "groups=a:b.json"
+    path.write_text('{"flu": "infection", "*": "other"}', encoding="utf-8")
+    assert parse(f"d:map={path}") == Declared("d", Grouped({"flu": "infection", "*": "other"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "an attribute without a name: give name, name:cut="),
+        ("age:bins=3", "'bins' in 'age:bins=3' is not known"),
+        ("age:cut=", "age: cut= is not a list of numbers: give it as cut=30,45,60"),
+        ("age:cut=30,x", "age: cut=30,x is not a list of numbers"),
+        ("age:cut=30,,45", "is not a list of numbers"),
+        ("age:cut=30,nan", "are not all finite numbers"),
+        ("age:cut=30,inf", "are not all finite numbers"),
+        (f"age:cut={'9' * 400}", "are not all finite numbers"),
+        (
+            "age:cut=45,30",
+            "age: cuts 45, 30 are out of order: give them in rising order, each once",
+        ),
+        ("age:cut=30,30", "out of order"),
+        ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),
+        ("age:quantiles=1001", "give from 2 to 1,000"),
+        ("age:quantiles=x", "is not a whole number"),
+        ("d:map=none.json", "d: the mapping none.json cannot be read: No such file"),
+    ],
+)
+def test_bad_declarations(text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        parse(text)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("[1]", "is no JSON object: give"),
+        ("{}", "the mapping is empty"),
+        ('{"a": 1}', "takes 'a' to 1, which is no text"),
+        ('{"a": {"b": "c"}}', "which is no text"),
+        ('{"a": null}', "which is no text"),
+        ('{"a": "x", "a": "y"}', "names 'a' twice"),
+    ],
+)
+def test_bad_mappings(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "groups.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        parse(f"d:map={path}")
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_mapping_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "groups.json"
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(InvalidInputError, match="is not JSON"):
+        parse(f"d:map={path}")
+
+
+# --- frozen -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "letters", "labels", "numbers"),
+    [
+        (["b", "a", "b", ""], ("", "a", "b"), ("", "a", "b"), None),
+        (["b", None], ("b", None), ("b", "missing"), None),
+        (["missing", None], ("missing", None), ("missing", "(missing)"), None),
+        ([3, -1, 10], (-1, 3, 10), ("-1", "3", "10"), (-1.0, 3.0, 10.0)),
+        ([3, None], (3, None), ("3", "missing"), (3.0, None)),
+        ([0.5, 2.0, float("nan")], (0.5, 2.0, None), ("0.5", "2", "missing"), (0.5, 2.0, None)),
+        ([-0.0, 0.0, 1.0], (0.0, 1.0), ("0", "1"), (0.0, 1.0)),
+        ([float("inf"), 1.0], (1.0, float("inf")), ("1", "inf"), None),
+        ([True, False], (False, True), ("false", "true"), None),
+        ([Decimal("1.50"), Decimal("0.25")], (0.25, 1.5), ("0.25", "1.5"), (0.25, 1.5)),
+        (
+            [date(2020, 1, 2), date(1999, 1, 1)],
+            ("1999-01-01", "2020-01-02"),
+            ("1999-01-01", "2020-01-02"),
+            None,
+        ),
+        (
+            [datetime(2020, 1, 1, 1, 30), None],
+            ("2020-01-01 01:30:00", None),
+            ("2020-01-01 01:30:00", "missing"),
+            None,
+        ),
+        (["Z", "a", "é", "😀"], ("Z", "a", "é", "😀"), ("Z", "a", "é", "😀"), None),
+        (pa.array([2**63, 1], pa.uint64()), (1, 2**63), ("1", str(2**63)), (1.0, 2.0**63)),
+    ],
+)
+def test_categories_are_the_values_in_order(
+    values: list[object],
+    letters: tuple[object, ...],
+    labels: tuple[str, ...],
+    numbers: tuple[float | None, ...] | None,
+    tmp_path: Path,
+) -> None:
+    attribute = frozen(values, "", tmp_path)
+    assert repr(attribute.letters) == repr(letters)  # -0.0 is not 0.0, True is not 1
+    assert attribute.labels == labels
+    assert attribute.numbers == numbers
+    assert attribute.n_levels == len(letters)
+
+
+@pytest.mark.parametrize(
+    ("values", "cuts", "labels"),
+    [
+        ([1, 99], "30,45,60", ("<=30", "31-45", "46-60", ">60")),
+        ([1, 99], "30,31", ("<=30", "31", ">31")),
+        ([1, 99], "30.5,30.7,45", ("<=30", "31-45", ">45")),
+        ([-9, 9], "-5,-1,3", ("<=-5", "-4 to -1", "0-3", ">3")),
+        ([1.0, 99.0], "30,45.5", ("<=30", "30 < value <= 45.5", ">45.5")),
+        ([-1.0, 1.0], "-0.0", ("<=0", ">0")),
+        ([1, None], "30", ("<=30", ">30", "missing")),
+    ],
+)
+def test_bins_are_called_by_their_ends(
+    values: list[object], cuts: str, labels: tuple[str, ...], tmp_path: Path
+) -> None:
+    attribute = frozen(values, f":cut={cuts}", tmp_path)
+    assert attribute.labels == labels
+    present = [index for index, label in enumerate(labels) if label != "missing"]
+    assert attribute.numbers == (*map(float, present), *[None] * (len(labels) - len(present)))
+
+
+def test_quantiles_share_the_records_out_and_are_then_cuts(tmp_path: Path) -> None:
+    attribute = frozen([*range(100), None], ":quantiles=4", tmp_path)
+    assert attribute.cuts == (24, 49, 74)
+    assert attribute.has_missing
+
+
+def test_quantiles_of_many_equal_values_are_fewer(tmp_path: Path) -> None:
+    assert frozen([0.0] * 90 + [1.0] * 10, ":quantiles=4", tmp_path).cuts == (0.0,)
+    assert frozen([0.0] * 10 + [1.0] * 90, ":quantiles=20", tmp_path).cuts == (0.0,)
+
+
+def test_groups_are_those_that_occur_in_the_order_of_the_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "groups.json"
+    path.write_text(json.dumps({"1": "few", "2": "few", "9": "many", "*": "some"}))
+    assert frozen([1, 5, 2], f":map={path}", tmp_path).letters == ("few", "some")
+    assert frozen([9, 2, None], f":map={path}", tmp_path).letters == ("few", "many", None)
+    assert frozen([9, 2, None], f":map={path}", tmp_path).numbers is None
+
+
+def test_a_value_without_a_group_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "groups.json"
+    path.write_text('{"flu": "infection"}')
+    with pytest.raises(InvalidInputError, match=r"groups? \(2\), such as 'asthma': add .* \"\*\""):
+        frozen(["flu", "gout", "asthma", None], f":map={path}", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "rule", "message"),
+    [
+        (["a", "a"], "", "same level for every record, which says nothing: leave it out"),
+        ([None, None], "", "says nothing"),
+        ([1, 2], ":cut=5", "says nothing"),
+        ([6, 7], ":cut=5", "says nothing"),
+        ([1, 1], ":quantiles=3", "says nothing"),
+        ([float("nan"), None], ":quantiles=3", "says nothing"),
+        ([float("nan"), None], ":cut=3", "says nothing"),
+        (["a", "b"], ":cut=5", "value has type VARCHAR and only numbers can be cut"),
+        ([True, False], ":quantiles=2", "only numbers can be cut"),
+        (
+            [*range(1001)],
+            "",
+            r"1,001 levels and 1,000 is the most: use value:map=groups.json or value:cut=",
+        ),
+        ([*map(str, range(100_000))], "", "100,000 levels .* use value:map=groups.json$"),
+        ([*range(1000), None], "", "1,001 levels"),
+        ([*range(2000)], f":cut={','.join(map(str, range(1000)))}", "1,001 levels"),
+    ],
+)
+def test_columns_that_make_no_attribute(
+    values: list[object], rule: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        frozen(values, rule, tmp_path)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_thousand_levels_are_allowed(tmp_path: Path) -> None:
+    assert frozen([*range(999), None], "", tmp_path).n_levels == 1000
+
+
+def test_too_many_cells(tmp_path: Path) -> None:
+    columns = {name: [*range(400)] for name in ("a", "b")}
+    path = write_parquet(tmp_path / "t.parquet", columns)
+    message = r"make 160,000 cells, 400 \(a\) x 400 \(b\), and 100,000 is the most"
+    with (
+        staged(path, ["a", "b"], tmp_path) as table,
+        pytest.raises(InvalidInputError, match=message),
+    ):
+        freeze_all(table, declared("a", "b"))
+
+
+# --- kept ---------------------------------------------------------------------------------------
+
+NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+CODINGS = st.one_of(
+    st.builds(Categories, texts=st.lists(st.text(), unique=True).map(tuple)),
+    st.builds(Bins, cuts=st.lists(NUMBERS, min_size=1, unique=True).map(sorted).map(tuple)),
+    st.builds(
+        Groups,
+        names=st.lists(st.text(), unique=True).map(tuple),
+        group_of=st.dictionaries(st.text(), st.text()),
+    ),
+)
+
+
+@given(
+    st.builds(
+        Attribute,
+        name=st.text(min_size=1),
+        sql_type=st.just("VARCHAR"),
+        coding=CODINGS,
+        has_missing=st.booleans(),
+    )
+)
+def test_json_gives_back_the_same_attribute(attribute: Attribute) -> None:
+    again = Attribute.model_validate_json(attribute.model_dump_json())
+    assert again == attribute
+    assert repr(again) == repr(attribute)  # 30 is not 30.0
+
+
+@given(st.lists(st.text() | st.none(), unique=True))
+def test_labels_are_all_different(letters: list[str | None]) -> None:
+    assert len(set(labels_of(letters))) == len(letters)
+
+
+def test_letters_that_are_not_all_numbers_have_no_order() -> None:
+    assert numbers_of((1, 2.5, None)) == (1.0, 2.5, None)
+    assert numbers_of((1, "a")) is None
+    assert numbers_of((False, True)) is None
+    assert numbers_of((None,)) is None
+
+
+@pytest.mark.parametrize("attribute", [AGE, DIAGNOSIS, INCOME, KIDS, WARD])
+def test_what_is_told_of_levels_has_one_entry_for_each(attribute: Attribute) -> None:
+    for entries in (attribute.letters, attribute.labels, attribute.texts, attribute.numbers):
+        assert entries is None or len(entries) == attribute.n_levels

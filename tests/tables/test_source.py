@@ -1,0 +1,289 @@
+"""Tables from files and servers: the same values whatever they come in, and nothing dropped."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tacit.errors import InvalidInputError
+from tacit.tables.postgresql import without_secrets
+from tacit.tables.staging import staged
+from tests.tables.samples import PATIENTS, Columns, write_csv, write_duckdb, write_parquet
+
+N_PATIENTS = len(PATIENTS["patient_id"])
+
+ROWS = sorted(zip(*PATIENTS.values(), strict=True))
+
+TYPES = {
+    "patient_id": "BIGINT",
+    "age": "BIGINT",
+    "diagnosis": "VARCHAR",
+    "income": "DOUBLE",
+    "smoker": "BOOLEAN",
+    "outcome": "VARCHAR",
+}
+
+
+def read(source: str, *columns: str, folder: Path) -> tuple[list[tuple[object, ...]], list[str]]:
+    """Rows, sorted, and stored types of the columns."""
+    with staged(source, columns, folder) as table:
+        rows = table.connection.execute("SELECT * FROM staged ORDER BY ALL").fetchall()
+        assert table.n_records == len(rows)
+        return rows, [table.types[name] for name in columns]
+
+
+def read_text(text: str | bytes, *columns: str, folder: Path) -> list[tuple[object, ...]]:
+    """Rows of a CSV file with this content."""
+    path = folder / "table.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read(str(path), *columns, folder=folder)[0]
+
+
+def fill(url: str, sql: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql)
+
+
+@pytest.fixture(params=["csv", "csv.gz", "parquet", "duckdb", "duckdb table", "postgresql"])
+def patients(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The same table in everything that can be read."""
+    path = tmp_path / f"patients of O'Neill.{request.param.partition(' ')[0]}"
+    match request.param:
+        case "csv":
+            return write_csv(path, PATIENTS)
+        case "csv.gz":
+            text = Path(write_csv(tmp_path / "plain.csv", PATIENTS)).read_bytes()
+            path.write_bytes(gzip.compress(text))
+            return str(path)
+        case "parquet":
+            return write_parquet(path, PATIENTS)
+        case "duckdb":
+            return write_duckdb(path, PATIENTS, "patients")
+        case "duckdb table":
+            return write_duckdb(path, PATIENTS, "other", "ward.patients") + "::ward.patients"
+    url: str = request.getfixturevalue("postgres_url")
+    kinds = ("int", "smallint", "text", "float8", "boolean", "varchar(9)")
+    columns = ", ".join(f"{name} {kind}" for name, kind in zip(TYPES, kinds, strict=True))
+    fill(url, f"CREATE TABLE patients ({columns})")
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO patients VALUES (%s, %s, %s, %s, %s, %s)", ROWS)
+    return f"{url}#patients"
+
+
+def test_every_source_gives_the_same_table(patients: str, tmp_path: Path) -> None:
+    rows, types = read(patients, *TYPES, folder=tmp_path)
+    assert rows == ROWS
+    assert dict(zip(TYPES, types, strict=True)) == TYPES
+
+
+def test_every_source_names_the_nearest_column(patients: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"no column 'diagnoses' in .*it has 'diagnosis', "):
+        read(patients, "diagnoses", folder=tmp_path)
+
+
+def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    read(patients, "age", folder=folder)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("none.csv", "there is no file"),
+        ("none.duckdb::t", "there is no file"),
+        ("http://example.org/t.csv", "there is no file"),
+        ("table.xlsx", r"no table that tacit reads: give a \.csv"),
+        ("empty.csv", "is empty"),
+        ("names.csv", "has no rows"),
+        ("names.parquet", "has no rows"),
+        ("noise.csv", "cannot be read: Error when sniffing"),
+        ("latin.csv", "not utf-8"),
+        ("noise.parquet", "cannot be read: "),
+        ("noise.duckdb", "cannot be read: "),
+        ("none.duckdb", "there is no file"),
+        ("two.duckdb", r"holds 2 tables \('a', 'b'\): say which one, as in .*two\.duckdb::table"),
+        ("two.duckdb::c", r"has no table 'c': it has 'a', 'b'"),
+        ("two.duckdb#c", r"has no table 'c'"),
+        ("list.parquet", r"column 'age' has type BIGINT\[\]: tacit reads"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_line(source: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "table.xlsx").write_bytes(b"PK")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "names.csv").write_text("age,b\n")
+    (tmp_path / "latin.csv").write_bytes("age,b\n1,née\n".encode("latin-1"))
+    for kind in ("csv", "parquet", "duckdb"):
+        (tmp_path / f"noise.{kind}").write_bytes(bytes(range(256)) * 20)
+    write_duckdb(tmp_path / "two.duckdb", PATIENTS, "a", "b")
+    write_parquet(tmp_path / "list.parquet", {"age": [[1, 2], [3]]})
+    write_parquet(tmp_path / "names.parquet", {"age": pa.array([], pa.int64())})
+    place = source if "://" in source else f"{tmp_path}/{source}"
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        read(place, "age", folder=tmp_path)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["a*", "a?", "a[1]", "[a1]", "a]"])
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+def test_a_name_is_no_pattern(
+    name: str, write: Callable[[Path, Columns], str], tmp_path: Path
+) -> None:
+    kind = write.__name__.removeprefix("write_")
+    write(tmp_path / f"a1.{kind}", {"v": [1]})
+    source = write(tmp_path / f"{name}.{kind}", {"v": [2]})
+    assert read(source, "v", folder=tmp_path)[0] == [(2,)]
+
+
+# --- CSV ----------------------------------------------------------------------------------------
+
+
+def test_types_hold_for_the_whole_file(tmp_path: Path) -> None:
+    lines = ["id", *map(str, range(25_000)), "x1"]
+    rows = read_text("\n".join(lines), "id", folder=tmp_path)
+    assert len(rows) == 25_001
+    assert ("x1",) in rows
+
+
+def test_leading_zeros_are_kept(tmp_path: Path) -> None:
+    rows = read_text("id,b\n007,1\n7,2\n", "id", folder=tmp_path)
+    assert rows == [("007",), ("7",)]
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n3\n4,5,6\n", "a,b,c\n1,2,3\n3\n", "# x\na,b\n1,2\n"])
+def test_no_line_is_skipped_to_make_the_rest_regular(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no column 'a'"):
+        read_text(text, "a", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a;b\nx;1,5\ny;2,5\n", [("x", "1,5"), ("y", "2,5")]),
+        ('a,b\n"x, ""y""",1\n"two\nlines",2\n', [("two\nlines", 2), ('x, "y"', 1)]),
+        ("a,b\r\nx,1\r\n", [("x", 1)]),
+        (b"\xef\xbb\xbfa,b\nx,1\n", [("x", 1)]),
+        ("a,b\nx,nan\ny,-0.0\nz,0.5\n", [("x", None), ("y", 0.0), ("z", 0.5)]),
+        ("a,b\n#1,1\n#2,\n", [("#1", 1), ("#2", None)]),
+        ("a,b\nx,13/02/2020\n", [("x", date(2020, 2, 13))]),
+        ("a,b\nx,13/02/2020 10:30:00\n", [("x", datetime(2020, 2, 13, 10, 30))]),
+    ],
+)
+def test_csv_as_it_is_found(
+    text: str | bytes, rows: list[tuple[object, ...]], tmp_path: Path
+) -> None:
+    found = read_text(text, "a", "b", folder=tmp_path)
+    assert found == rows
+    assert repr(found) == repr(rows)  # 0.0, not -0.0
+
+
+# --- types --------------------------------------------------------------------------------------
+
+
+def test_types_are_stored_as_few(tmp_path: Path) -> None:
+    columns = {
+        "tiny": pa.array([5], pa.int8()),
+        "huge": pa.array([2**64 - 1], pa.uint64()),
+        "single": pa.array([0.1], pa.float32()),
+        "exact": pa.array([Decimal("1.25")], pa.decimal128(20, 2)),
+        "choice": pa.array(["b"]).dictionary_encode(),
+        "bytes": pa.array([b"\x00\xff"]),
+        "moment": pa.array([0], pa.timestamp("ms", tz="Europe/Rome")),
+    }
+    path = tmp_path / "types.parquet"
+    parquet.write_table(pa.table(columns), path)
+    with staged(str(path), list(columns), tmp_path) as table:
+        texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in columns)
+        [row] = table.connection.execute(f"SELECT {texts} FROM staged").fetchall()
+    kinds = ["BIGINT", "UBIGINT", "DOUBLE", "DECIMAL(20,2)", "VARCHAR", "VARCHAR", "TIMESTAMP"]
+    assert list(table.types.values()) == kinds
+    values = ("5", str(2**64 - 1), "0.1", "1.25", "b", "00FF", "1970-01-01 00:00:00")
+    assert row == values
+
+
+def test_huge_whole_numbers_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "huge.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT {10**30 + 1}::HUGEINT AS n")
+    assert read(str(path), "n", folder=tmp_path) == ([(Decimal(10**30 + 1),)], ["DECIMAL(38,0)"])
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------
+
+
+def test_types_of_postgresql(postgres_url: str, tmp_path: Path) -> None:
+    fill(postgres_url, "CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    fill(
+        postgres_url,
+        "CREATE TABLE t AS SELECT 1.25::numeric(10,2) AS exact, 1.5::numeric AS number, "
+        "'NaN'::numeric(10,2) AS nothing, 'ok'::mood AS mood, 'x'::char(3) AS padded, "
+        "'11111111-2222-3333-4444-555555555555'::uuid AS key, '\\x00ff'::bytea AS bytes, "
+        "'2020-01-01 10:00:00+02'::timestamptz AS moment, '{\"a\": 1}'::jsonb AS document",
+    )
+    types = {
+        "exact": "DECIMAL(10,2)",
+        "number": "DOUBLE",
+        "nothing": "DECIMAL(10,2)",
+        "mood": "VARCHAR",
+        "padded": "VARCHAR",
+        "key": "VARCHAR",
+        "bytes": "VARCHAR",
+        "moment": "TIMESTAMP",
+        "document": "VARCHAR",
+    }
+    with staged(f"{postgres_url}#t", list(types), tmp_path) as table:
+        texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in types)
+        [row] = table.connection.execute(f"SELECT {texts} FROM staged").fetchall()
+    assert table.types == types
+    assert row == (
+        "1.25",
+        "1.5",
+        None,
+        "ok",
+        "x",
+        "11111111-2222-3333-4444-555555555555",
+        "00FF",
+        "2020-01-01 08:00:00",
+        '{"a": 1}',
+    )
+
+
+def test_tables_of_postgresql(postgres_url: str, tmp_path: Path) -> None:
+    schema = postgres_url.rpartition("%3D")[2]
+    fill(postgres_url, 'CREATE TABLE "Odd ""name" AS SELECT 1 AS "a ""b"')
+    fill(postgres_url, 'CREATE VIEW seen AS SELECT * FROM "Odd ""name"')
+    assert read(f'{postgres_url}#Odd "name', 'a "b', folder=tmp_path)[0] == [(1,)]
+    assert read(f"{postgres_url}#{schema}.seen", 'a "b', folder=tmp_path)[0] == [(1,)]
+    with pytest.raises(InvalidInputError, match="is not there: the database has 'seen'"):
+        read(f"{postgres_url}#sean", "a", folder=tmp_path)
+    with pytest.raises(InvalidInputError, match="names no table: add it, as in"):
+        read(postgres_url, "a", folder=tmp_path)
+
+
+def test_postgresql_that_cannot_be_reached_keeps_its_password(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"cannot be read: .*Connection refused") as raised:
+        read("postgresql://me:s3cret@localhost:1/x?password=s3cret#t", "a", folder=tmp_path)
+    assert "s3cret" not in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("postgresql://me:p@ss@host/db#t", "postgresql://host/db#t"),
+        ("postgres://host/db?password=x#s.t", "postgres://host/db#s.t"),
+        ("postgresql:///db", "postgresql:///db"),
+    ],
+)
+def test_messages_show_no_secrets(source: str, shown: str) -> None:
+    assert without_secrets(source) == shown
