@@ -399,3 +399,12 @@ def assert_failed_for_free(command: list[str], reason: str, left: list[str]) -> 
     was_kept, *names = outcome.split()
     assert was_kept == "True"
     assert sorted(names) == left
+
+
+def test_a_folder_whose_name_is_a_pattern_is_taken_literally(tmp_path: Path) -> None:
+    folder = tmp_path / "a[1] *"
+    folder.mkdir()
+    parquet.write_table(pa.table({"id_0": PUBLIC["text"]}), folder / "ids.parquet")
+    case = Case(folder, names=PublicIds(folder / "ids.parquet"))
+    case.deliver(folder / "a.parquet")
+    assert rows_of(folder / "a.parquet") == case.rows(list(PUBLIC["text"]))

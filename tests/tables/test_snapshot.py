@@ -294,10 +294,10 @@ def flip_cell(folder: Path) -> None:
     np.save(folder / "x.npy", codes)
 
 
-def change_counts(folder: Path) -> None:
+def change_counts(folder: Path, name: str) -> None:
     with np.load(folder / "counts.npz") as counts:
         arrays = dict(counts)
-    arrays["external_0"][0] += 1
+    arrays[name][0] += 1
     np.savez(folder / "counts.npz", **arrays)
 
 
@@ -306,7 +306,8 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "ids in another order": lambda folder: rewrite_ids(folder, "zstd", [3, 1, 5, 7, 9, 12]),
     "an id less": lambda folder: rewrite_ids(folder, "zstd", [1, 3, 5, 7, 9]),
     "a cell": flip_cell,
-    "counts": change_counts,
+    "counts of cells": lambda folder: change_counts(folder, "cells"),
+    "counts of an external column": lambda folder: change_counts(folder, "external_0"),
     "half a file": lambda folder: os.truncate(folder / "ids.parquet", 100),
     "half the cells": lambda folder: os.truncate(folder / "x.npy", 100),
     "no cells": lambda folder: (folder / "x.npy").unlink(),

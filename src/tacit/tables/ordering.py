@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tacit.sampling.keyed import Codes
 from tacit.tables.ahead import in_order
-from tacit.tables.engine import connect_file, quote_text
+from tacit.tables.engine import connect_file, quote_file
 
 BATCH = 2**18
 """Records handled at a time: a few megabytes, near what a core's cache holds."""
@@ -177,13 +177,13 @@ def _sorted_ids_sql(connection: duckdb.DuckDBPyConnection, ids_path: Path) -> st
 
     A single id of a plain type keeps it. Any other is text, several are a JSON array of texts.
     """
-    ids = connection.read_parquet(str(ids_path))
+    ids = connection.sql(f"SELECT * FROM read_parquet({quote_file(ids_path)})")
     texts = ", ".join(f"{name}::VARCHAR" for name in ids.columns)
     if len(ids.columns) > 1:
         record = f"to_json([{texts}])::VARCHAR"
     else:
         record = ids.columns[0] if str(ids.types[0]) in _PLAIN_TYPES else texts
-    table = f"read_parquet({quote_text(str(ids_path))}, file_row_number = true)"
+    table = f"read_parquet({quote_file(ids_path)}, file_row_number = true)"
     columns = ", ".join(ids.columns)
     return f"SELECT {record} AS record, file_row_number FROM {table} ORDER BY {columns}"
 

@@ -1,0 +1,69 @@
+"""DuckDB as it is opened here: what it may not do, and what it is understood to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tacit.tables.engine import connect_file, connect_memory, lock, reason
+
+
+@pytest.fixture
+def locked() -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect_memory() as connection:
+        lock(connection)
+        yield connection
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('{file}')",
+        "SELECT * FROM read_csv('{file}')",
+        "SELECT * FROM '{file}'",
+        "SELECT * FROM glob('{file}')",
+        "COPY (SELECT 1) TO '{file}.out'",
+        "ATTACH '{file}.duckdb'",
+        "EXPORT DATABASE '{file}.out'",
+        "LOAD httpfs",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "SET memory_limit = '100GB'",
+        "SELECT * FROM tmp_path",
+    ],
+)
+def test_a_locked_connection_reaches_nothing(
+    sql: str, locked: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    file = tmp_path / "secret.csv"
+    file.write_text("a\n1\n")
+    with pytest.raises(duckdb.Error):
+        locked.execute(sql.format(file=file))
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_no_extension_is_fetched_or_loaded_on_the_way(tmp_path: Path) -> None:
+    for connection in (connect_memory(), connect_file(tmp_path)):
+        with connection, pytest.raises(duckdb.Error):
+            connection.execute("SELECT * FROM sqlite_scan('x', 'y')")
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("Conversion Error: Could not\n\nLINE 1: select\n   ^", "Could not"),
+        (
+            "Invalid Input Error: CSV Error on Line: 2\nOriginal Line: a,b\nNot UTF-8.",
+            "CSV Error on Line: 2; Not UTF-8",
+        ),
+        ("Out of Range Error: too large.\n", "too large"),
+        ("IO: [libpq] failed: refused\n\tIs the server running?\n", "IO: [libpq] failed: refused"),
+        ("", ""),
+    ],
+)
+def test_reasons_are_one_line_without_data(message: str, line: str) -> None:
+    assert reason(duckdb.Error(message)) == line
