@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.accounting import Account, information_added_upper_bits, information_upper_bits
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme import Collusion
+from tacit.scheme import Collusion, memory
 
 TIGHT_BITS = 1e-10
 """Rounding behind a handful of releases is far below this; a lost term would be far above."""
@@ -142,3 +142,21 @@ def test_a_coalition_that_is_not_carried_is_covered_by_everyone():
     assert account.is_covered(frozenset("ab"))
     assert account.upper_bits(frozenset("ab")) == account.everyone_bits
     assert not account.is_covered(frozenset("a"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_coalition_dropped_for_want_of_memory_never_comes_back_cheaper(seed, monkeypatch):
+    monkeypatch.setattr(memory, "CARRIED_BYTES", 1500)
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 9, size=3)
+    account = Account.start(counts, 4, Collusion(any_size=2, bits=1.0))
+    releases, was_covered = [], False
+    for party in rng.choice(["a", "b"], size=5):
+        channel = random_weights(rng, (len(account.memory.mass), 3, 3))
+        account, next_state = account.after(str(party), channel)
+        releases.append((party, channel, next_state))
+        for parties in ({"a"}, {"b"}, {"a", "b"}):
+            exact = exact_bits(told(counts, releases, parties))
+            assert arb(account.upper_bits(frozenset(parties))) >= exact.lower()
+            was_covered |= account.is_covered(frozenset(parties))
+    assert was_covered  # else the budget was never felt

@@ -29,6 +29,9 @@ MERGE_BITS = 1e-9
 """Letters, and stored states, are merged while no more information than this is lost: an iteration
 leaves letters that differ by what is left of its convergence, and histories multiply them."""
 
+_CHANNEL_ENTRIES = 2**13
+"""Entries of p(t | z, x) up to which T gets a letter for every record that occurs, by default."""
+
 _SCOUTING_STEPS = 100
 _FOLLOWED = 3
 """Every start takes the scouting steps; the best few are followed to the end."""
@@ -113,7 +116,8 @@ class SequentialBottleneck:
         Args:
             p_y_given_x: the task, p(y | x), [x, y].
             mu: (mu1, mu2) per bit, >= 0 and not both 0. From mu1 = 1 on, T is empty.
-            letters: of T, at most; by default one more than the task has.
+            letters: of T, at most. By default as many as records occur, which is enough where
+                mu2 = 0; fewer where so many would take long, but one more than the task has.
             starts: starts of Algorithm 2; the best end is kept, the empty T is always among them.
             seed: of the starts.
             tol: stop when no entry of a channel moves by more than this.
@@ -121,14 +125,14 @@ class SequentialBottleneck:
         """
         task = as_channel(p_y_given_x, self.p_x, name="p_y_given_x")
         mu = _checked_mu(mu)
-        n_letters = task.shape[1] + 1 if letters is None else letters
+        mass = self._mass if mu[1] > 0 else self._mass.sum(axis=0, keepdims=True)
+        n_letters = _enough_letters(mass, task) if letters is None else letters
         _check_at_least_one(letters=n_letters, starts=starts, max_steps=max_steps)
         if not tol > 0:
             raise InvalidInputError(f"tol is {tol!r}: give a number > 0")
         # I(T;Y) <= I(T;X) by data processing, so mu1 >= 1 leaves at least mu2 I(Z;X): T empty.
         if mu[0] >= 1 or n_letters == 1:
             return self._append(np.ones((1, *self._mass.shape)), task, mu, True)
-        mass = self._mass if mu[1] > 0 else self._mass.sum(axis=0, keepdims=True)
         problem = Problem(mass[..., None] * task, "information")
         first = _starts(problem, mass, n_letters, starts, np.random.default_rng(seed))
         with one_thread():
@@ -164,6 +168,16 @@ class SequentialBottleneck:
         channel = np.repeat(p_t_given_z[:, None], len(self.p_x), axis=1)
         channel[:, self._occurs] = c.transpose(1, 2, 0)
         return np.asarray(channel / channel.sum(axis=-1, keepdims=True))
+
+
+def _enough_letters(mass: Array, task: Array) -> int:
+    """How many letters T gets by default, for p(z, x) of records that occur.
+
+    Without Z the objective is a mean over t of a function of p(x | t), and the mean of p(x | t) is
+    p(x): by Caratheodory's theorem no more letters are needed than records occur.
+    """
+    affordable = _CHANNEL_ENTRIES // mass.size
+    return int(max(task.shape[1] + 1, min(mass.shape[1], affordable)))
 
 
 def _starts(

@@ -43,7 +43,7 @@ def fresh(_fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def used(_used: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study with two releases, entries 6 and 8; the test runs beside it."""
+    """A study with two releases, entries 5 and 7; the test runs beside it."""
     monkeypatch.chdir(tmp_path)
     copied(_used, tmp_path / "clinic")
     return Path("clinic")

@@ -17,6 +17,13 @@ COLUMNS = 80
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _COMMAND = [sys.executable, "-m", "tacit.cli"]
 
+_AS_ITS_OWN = """
+import fcntl, termios
+from tacit.cli import main
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches it
+main()
+"""
+
 
 def process(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """A command whose output goes into pipes."""
@@ -42,7 +49,7 @@ def on_terminal(*arguments: object, cwd: Path | None = None, typed: str = "") ->
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
     keep = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     with subprocess.Popen(
-        [*_COMMAND, *map(str, arguments)],
+        [sys.executable, "-c", _AS_ITS_OWN, *map(str, arguments)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

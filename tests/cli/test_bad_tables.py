@@ -53,7 +53,7 @@ def test_rows(rows: list[tuple[object, ...]], said: str) -> None:
         ("age:cut=45,30,60", "age: cuts 45, 30, 60 are out of order: give them in rising order"),
         ("age:cut=30,30", "age: cuts 30, 30 are out of order"),
         ("age:cut=30,x", "age: cut=30,x is not a list of numbers: give it as cut=30,45,60"),
-        ("age:cut=nan", "age: cuts [nan] are not all numbers"),
+        ("age:cut=nan", "age: cuts [nan] are not all"),
         ("age:cut=200", "age has the same level for every record"),
         ("diagnosis:cut=1,2", "diagnosis has type VARCHAR and only numbers can be cut"),
         ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),

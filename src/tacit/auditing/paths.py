@@ -162,20 +162,15 @@ def _ratios_of_all_pairs(
 ) -> dict[int, Array]:
     """The largest ratio over all pairs at each step, added along the worst path: cheap, above all.
 
-    An x' that cannot be in the state m needs no ratio there: on the path to m there was a letter
-    that ruled it out, and the ratio at that letter is infinite.
+    An x' that cannot be in the state m makes the ratio infinite there, as it is already: every
+    path to m has a letter that ruled x' out.
     """
     worst = np.zeros(1)
-    can_be = np.ones((1, n_x), dtype=bool)  # [m, x]
     found = {}
     for length, move in enumerate(moves, start=1):
-        is_there = can_be[move.before]
-        trough = np.where(is_there, move.law, np.inf).min(axis=1)
-        step = _log2(move.law.max(axis=1)) - _log2(trough)
+        step = _log2(move.law.max(axis=1)) - _log2(move.law.min(axis=1))
         grown = worst[move.before] + step
         worst = _gathered(np.maximum, grown, move.after, move.n_after, -np.inf)
-        peak = _gathered(np.maximum, move.law, move.after, move.n_after, 0.0)
-        can_be = peak > 0
         if length in lengths:
             found[length] = np.where(np.eye(n_x) > 0, 0.0, worst.max())
     return found

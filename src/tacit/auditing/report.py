@@ -84,8 +84,8 @@ class Audit:
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
             lines.append(
-                f"{self.coalitions_left_out} more coalitions are limited but not listed here: "
-                "their members hold less."
+                f"{self.coalitions_left_out} more coalitions of the policy's any_size are limited "
+                "but not listed."
             )
         return lines
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, isinf
+from math import ceil, floor, isinf
 
 from tacit.auditing.finding import Finding
 from tacit.auditing.measures import QUANTILES
@@ -55,12 +55,13 @@ def _attack_row(finding: Finding) -> Sequence[str]:
         verdict = "within the bound" if attack.is_consistent else "ABOVE THE BOUND"
     else:
         verdict = "as predicted" if attack.is_consistent else "NOT AS PREDICTED"
-    chances = [attack.observed, attack.low, attack.high]
     return [
         _short(finding.name),
         _percent(exposure.guess_before),
-        ("≤" if attack.is_bound else "") + _percent(exposure.guess_after),
-        *map(_percent, chances),
+        ("≤" if attack.is_bound else "") + _percent_up(exposure.guess_after),
+        _percent(attack.observed),
+        _percent_down(attack.low),
+        _percent_up(attack.high),
         f"{attack.records}",
         f"{attack.simulated_bits:.4f}",
         verdict,
@@ -81,11 +82,24 @@ def _table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
 
 def _rounded_up(bits: float, mark: str) -> str:
     """Four decimals, never below the figure by more than double precision."""
-    return "∞" if isinf(bits) else f"{mark}{max(0, ceil(bits * 1e4 - 1e-6)) / 1e4:.4f}"
+    return "∞" if isinf(bits) else f"{mark}{max(0, _ceiling(bits)) / 1e4:.4f}"
 
 
 def _percent(chance: float) -> str:
     return f"{100 * chance:.2f} %"
+
+
+def _percent_up(chance: float) -> str:
+    return f"{_ceiling(chance) / 100:.2f} %"
+
+
+def _percent_down(chance: float) -> str:
+    return f"{floor(chance * 1e4) / 100:.2f} %"
+
+
+def _ceiling(figure: float) -> int:
+    """The least number of ten-thousandths that the figure does not exceed by more than rounding."""
+    return ceil(figure * 1e4 - 1e-6)
 
 
 def _short(name: str) -> str:

@@ -67,5 +67,7 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
     except (TacitError, typer.TyperException, OSError) as error:
         return failure_of(error).tell(as_json=as_json, stream=errors)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # after the ^C that the terminal shows
         return INTERRUPTION.tell(as_json=as_json, stream=errors)
     return int(code or 0)

@@ -174,9 +174,10 @@ def collusion_set(
     if everyone is None and any_of is None and not group:
         raise InvalidInputError("no limit is given: give --everyone, --any or --group")
     with Study.open(folder) as study:
-        policy = _changed(study.policy, everyone, any_of, group or ())
-        remarks = study.set_collusion(policy)
-    stored = PolicyRecord.of_policy(policy)
+        remarks = study.change_collusion(
+            lambda policy: _changed(policy, everyone, any_of, group or ())
+        )
+        stored = PolicyRecord.of_policy(study.policy)
     _show_done(stored.model_dump(mode="json"), stored.in_words.capitalize(), remarks, as_json)
 
 
@@ -247,9 +248,7 @@ def _bits(given: str, text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise InvalidInputError(
-            f"{given}: give a number of bits, or none for no limit"
-        ) from None
+        raise InvalidInputError(f"{given}: give a number of bits, or none for no limit") from None
 
 
 def _any(text: str) -> tuple[int | None, float | None]:

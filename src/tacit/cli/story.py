@@ -60,7 +60,7 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a-again.csv")]
     yield ["status", clinic]
     yield ["audit", clinic]
-    yield ["receipt", clinic, "7", "--html", str(out / "receipt.html")]
+    yield ["receipt", clinic, "6", "--html", str(out / "receipt.html")]
     yield ["estimate", str(out / "lab-a.parquet")]
     yield ["close", clinic, "--yes"]
     yield ["verify", clinic, "--receipt", str(out / "receipt.html")]

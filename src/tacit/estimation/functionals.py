@@ -29,6 +29,9 @@ largest of which is 1: with n letters, a direction of f is known to about 1/(val
 1e-6 that takes over 10^12 letters, and a solver's channel is hardly more exact.
 """
 
+_DOUBLE_ROOT = 1e-12
+"""How far below 0 rounding may leave the discriminant of a double root, relative to its terms."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
@@ -37,7 +40,8 @@ class Contrast:
     Attributes:
         weights: one for each letter r.
         value: unbiased estimate; it may lie outside the range that frequencies allow.
-        standard_error: of ``value``.
+        standard_error: of ``value``, at the likeliest frequencies; too small where those are at the
+            edge of the simplex, so use ``interval``.
         interval: (low, high), within the range that frequencies allow.
         likeliest: value under maximum likelihood over the simplex; always inside ``interval``.
     """
@@ -186,5 +190,8 @@ class _ScoreTest:
         b = self.scale * (slope - 2 * self.is_total * self.likeliest) + 2 * offset
         c = self.scale * self.variance - offset**2
         discriminant = b * b + 4 * a * c
-        root = (b + sign * math.sqrt(discriminant)) / (2 * a) if discriminant > 0 else 0.0
+        # Where nothing is random the only θ is ``value``, a double root up to rounding; where no
+        # θ at all agrees, ``likeliest`` is left.
+        is_found = discriminant >= -_DOUBLE_ROOT * b * b
+        root = (b + sign * math.sqrt(max(0.0, discriminant))) / (2 * a) if is_found else 0.0
         return self.likeliest + sign * min(max(0.0, sign * root), abs(reach))

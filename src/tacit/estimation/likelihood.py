@@ -20,6 +20,9 @@ LIKELIHOOD_TOL = 1e-11
 
 _MAX_STEPS = 500
 
+_ROUNDING = 1e-15
+"""Relative. A rise of the log-likelihood below this is lost in its rounding."""
+
 
 def likeliest_frequencies(counts: NDArray[np.int64], channel: Array) -> tuple[Array, float]:
     """f on the simplex that maximises Σ counts log (f A), and a bound on what is missing.
@@ -48,6 +51,12 @@ def likeliest_frequencies(counts: NDArray[np.int64], channel: Array) -> tuple[Ar
     return best, max(0.0, best_gap)
 
 
+def _gap(f: Array, rows: Array, shares: Array) -> float:
+    """max_r Σ_rhat shares(rhat) A[r, rhat]/q(rhat) − 1; infinite if a letter seen cannot be."""
+    q = f @ rows
+    return float((rows / q @ shares).max() - 1) if (q > 0).all() else math.inf
+
+
 def _newton_goal(ratios: Array, shares: Array) -> Array | None:
     """The g on the simplex that minimises Σ shares (g·ratios − 2)², the model around f."""
     residuals = np.sqrt(shares) * (ratios - 2)
@@ -70,6 +79,8 @@ def _uphill(f: Array, goal: Array | None, gradient: Array, rows: Array, shares: 
     start = likelihood(f)
     if goal is not None:
         rise = float(gradient @ (goal - f))
+        if abs(rise) <= _ROUNDING * abs(start) and _gap(goal, rows, shares) < gradient.max() - 1:
+            return goal  # the likelihood cannot tell any more; the gap, of first order, still can
         for halving in range(30):
             step = 0.5**halving
             candidate = f + step * (goal - f)

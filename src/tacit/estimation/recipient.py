@@ -31,7 +31,8 @@ class Estimate:
         rank: of the channel; the frequencies are all determined if it is the number of letters r.
         is_identified: whether the channel determines f(r), for each r.
         frequencies: unbiased estimates of f(r).
-        standard_errors: of ``frequencies``.
+        standard_errors: of ``frequencies``, at the likeliest frequencies; too small where those are
+            at the edge of the simplex, so use ``intervals``.
         intervals: ``[r, 2]``, each alone at ``confidence``, for n large.
         likeliest: f(r) of maximum likelihood over the simplex.
         bounds: ``[r, 2]``, all of them together at ``confidence`` at least, for any n.

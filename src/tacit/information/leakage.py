@@ -85,7 +85,8 @@ def local_dp_epsilon(p: ArrayLike, channel: ArrayLike | None = None) -> float:
 
 
 def _posterior_vulnerability(p_x: Array, p_y_given_x: Array) -> float:
-    return float((p_x[:, None] * p_y_given_x).max(axis=0).sum())
+    # A probability: where Y tells x, p(x) adds up to 1 and a little more by rounding.
+    return min(1.0, float((p_x[:, None] * p_y_given_x).max(axis=0).sum()))
 
 
 def _non_negative(bits: float) -> float:

@@ -181,7 +181,27 @@ class Ledger:
         """
         with self._database.reading() as connection:
             start = self._start(connection, study, after)
-            rows = list(queries.entries_after(connection, study, after))
+            return self._followers(connection, study, start)
+
+    def entries_since(self, study: str, head: Head) -> list[Entry]:
+        """The entries after one that was read before, checked to be the same still.
+
+        Raises:
+            LedgerError: there is no such entry any more.
+            CorruptLedgerError: there is another one in its place, or a later entry is damaged.
+        """
+        with self._database.reading() as connection:
+            start = self._start(connection, study, head.number)
+            if start != head:
+                raise CorruptLedgerError(
+                    f"entry {head.number} of study {study!r} is not what it was when it was read: "
+                    f"the ledger {self.url_shown} was restored or rewritten meanwhile; "
+                    "verify it against a receipt"
+                )
+            return self._followers(connection, study, start)
+
+    def _followers(self, connection: Connection, study: str, start: Head) -> list[Entry]:
+        rows = list(queries.entries_after(connection, study, start.number))
         fault = next(faults(rows, start), None)
         if fault is not None:
             raise CorruptLedgerError(

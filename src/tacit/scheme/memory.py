@@ -21,9 +21,6 @@ from tacit.scheme.policy import Collusion, Parties
 
 _LN2 = float(np.log(2.0))
 
-_SMALLEST_STATE = 1e-15
-"""Histories less likely than this do not occur: their rows were rounded to exact zeros."""
-
 _SAME_SHAPE = 1e-15
 """Letters whose laws p(z, x | letter) differ by no more are in proportion, up to rounding."""
 
@@ -149,7 +146,8 @@ class ExactHistory:
         grown = _followed(self.mass, channel).reshape(n_z, n_rhat, n_x)
         same_as = _same_letters(grown)
         grown = np.stack([grown[:, same_as == letter].sum(axis=1) for letter in range(n_rhat)], 1)
-        is_reached = grown.sum(axis=2) > _SMALLEST_STATE
+        # However rare: the largest pointwise leakage and ε are those of the rarest histories.
+        is_reached = grown.sum(axis=2) > 0
         number = np.where(is_reached, np.cumsum(is_reached).reshape(n_z, n_rhat) - 1, -1)
         state = number[:, same_as] if next_state is None else next_state
         before, letter = np.nonzero(is_reached)
@@ -224,10 +222,13 @@ class BoundedMemory:
     def _carried_after(self, party: str, moves: Array) -> dict[Parties, Array]:
         """Every carried coalition after the release; new ones with ``party`` where they fit."""
         present = self.present | {party}
+        # A coalition that was dropped stays dropped: the law of those without a party that holds
+        # something would tell of the coalition as if the party held nothing.
         joined = {
             coalition | {party}: law
             for coalition, law in self.carried.items()
-            if self.policy.concerns(coalition | {party}, present)
+            if (party in coalition or party not in self.present)
+            and self.policy.concerns(coalition | {party}, present)
         }
         waiting = {key: law for key, law in self.carried.items() if party not in key}
         after = _moved_together(waiting, moves.sum(axis=0))

@@ -20,7 +20,7 @@ class Collusion:
         everyone: limit on all parties together; ``None`` for none.
         any_size: limit every coalition of this many parties (and so every smaller one) ...
         bits: ... to this many bits.
-        groups: named coalitions -> bits.
+        groups: named coalitions -> bits; the smaller where one is named twice.
     """
 
     everyone: float | None = None
@@ -44,7 +44,11 @@ class Collusion:
             if isinstance(group, str) or not group:
                 raise InvalidInputError(f"group {group!r} is no tuple of party names")
             _check_bits(f"groups[{group!r}]", bits)
-        object.__setattr__(self, "groups", dict(self.groups))
+        smallest: dict[Collection[str], float] = {}
+        for group, bits in self.groups.items():
+            members = tuple(sorted(frozenset(group)))
+            smallest[members] = min(bits, smallest.get(members, inf))
+        object.__setattr__(self, "groups", smallest)
 
     def limits_on(self, party: str, others: Iterable[str]) -> dict[Parties, float]:
         """Limits on the coalitions that a release to ``party`` feeds.

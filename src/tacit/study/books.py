@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tacit.accounting import Account, Counts
+from tacit.errors import LedgerError
 from tacit.ledger import Entry, Head
 from tacit.problem import Array
 from tacit.sampling import IntegerChannel
@@ -20,6 +21,7 @@ from tacit.scheme.memory import Transitions
 from tacit.scheme.policy import Parties
 from tacit.study.asking import Question, Wish
 from tacit.study.records import (
+    STUDY_FORMAT,
     ClosedRecord,
     CreatedRecord,
     DeliveredRecord,
@@ -91,6 +93,7 @@ class Books:
     @staticmethod
     def begin(created: Entry) -> Books:
         """The books of a study of which only the first entry is read."""
+        _refuse_newer(created)
         record = CreatedRecord.of(created)
         externals = {
             name: Question(
@@ -99,7 +102,8 @@ class Books:
             for name, stored in record.externals.items()
         }
         counts = np.array(record.counts, dtype=np.int64)
-        return Books(created.head, record, counts, externals, record.memory)
+        policy = Collusion(everyone=record.everyone)
+        return Books(created.head, record, counts, externals, record.memory, policy=policy)
 
     def read_on(self, entries: Iterable[Entry]) -> Books:
         """The books after more entries."""
@@ -176,6 +180,15 @@ class Books:
         letter = np.array(record.letter_of_cell, dtype=np.intp)
         counts = np.eye(len(record.labels), dtype=np.int64)[letter]
         return Question(record.name, record.labels, record.numbers, counts, sql=record.sql)
+
+
+def _refuse_newer(created: Entry) -> None:
+    found = created.body.get("format")
+    if isinstance(found, int) and found > STUDY_FORMAT:
+        raise LedgerError(
+            f"study {created.study} was made by tacit {created.body.get('made_by')}, which is "
+            "newer than this one: update tacit"
+        )
 
 
 def _continued(account: Account, intent: Intent) -> Account:

@@ -8,9 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.errors import InvalidInputError
-
-STUDY_FORMAT = 1
-"""Of the folder and of the ledger's entries; larger numbers are from newer versions."""
+from tacit.study.records import STUDY_FORMAT
 
 _FILE = "study.json"
 
@@ -23,7 +21,6 @@ class Configuration(BaseModel):
         made_by: version of tacit.
         study: the study's id.
         source: where the table was read.
-        is_id_public: whether release files carry raw ids.
         ledger: address of the ledger; ``None`` for a file in the folder.
     """
 
@@ -33,7 +30,6 @@ class Configuration(BaseModel):
     made_by: str
     study: str
     source: str
-    is_id_public: bool
     ledger: str | None
 
     def write(self, folder: Path) -> None:

@@ -56,7 +56,7 @@ class Dispatch:
             _alphabet(intent),
             PublicIds(self.snapshot.ids_path) if self.is_id_public else self._names(intent),
             self._state_files,
-            intent.number,
+            _state_name(intent),
         )
         digest = deliver(
             delivery, target, digest_key=release_digest_key(self.key, intent), progress=progress
@@ -95,29 +95,32 @@ class Dispatch:
 
     def _remembered(self, intent: Intent, before: States) -> States:
         """Write the states after a release again, and read them."""
-        try:
-            remember(self._draw(intent, before), self._state_files, intent.number)
-        except OSError as error:
-            raise DeliveryError(
-                f"the states in {self.layout.states} cannot be written ({error.strerror}): "
-                "mend that and run the same command again, which costs nothing"
-            ) from error
-        states = self._load(intent)
-        if states is None:
-            raise DeliveryError(
-                f"the states in {self.layout.states} were removed while they were read: "
-                "run the same command again, which costs nothing"
-            )
+        states = None
+        while states is None:  # until no other process clears them up before they are read
+            try:
+                remember(self._draw(intent, before), self._state_files, _state_name(intent))
+            except OSError as error:
+                raise DeliveryError(
+                    f"the states in {self.layout.states} cannot be written ({error.strerror}): "
+                    "mend that and run the same command again, which costs nothing"
+                ) from error
+            states = self._load(intent)
         return states
 
     def _load(self, intent: Intent) -> States | None:
-        return self._state_files.load(intent.number, int(intent.next_state.max()) + 1)
+        return self._state_files.load(_state_name(intent), int(intent.next_state.max()) + 1)
 
     def _remove_old_states(self, books: Books) -> None:
-        newest = sorted(books.intents)[-_STATE_FILES_KEPT:]
-        for number in books.intents:
-            if number not in newest:
-                self._state_files.path(number).unlink(missing_ok=True)
+        newest = list(books.intents.values())[-_STATE_FILES_KEPT:]
+        kept = {self._state_files.path(_state_name(intent)) for intent in newest}
+        for path in self.layout.states.glob("*.npy"):
+            if path not in kept:
+                path.unlink(missing_ok=True)
+
+
+def _state_name(intent: Intent) -> str:
+    """No other release has it, not even one of a ledger that was rolled back and went on."""
+    return f"{intent.number}-{intent.entry.hash[:16]}"
 
 
 def _before(books: Books, intent: Intent) -> Iterator[Intent]:

@@ -71,11 +71,8 @@ class Draft:
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """What each answer is called; numbers where an answer only informs about R."""
-        n_letters = self.channel.weights.shape[-1] // self.time_shares
-        if n_letters == len(self.wish.question.labels) and not self.wish.measure.is_information:
-            return self.wish.question.labels
-        return tuple(str(letter) for letter in range(1, n_letters + 1))
+        """What each answer is called."""
+        return names_of_answers(self.wish, self.channel.weights.shape[-1] // self.time_shares)
 
     @property
     def limits(self) -> dict[Parties, float]:
@@ -84,10 +81,7 @@ class Draft:
 
     def p_rhat_given_r(self) -> Array:
         """What the recipient may know: [r, letter]."""
-        law = told_law(self.before, self.wish, self.channel)
-        total = law.sum(axis=1, keepdims=True)
-        # A letter of R that no record has: any law will do.
-        return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
+        return recipient_law(told_law(self.before, self.wish, self.channel))
 
 
 def draft(books: Books, wish: Wish) -> Draft:
@@ -157,6 +151,19 @@ def tightest(drafted: Draft) -> tuple[Parties, float, float]:
     }
     coalition = min(left, key=lambda each: (left[each], len(each), sorted(each)))
     return coalition, drafted.limits[coalition], drafted.before.upper_bits(coalition)
+
+
+def names_of_answers(wish: Wish, n_letters: int) -> tuple[str, ...]:
+    """What each answer is called; numbers where an answer only informs about R."""
+    if n_letters == len(wish.question.labels) and not wish.measure.is_information:
+        return wish.question.labels
+    return tuple(str(letter) for letter in range(1, n_letters + 1))
+
+
+def recipient_law(law: Array) -> Array:
+    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
+    total = law.sum(axis=1, keepdims=True)
+    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
 
 
 def told_law(before: Account, wish: Wish, channel: IntegerChannel) -> Array:

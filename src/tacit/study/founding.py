@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 from tacit.errors import InvalidInputError, TacitError
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch
 from tacit.sampling import StudyKey
 from tacit.study.closing import key_check, snapshot_digest_key
-from tacit.study.configuration import STUDY_FORMAT, Configuration
+from tacit.study.configuration import Configuration
 from tacit.study.layout import Layout
-from tacit.study.records import AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.study.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
 from tacit.study.source_check import keep_look, look
 from tacit.tables import Snapshot, build, parse
 from tacit.tables.whole_folder import whole_folder
@@ -35,6 +36,7 @@ class Plan:
     external: tuple[str, ...]
     is_id_public: bool
     memory: int
+    everyone: float | None
     ledger: str | None
     accept_reset: bool
 
@@ -100,7 +102,6 @@ def _fill_folder(partial: Path, plan: Plan) -> Configuration:
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
         source=_from_anywhere(plan.table),
-        is_id_public=plan.is_id_public,
         ledger=plan.ledger,
     )
     configuration.write(partial)
@@ -126,17 +127,29 @@ def _register(layout: Layout, plan: Plan, configuration: Configuration, ledger: 
 def _created(
     snapshot: Snapshot, plan: Plan, configuration: Configuration, key: StudyKey
 ) -> CreatedRecord:
-    encoding = snapshot.encoding
     return CreatedRecord(
         format=STUDY_FORMAT,
         made_by=configuration.made_by,
-        records=snapshot.n_records,
-        attributes=tuple(
+        **public_facts(snapshot),
+        memory=plan.memory,
+        everyone=plan.everyone,
+        is_id_public=plan.is_id_public,
+        key_check=key_check(key, configuration.study),
+        snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
+    )
+
+
+def public_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """What the first entry says of the table, and everybody may know."""
+    encoding = snapshot.encoding
+    return {
+        "records": snapshot.n_records,
+        "attributes": tuple(
             AttributeRecord(name=attribute.name, labels=attribute.labels)
             for attribute in encoding.attributes
         ),
-        counts=snapshot.counts.tolist(),
-        externals={
+        "counts": snapshot.counts.tolist(),
+        "externals": {
             external.name: ExternalRecord(
                 labels=external.labels,
                 numbers=external.numbers,
@@ -144,11 +157,7 @@ def _created(
             )
             for external in encoding.externals
         },
-        memory=plan.memory,
-        is_id_public=plan.is_id_public,
-        key_check=key_check(key, configuration.study),
-        snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
-    )
+    }
 
 
 def _from_anywhere(table: str) -> str:

@@ -10,6 +10,9 @@ from tacit.errors import CorruptLedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Collusion
 
+STUDY_FORMAT = 1
+"""Of a study's folder and of its entries; larger numbers are from newer versions."""
+
 
 class Record(BaseModel):
     """The body of an entry."""
@@ -63,6 +66,7 @@ class CreatedRecord(ToldRecord):
         counts: records in each cell x.
         externals: external column -> its law.
         memory: the most states that a record's past is remembered by.
+        everyone: bits about one record that all parties may hold together; ``None`` for no limit.
         is_id_public: whether release files carry raw ids.
         key_check: tells this study's key from others.
         snapshot_digest: of the encoded table.
@@ -75,6 +79,7 @@ class CreatedRecord(ToldRecord):
     counts: list[int]
     externals: dict[str, ExternalRecord]
     memory: int
+    everyone: float | None
     is_id_public: bool
     key_check: str
     snapshot_digest: str
@@ -83,7 +88,9 @@ class CreatedRecord(ToldRecord):
     def in_words(self) -> str:
         """For people."""
         names = ", ".join(attribute.name for attribute in self.attributes)
-        return f"a study of {self.records:,} records begins, private are {names}"
+        begins = f"a study of {self.records:,} records begins, private are {names}"
+        limit = "" if self.everyone is None else f"; everyone may learn {self.everyone:.12g} bits"
+        return begins + limit
 
 
 class PartyRecord(ToldRecord):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tacit.study.layout import Layout
 from tacit.tables import Snapshot, compare
+from tacit.tables.postgresql import without_secrets
 from tacit.tables.whole_file import whole_file
 
 Look = dict[str, int]
@@ -19,7 +20,7 @@ def source_changes(layout: Layout, snapshot: Snapshot, source: str) -> list[str]
 
     A file that was compared before is compared again only when its size or time has moved.
     """
-    if _file(source) is None:
+    if source_file(source) is None:
         return compare(snapshot, source)
     now = look(source)
     if now is None or now == _seen(layout):
@@ -32,7 +33,7 @@ def source_changes(layout: Layout, snapshot: Snapshot, source: str) -> list[str]
 
 def look(source: str) -> Look | None:
     """Size and time of the file that a source is in; ``None`` if there is none."""
-    file = _file(source)
+    file = source_file(source)
     try:
         status = None if file is None else file.stat()
     except FileNotFoundError:
@@ -46,7 +47,12 @@ def keep_look(layout: Layout, seen: Look) -> None:
         written.write(json.dumps(seen).encode())
 
 
-def _file(source: str) -> Path | None:
+def source_shown(source: str) -> str:
+    """A source for messages: without a database's password."""
+    return source if source_file(source) is not None else without_secrets(source)
+
+
+def source_file(source: str) -> Path | None:
     """The file that a source is in; ``None`` for a database server."""
     if "://" in source:
         return None

@@ -176,6 +176,12 @@ def limited_coalitions(books: Books) -> dict[Parties, float]:
     return limits
 
 
+def every_limit(books: Books) -> dict[Parties, float]:
+    """Limits on single parties and on coalitions of those that hold something."""
+    singles = {frozenset({party}): books.own_limit(party) for party in books.holders}
+    return singles | limited_coalitions(books)
+
+
 def _holding(books: Books, coalition: Parties, limit: float) -> Holding:
     account = books.proved
     return Holding(

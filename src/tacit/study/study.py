@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+
 from tacit.auditing import Audit, audit
 from tacit.errors import (
     DeliveryError,
@@ -51,11 +53,11 @@ from tacit.study.records import (
     Record,
 )
 from tacit.study.refusals import Place, drafted
-from tacit.study.source_check import source_changes
+from tacit.study.source_check import source_changes, source_file, source_shown
 from tacit.study.standing import (
     SmallCell,
     Standing,
-    limited_coalitions,
+    every_limit,
     limits_too_high,
     policy_limits,
     small_cells,
@@ -121,13 +123,18 @@ class Study:
             check_limit("everyone", everyone)
         ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
-            table, ids, tuple(private), tuple(external), public_id, memory, ledger, accept_reset
+            table,
+            ids,
+            tuple(private),
+            tuple(external),
+            public_id,
+            memory,
+            everyone,
+            ledger,
+            accept_reset,
         )
         found(Path(folder), plan)
-        study = cls.open(folder)
-        if everyone is not None:
-            study.set_collusion(Collusion(everyone=everyone))
-        return study
+        return cls.open(folder)
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -191,22 +198,31 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        for name, bits in policy_limits(policy).items():
-            check_limit(name, bits)
-        stored = PolicyRecord.of_policy(policy)
-        for party in stored.newcomers:
-            check_name(party)
+        return self.change_collusion(lambda _: policy)
+
+    def change_collusion(self, change: Callable[[Collusion], Collusion]) -> list[str]:
+        """Make other limits on coalitions out of those that are in force when it is recorded.
+
+        Returns:
+            Remarks for the custodian.
+        """
         known = self._refreshed().limits
 
         def record(books: Books) -> Record:
             self._refuse_closed(books)
+            policy = change(books.policy)
+            stored = PolicyRecord.of_policy(policy)
+            for name, bits in policy_limits(policy).items():
+                check_limit(name, bits)
+            for party in stored.newcomers:
+                check_name(party)
             changed = books.under(policy)
-            singles = {frozenset({party}): changed.own_limit(party) for party in changed.holders}
-            for coalition, bits in (singles | limited_coalitions(changed)).items():
+            for coalition, bits in every_limit(changed).items():
                 refuse_below(coalition, bits, changed.proved.upper_bits(coalition))
             return stored
 
         self._append("policy", record)
+        stored = PolicyRecord.of_policy(self._books.policy)
         return [*limits_too_high(self._books), *let_in(stored, known)]
 
     # -- asking -----------------------------------------------------------------------------
@@ -264,6 +280,7 @@ class Study:
         """
         target = Path(out)
         check_target(target)
+        self._refuse_own_files(target)
         check_max_error(max_error, utility)
         dispatch = self._dispatch()
         self._refuse_changed_source()
@@ -372,13 +389,16 @@ class Study:
         return receipt_of(self._books, self._books.intents[intent.number])
 
     def _dispatch(self) -> Dispatch:
-        """Key and snapshot, checked to be this study's."""
+        """Key and snapshot, checked to be this study's: the key for sure, the snapshot by counts.
+
+        Only ``verify`` reads every id.
+        """
         configuration = self.configuration
         self._refuse_closed(self._refreshed())
         key = load_key(self._layout, configuration.study, self._books)
-        return Dispatch(
-            configuration.study, self._layout, self.snapshot, key, configuration.is_id_public
-        )
+        self._refuse_changed_snapshot()
+        is_id_public = self._books.created.is_id_public
+        return Dispatch(configuration.study, self._layout, self.snapshot, key, is_id_public)
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -428,8 +448,7 @@ class Study:
 
     def _refreshed(self) -> Books:
         """The books with everything that was appended since."""
-        after = self._books.head.number
-        entries = self._ledger.entries(self.configuration.study, after)
+        entries = self._ledger.entries_since(self.configuration.study, self._books.head)
         self._books = self._books.read_on(entries)
         return self._books
 
@@ -456,9 +475,27 @@ class Study:
             )
 
     def _refuse_changed_source(self) -> None:
-        changes = source_changes(self._layout, self.snapshot, self.configuration.source)
+        source = self.configuration.source
+        changes = source_changes(self._layout, self.snapshot, source)
         if changes:
             raise InvalidInputError(
-                f"{self.configuration.source} has changed since {self._layout.folder} was made "
+                f"{source_shown(source)} has changed since {self._layout.folder} was made "
                 f"({'; '.join(changes)}): put it back, or make a new study of it"
+            )
+
+    def _refuse_changed_snapshot(self) -> None:
+        counts = np.bincount(self.snapshot.x, minlength=len(self._books.counts))
+        if not np.array_equal(counts, self._books.counts):
+            raise InvalidInputError(
+                f"the snapshot in {self._layout.snapshot} is not what it was when the study began: "
+                "restore it from a backup"
+            )
+
+    def _refuse_own_files(self, target: Path) -> None:
+        place, source = target.resolve(), source_file(self.configuration.source)
+        is_ours = self._layout.folder.resolve() in place.parents
+        if is_ours or (source is not None and place == source.resolve()):
+            raise InvalidInputError(
+                f"{target} belongs to the study: give a file that is neither in its folder nor "
+                "the table that it was made of"
             )

@@ -1,38 +1,22 @@
-"""Replaying a ledger: is the chain whole, and does every recorded release keep its promises?
-
-Everything is computed anew from what is stored, without the solver: the integer tables, the laws
-that follow from them, the bounds on every leakage, the worth of the answers, and a proof of how
-near to the best they are.
-"""
+"""``tacit verify``: chain, certificates, snapshot, files and receipts, all against each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tacit.accounting import Account
 from tacit.errors import InvalidInputError, KeyFileError
-from tacit.ledger import Entry, Ledger
+from tacit.ledger import Ledger
 from tacit.study.books import Books, Intent
 from tacit.study.closing import DigestKeys
 from tacit.study.configuration import Configuration
-from tacit.study.drafting import told_law, value_of
+from tacit.study.founding import public_facts
 from tacit.study.layout import Layout
-from tacit.study.optimality import lower_bound
 from tacit.study.receipts import Sealed
-from tacit.study.records import HoldingRecord
-from tacit.study.standing import limited_coalitions
+from tacit.study.replay import Replay, ReplayError
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
-
-_SAME_BITS = 1e-9
-"""Recorded and recomputed bounds may differ by rounding on another machine, and no more."""
-
-_SAME_VALUE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,111 +55,6 @@ class Verification:
         }
 
 
-@dataclass(slots=True, eq=False)
-class Replay:
-    """The books as they were before each entry, and what is wrong with it."""
-
-    books: Books
-    account: Account
-    proved_gaps: dict[int, float]
-
-    @staticmethod
-    def begin(created: Entry) -> Replay:
-        """Only the first entry is read."""
-        books = Books.begin(created)
-        return Replay(books, Account.start(books.counts, books.memory, books.policy), {})
-
-    def follow(self, entry: Entry) -> list[str]:
-        """Read an entry; what is wrong with it, in words."""
-        after = self.books.read_on([entry])
-        problems: list[str] = []
-        if entry.kind == "policy":
-            self.account = _replayed(after)
-            problems = list(_policy_problems(after, self.account))
-        elif entry.kind == "party":
-            problems = list(_party_problems(after, self.account, str(entry.body["party"])))
-        elif entry.kind == "intent":
-            problems = self._follow_intent(after.intents[entry.number])
-        if self.books.is_closed:
-            problems.append("it was appended after the study was closed")
-        self.books = after
-        return [f"entry {entry.number}: {problem}" for problem in problems]
-
-    def _follow_intent(self, intent: Intent) -> list[str]:
-        before, party = self.account, intent.wish.party
-        shape = (len(before.memory.mass), len(self.books.counts))
-        if intent.channel.weights.shape[:2] != shape:
-            return [f"its table has shape {intent.channel.weights.shape[:2]}, not {shape}"]
-        if not _is_transition(before, intent):
-            return ["its table leads to states that are not recorded"]
-        self.account, _ = before.after(party, intent.channel, intent.next_state)
-        problems = list(self._limit_problems(intent, before))
-        value = value_of(told_law(before, intent.wish, intent.channel), intent.wish)
-        if abs(value - intent.record.value) > _SAME_VALUE:
-            problems.append(f"its answers are worth {value:.9f}, not {intent.record.value:.9f}")
-        if not intent.wish.measure.is_information:
-            best = lower_bound(before, intent.wish, intent.channel, intent.record.holdings)
-            self.proved_gaps[intent.number] = max(value - best, 0.0)
-        return problems
-
-    def _limit_problems(self, intent: Intent, before: Account) -> Iterator[str]:
-        wanted = self.books.policy.limits_on(intent.wish.party, self.books.holders)
-        own = frozenset({intent.wish.party})
-        wanted[own] = min(self.books.limits[intent.wish.party], wanted.get(own, np.inf))
-        recorded = {frozenset(each.parties): each for each in intent.record.holdings}
-        for coalition, limit in wanted.items():
-            name = " + ".join(sorted(coalition))
-            held = self.account.upper_bits(coalition)
-            if coalition not in recorded:
-                yield f"the limit on {name} is not among those recorded"
-            elif recorded[coalition].limit > limit:
-                yield f"it was held to {recorded[coalition].limit:g} bits for {name}, not {limit:g}"
-            if held >= limit and held > before.upper_bits(coalition):
-                yield f"{name} may hold {held:.9f} bits after it, not below {limit:g}"
-        for coalition, holding in recorded.items():
-            yield from _holding_problems(holding, self.account.upper_bits(coalition))
-        if abs(self.account.everyone_bits - intent.record.everyone_bits) > _SAME_BITS:
-            yield (
-                f"everyone may hold {self.account.everyone_bits:.9f} bits after it, not "
-                f"{intent.record.everyone_bits:.9f} as recorded"
-            )
-
-
-def _replayed(books: Books) -> Account:
-    account = Account.start(books.counts, books.memory, books.policy)
-    for intent in books.intents.values():
-        account, _ = account.after(intent.wish.party, intent.channel, intent.next_state)
-    return account
-
-
-def _holding_problems(holding: HoldingRecord, held: float) -> Iterator[str]:
-    if held > holding.bits + _SAME_BITS:
-        name = " + ".join(holding.parties)
-        yield f"{name} may hold {held:.9f} bits after it, not {holding.bits:.9f} as recorded"
-
-
-def _policy_problems(books: Books, account: Account) -> Iterator[str]:
-    for coalition, limit in limited_coalitions(books).items():
-        held = account.upper_bits(coalition)
-        if held > limit + _SAME_BITS:
-            name = " + ".join(sorted(coalition))
-            yield f"it limits {name} to {limit:g} bits, which held {held:.6f} already"
-
-
-def _party_problems(books: Books, account: Account, party: str) -> Iterator[str]:
-    held = account.upper_bits(frozenset({party}))
-    if held > books.limits[party] + _SAME_BITS:
-        yield f"it limits {party} to {books.limits[party]:g} bits, which held {held:.6f} already"
-
-
-def _is_transition(before: Account, intent: Intent) -> bool:
-    """Whether every letter that can occur leads to a state."""
-    occurs = before.memory.mass > 0
-    is_told = (intent.channel.weights > 0) & occurs[..., None]
-    known = intent.next_state.shape == (len(occurs), intent.channel.weights.shape[-1])
-    return known and bool((intent.next_state[is_told.any(axis=1)] >= 0).all())
-
-
 def verify_study(folder: Path, receipt: str | Path | None = None) -> Verification:
     """Replay a study's ledger, and check its snapshot, its files and a receipt against it.
 
@@ -190,13 +69,32 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
             return Verification(0, 0, tuple(problems), (), {})
         first, *entries = ledger.entries(configuration.study)
     replay = Replay.begin(first)
-    for entry in entries:
-        problems += replay.follow(entry)
+    try:
+        for entry in entries:
+            problems += replay.follow(entry)
+    except ReplayError as error:
+        problems.append(f"{error}; nothing after it was checked")
+    problems += _folder_problems(layout, replay.books)
     more, notes = _file_problems(layout, configuration.study, replay.books)
     n_releases = len(replay.books.intents)
     return Verification(
         1 + len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
     )
+
+
+def _folder_problems(layout: Layout, books: Books) -> list[str]:
+    """Whether the folder is what the ledger says of it."""
+    problems = []
+    if books.is_closed and layout.key.exists():
+        problems.append("the study is closed but its key is still there: run tacit close again")
+    try:
+        facts = public_facts(Snapshot.open(layout.snapshot))
+    except (InvalidInputError, OSError, ValueError, KeyError) as error:
+        return [*problems, f"the snapshot cannot be read: {error}"]
+    for name, found in facts.items():
+        if getattr(books.created, name) != found:
+            problems.append(f"the {name} in the ledger are not those of the snapshot")
+    return problems
 
 
 def _paper_problems(ledger: Ledger, study: str, paper: Path) -> list[str]:

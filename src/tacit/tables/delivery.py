@@ -90,14 +90,14 @@ class Delivery:
         alphabet: what the letters stand for.
         names: what the recipient calls the records.
         states: where the memory is kept.
-        number: of the release's ledger entry, which its states are kept under.
+        release: what its states are kept under: a name that no other release has.
     """
 
     draw: Draw
     alphabet: Alphabet
     names: Pseudonyms | PublicIds
     states: StateFiles
-    number: int
+    release: str
 
     def __post_init__(self) -> None:
         n_letters = self.draw.sampler.n_letters
@@ -133,12 +133,14 @@ def deliver(
             ) from error
 
 
-def remember(draw: Draw, states: StateFiles, number: int, progress: Progress | None = None) -> None:
+def remember(
+    draw: Draw, states: StateFiles, release: str, progress: Progress | None = None
+) -> None:
     """Write the states after a release, without its file: for states that were lost."""
     steps = _Steps(progress, len(draw.x))
     with (
         ThreadPoolExecutor(N_THREADS) as pool,
-        states.writing(number, draw.sampler.n_next_states) as append,
+        states.writing(release, draw.sampler.n_next_states) as append,
     ):
         for _, next_states in in_order(pool, draw.letters_and_states, batches(len(draw.x))):
             append(next_states)
@@ -187,7 +189,7 @@ def _draw_all(delivery: Delivery, order: Order, pool: ThreadPoolExecutor, steps:
         order.put(batch.start, letters)
         return next_states
 
-    with delivery.states.writing(delivery.number, draw.sampler.n_next_states) as append:
+    with delivery.states.writing(delivery.release, draw.sampler.n_next_states) as append:
         for next_states in in_order(pool, draw_and_put, batches(len(draw.x))):
             append(next_states)
             steps.add(len(next_states))

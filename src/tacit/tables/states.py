@@ -24,29 +24,29 @@ class StateFiles:
     """The states of a study's records, one file per release.
 
     Attributes:
-        folder: where ``<entry number>.npy`` lie.
+        folder: where ``<release>.npy`` lie.
         n_records: how many records the study has.
     """
 
     folder: Path
     n_records: int
 
-    def path(self, number: int) -> Path:
-        """Where the states after ledger entry ``number`` are kept."""
-        return self.folder / f"{number}.npy"
+    def path(self, release: str) -> Path:
+        """Where the states after a release are kept."""
+        return self.folder / f"{release}.npy"
 
     def start(self) -> States:
         """The states before any release: all 0, in the memory of a single one."""
         return np.broadcast_to(np.uint8(0), (self.n_records,))
 
-    def load(self, number: int, n_states: int) -> States | None:
-        """The states after ledger entry ``number``, memory-mapped; ``None`` if there is no file
+    def load(self, release: str, n_states: int) -> States | None:
+        """The states after a release, memory-mapped; ``None`` if there is no file
         with this many records and this type, whole.
         """
         dtype = _state_type(n_states)
         header = _header(self.n_records, dtype)
         try:
-            with self.path(number).open("rb") as file:
+            with self.path(release).open("rb") as file:
                 is_ours = file.read(len(header)) == header
                 is_whole = (
                     file.seek(0, io.SEEK_END) == len(header) + self.n_records * dtype.itemsize
@@ -59,11 +59,11 @@ class StateFiles:
         return np.asarray(mapped)
 
     @contextmanager
-    def writing(self, number: int, n_states: int) -> Iterator[Callable[[States], None]]:
+    def writing(self, release: str, n_states: int) -> Iterator[Callable[[States], None]]:
         """A function that appends the next records' states; the file appears when all are in."""
         dtype = _state_type(n_states)
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        with whole_file(self.path(number), mode=0o600) as file:
+        with whole_file(self.path(release), mode=0o600) as file:
             file.write(_header(self.n_records, dtype))
 
             def append(states: States) -> None:

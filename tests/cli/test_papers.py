@@ -1,0 +1,168 @@
+"""Papers: receipts as text, page and JSON; certificates; and what a recipient reads from them."""
+
+from __future__ import annotations
+
+import json
+import random
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import done, refused, write_rows
+
+
+class Page(HTMLParser):
+    """Elements of a page, with what could make a browser fetch something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text: list[str] = []
+        self.data: dict[str, object] = {}
+        self._inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._inside = tag
+        self.links += [f"{tag} {name}" for name, _ in attributes if name in ("src", "href", "data")]
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.data |= json.loads(data or "{}") if data.strip() else {}
+        else:
+            self.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+
+def page_of(study: Path, entry: int) -> tuple[Page, str]:
+    done("receipt", study, entry, "--html", "receipt.html")
+    text = Path("receipt.html").read_text(encoding="utf-8")
+    return Page(text), text
+
+
+@pytest.mark.parametrize("entry", range(1, 9))
+def test_a_page_opens_offline(used: Path, entry: int) -> None:
+    page, text = page_of(used, entry)
+    assert page.links == []
+    for outside in ("http:", "https:", "//", "@import", "url(", "<link", "<img"):
+        assert outside not in text
+    assert page.tags.count("h1") == 1
+    assert page.data == done("receipt", used, entry, "--json").json
+    done("verify", used, "--receipt", "receipt.html")
+
+
+def test_the_page_of_a_release_says_who_holds_what(used: Path) -> None:
+    page, _ = page_of(used, 7)
+    words = " ".join(" ".join(page.text).split())
+    assert "Release 7: age for lab-b" in words
+    assert "lab-a + lab-b" in words
+    receipt = done("receipt", used, 7, "--json").json
+    shown = [float(text) for text in page.text if text.replace(".", "").isdigit() and "." in text]
+    for holding in receipt["holdings"]:  # rounded up
+        assert any(holding["bits"] <= number < holding["bits"] + 2e-6 for number in shown)
+
+
+def test_entries_that_are_no_release_have_receipts_too(used: Path) -> None:
+    said = {entry: done("receipt", used, entry).out for entry in (1, 2, 4, 6)}
+    assert (
+        "a study of 600 records begins, private are age, diagnosis, income; everyone may learn 0.9 bits"
+        in said[1]
+    )
+    assert "lab-a may learn 0.3 bits about a record" in said[2]
+    assert "any 2 parties: 0.35 bits" in said[4]
+    assert "the file of release 5 was written" in said[6]
+    assert all("sealed by  " in text for text in said.values())
+    done("close", used, "--yes")
+    assert "the key was destroyed after 2 releases" in done("receipt", used, 9).out
+
+
+def test_a_receipt_names_its_file(used: Path) -> None:
+    done("release", used, "lab-a", "income", "--out", "a.csv")
+    said = done("receipt", used, 9).out
+    assert said.startswith("Release 9: income for lab-a, ")
+    assert f"file       {Path('a.csv').resolve()}" in said
+
+
+# -- for recipients -----------------------------------------------------------------------------
+
+
+def shares(answer: dict[str, object]) -> dict[str, dict[str, float]]:
+    levels = answer["levels"]
+    assert isinstance(levels, list)
+    return {level["level"]: level for level in levels}
+
+
+@pytest.fixture
+def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of 20,000 coins, 30 % of them heads."""
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(5)
+    sides = ["heads" if draw.random() < 0.3 else "tails" for _ in range(20_000)]
+    write_rows(Path("coins.csv"), enumerate(sides), ("coin", "side"))
+    done("init", "study", "--table", "coins.csv", "--id", "coin", "--private", "side")
+    done("party", "add", "study", "lab", "--limit", 0.2)
+    return Path("study")
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.parquet"])
+def test_estimates_find_the_truth(coins: Path, name: str) -> None:
+    done("release", coins, "lab", "side", "--out", name)
+    heads = shares(done("estimate", name, "--json").json)["heads"]
+    assert heads["low"] < 0.3 < heads["high"]
+    assert heads["high"] - heads["low"] < 0.1
+    said = done("estimate", name, "--confidence", 0.5).out.splitlines()
+    assert said[0] == "side: 20,000 records, 50 % intervals"
+    assert said[-1].startswith("note: for all rows together")
+
+
+def test_levels_that_are_told_only_together(used: Path) -> None:
+    """A release of few bits leaves letters out: then there are bounds, and sums that are told."""
+    done("release", used, "lab-a", "diagnosis", "--bits", 0.01, "--out", "a.csv")
+    found = done("estimate", "a.csv", "--json").json
+    unknown = [level for level in found["levels"] if level["share"] is None]
+    assert unknown
+    assert found["contrasts"]
+    said = done("estimate", "a.csv").out
+    assert "told together, as sums of shares:" in said
+    assert "note: some levels are told only together with others" in said
+    for level in found["levels"]:
+        assert 0 <= level["low"] <= level["high"] <= 1
+
+
+def test_files_that_cannot_be_estimated_from(coins: Path) -> None:
+    done("release", coins, "lab", "side", "--out", "r.csv")
+    assert "there is no file none.csv" in refused(4, "estimate", "none.csv")
+    Path("lonely.csv").write_bytes(Path("r.csv").read_bytes())
+    assert "lonely.csv.certificate.json is not beside lonely.csv" in refused(
+        4, "estimate", "lonely.csv"
+    )
+    for confidence in (0, 1, -1, "nan"):
+        assert "confidence" in refused(4, "estimate", "r.csv", "--confidence", confidence)
+    certificate = Path("r.csv.certificate.json")
+    stored = json.loads(certificate.read_text())
+    for damage in (
+        "{",
+        "\0\xff",
+        json.dumps(stored | {"digest_key": "xyz"}),
+        json.dumps(stored | {"p_rhat_given_r": [[1.0]]}),
+    ):
+        certificate.write_text(damage)
+        assert "is no certificate of this version of tacit" in refused(4, "estimate", "r.csv")
+    certificate.write_text(json.dumps(stored))
+    Path("r.csv").write_text("record,rhat\n1,edge\n")
+    assert "r.csv has the entry 'edge'" in refused(4, "estimate", "r.csv")
+    Path("r.csv").write_text("a,b\n1,2\n")
+    assert "r.csv has the columns a, b" in refused(4, "estimate", "r.csv")
+
+
+def test_a_file_that_was_changed_is_not_to_be_relied_on(coins: Path) -> None:
+    done("release", coins, "lab", "side", "--out", "r.csv")
+    text = Path("r.csv").read_text()
+    Path("r.csv").write_text(text.replace("heads", "tails", 1))
+    assert "do not rely on it" in done("estimate", "r.csv").out

@@ -1,0 +1,91 @@
+"""Eight processes fire a thousand requests at one study: no overspending, no waiting forever."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+from tacit.scheme import Collusion
+from tacit.study import Study
+from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.study.requesting import PARTIES, PARTY_BITS
+
+WRITERS = 8
+REQUESTS = 125
+PATIENCE = 600
+"""Seconds for all requests together. A deadlock would use them up; a slow machine would not."""
+
+POLICY = Collusion(everyone=0.1, groups={PARTIES[:2]: 0.025, PARTIES[3:6]: 0.03})
+
+
+def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str | None) -> None:
+    folder = tmp_path / "clinic"
+    with make_clinic(tmp_path, ledger) as study:
+        for party in PARTIES:
+            study.set_party(party, PARTY_BITS)
+        study.set_collusion(POLICY)
+        outcomes = fire(folder)
+        print(outcomes)
+        assert set(outcomes) == {"receipt", "refused"}, outcomes
+        assert outcomes.total() == WRITERS * REQUESTS
+        assert_no_limit_is_exceeded(study)
+        assert study.verify().problems == ()
+    assert_every_intent_is_counted_once(folder)
+
+
+def fire(folder: Path) -> Counter[str]:
+    """Let all writers loose at the same moment; how often each outcome came."""
+    root = Path(__file__).parents[2]
+    with ExitStack() as running:
+        writers = [
+            running.enter_context(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "tests.study.requesting",
+                        folder,
+                        str(seed),
+                        str(REQUESTS),
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    cwd=root,
+                )
+            )
+            for seed in range(WRITERS)
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            assert writer.stdin is not None
+            print(file=writer.stdin, flush=True)
+        told = [writer.communicate(timeout=PATIENCE)[0] for writer in writers]
+    assert [writer.returncode for writer in writers] == [0] * WRITERS
+    return sum((Counter(json.loads(text)) for text in told), Counter())
+
+
+def assert_no_limit_is_exceeded(study: Study) -> None:
+    standing = study.status()
+    assert standing.undelivered == ()
+    assert {each.name for each in standing.coalitions} >= {"everyone"}
+    for holding in (*standing.parties, *standing.coalitions):
+        assert holding.held < holding.limit
+
+
+def assert_every_intent_is_counted_once(folder: Path) -> None:
+    """One intent for each request, one delivery for each intent, and budgets are their sum."""
+    entries, intents = entries_of(folder), intents_of(folder)
+    identities = [intent.body["identity"] for intent in intents]
+    assert len(set(identities)) == len(identities)
+    delivered = [entry.body["intent"] for entry in entries if entry.kind == "delivered"]
+    assert sorted(delivered) == [intent.number for intent in intents]  # type: ignore[type-var]
+    everyone = [float(intent.body["everyone_bits"]) for intent in intents]  # type: ignore[arg-type]
+    assert everyone == sorted(everyone)
+    assert everyone[-1] < POLICY.everyone

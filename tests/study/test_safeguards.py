@@ -1,0 +1,173 @@
+"""Things that went wrong once, or nearly: each must be refused, noticed, or harmless."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
+from tacit.sampling import StudyKey
+from tacit.scheme import Collusion
+from tacit.study import Study
+from tacit.study.books import Books
+from tests.study.clinic import entries_of, make_clinic, read_release
+
+
+def test_the_limit_on_everyone_is_part_of_the_first_entry(tmp_path: Path) -> None:
+    """A study that was made with it can never be found without it."""
+    with make_clinic(tmp_path, everyone=0.2) as study:
+        assert study.policy.everyone == 0.2
+    assert [entry.kind for entry in entries_of(tmp_path / "clinic")] == ["created"]
+
+
+def test_a_change_of_policy_is_made_to_the_latest_policy(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study, Study.open(tmp_path / "clinic") as other:
+        is_first = True
+
+        def change(policy: Collusion) -> Collusion:
+            nonlocal is_first
+            if is_first:  # somebody else is faster
+                is_first = False
+                other.set_collusion(Collusion(everyone=0.2))
+            return replace(policy, any_size=2, bits=0.5)
+
+        study.change_collusion(change)
+        assert study.policy == Collusion(everyone=0.2, any_size=2, bits=0.5)
+
+
+def test_a_group_named_twice_gets_the_smaller_limit(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_collusion(Collusion(groups={("a", "b"): 0.3, ("b", "a"): 0.6}))
+        assert dict(study.policy.groups) == {("a", "b"): 0.3}
+    with Study.open(tmp_path / "clinic") as study:
+        assert dict(study.policy.groups) == {("a", "b"): 0.3}
+
+
+def test_a_ledger_that_is_rewritten_under_a_living_study_is_noticed(tmp_path: Path) -> None:
+    clinic, backup = tmp_path / "clinic" / "ledger.sqlite", tmp_path / "backup.sqlite"
+    with make_clinic(tmp_path) as study:
+        copy_database(clinic, backup)
+        study.set_party("lab", 0.3)
+        copy_database(backup, clinic)
+        with Study.open(tmp_path / "clinic") as other:
+            other.set_party("other", 0.2)
+            other.set_party("lab", 0.1)
+        with pytest.raises(CorruptLedgerError, match="restored or rewritten"):
+            study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
+    assert not (tmp_path / "lab.csv").exists()
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Restore in place, as a database's own backup tool does."""
+    connections = [sqlite3.connect(path) for path in (source, target)]
+    connections[0].backup(connections[1])
+    for connection in connections:
+        connection.close()
+
+
+def test_only_the_ledger_says_whether_ids_are_public(tmp_path: Path) -> None:
+    make_clinic(tmp_path).__exit__(None, None, None)
+    path = tmp_path / "clinic" / "study.json"
+    stored = json.loads(path.read_text())
+    assert "is_id_public" not in stored
+    path.write_text(json.dumps(stored | {"is_id_public": True}))
+    with pytest.raises(InvalidInputError, match="damaged"):
+        Study.open(tmp_path / "clinic")
+
+
+def test_states_of_a_lost_timeline_are_never_sampled_from(tmp_path: Path) -> None:
+    clinic, backup = tmp_path / "clinic" / "ledger.sqlite", tmp_path / "backup.sqlite"
+    with make_clinic(tmp_path, public_id=True) as study:
+        study.set_party("a", 0.6)
+        study.set_party("b", 0.6)
+        copy_database(clinic, backup)
+        study.release("a", "diagnosis", out=tmp_path / "lost.csv", bits=0.5)
+    lost = {path.name for path in (tmp_path / "clinic" / "states").iterdir()}
+    copy_database(backup, clinic)
+    with Study.open(tmp_path / "clinic") as study:
+        study.release("a", "smoker", out=tmp_path / "a.csv", bits=0.5)
+        kept = {path.name for path in (tmp_path / "clinic" / "states").iterdir()}
+        assert not kept & lost
+        study.release("b", "smoker", out=tmp_path / "b.csv", bits=0.5)
+        shutil.rmtree(tmp_path / "clinic" / "states")
+        study.release("b", "smoker", out=tmp_path / "again.csv", bits=0.5)
+    assert read_release(tmp_path / "b.csv") == read_release(tmp_path / "again.csv")
+
+
+@pytest.mark.parametrize("place", ["clinic/key", "clinic/snapshot/ids", "patients"])
+def test_no_release_is_written_over_the_studys_own_files(tmp_path: Path, place: str) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab", 0.3)
+        target = tmp_path / f"{place}.{'parquet' if 'ids' in place else 'csv'}"
+        before = target.read_bytes() if target.exists() else None
+        with pytest.raises(InvalidInputError, match="belongs to the study"):
+            study.release("lab", "diagnosis", out=target)
+        assert (target.read_bytes() if target.exists() else None) == before
+        assert study.status().releases == 0
+
+
+def test_a_password_of_the_source_is_never_shown(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab", 0.3)
+        source = "postgresql://me:s3cret@127.0.0.1:1/db#patients"
+        study.configuration = study.configuration.model_copy(update={"source": source})
+        with pytest.raises(InvalidInputError) as refusal:
+            study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
+    assert "s3cret" not in str(refusal.value)
+    assert "127.0.0.1" in str(refusal.value)
+
+
+def test_a_snapshot_with_other_cells_is_refused_before_anything_is_recorded(
+    tmp_path: Path,
+) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab", 0.3)
+        x = np.load(tmp_path / "clinic" / "snapshot" / "x.npy")
+        x[0] = (x[0] + 1) % 12
+        np.save(tmp_path / "clinic" / "snapshot" / "x.npy", x)
+        with pytest.raises(InvalidInputError, match="not what it was"):
+            study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
+        assert study.status().releases == 0
+
+
+def test_a_key_that_outlives_its_study_is_found_and_destroyed(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        key = tmp_path / "clinic" / "key"
+        secret = key.read_bytes()
+        study.close()
+        assert study.verify().is_whole
+        key.write_bytes(secret)  # as if the process had been killed just before
+        key.chmod(0o600)
+        assert any("key is still there" in problem for problem in study.verify().problems)
+        study.close()
+        assert not key.exists()
+        assert study.verify().is_whole
+
+
+def test_a_delivery_that_ends_after_the_study_was_closed_is_in_order(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study, Study.open(tmp_path / "clinic") as other:
+        study.set_party("lab", 0.3)
+        StudyKey.load(tmp_path / "clinic" / "key")
+
+        def close_meanwhile(done: int, total: int) -> None:
+            if done == total and not other.status().is_closed:
+                other.close()
+
+        study.release("lab", "diagnosis", out=tmp_path / "lab.csv", progress=close_meanwhile)
+        kinds = [entry.kind for entry in entries_of(tmp_path / "clinic")]
+        assert kinds[-2:] == ["closed", "delivered"]
+        assert study.verify().problems == ()
+
+
+def test_a_study_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    make_clinic(tmp_path).__exit__(None, None, None)
+    [created] = entries_of(tmp_path / "clinic")
+    newer = {**created.body, "format": 99, "made_by": "9.0", "something": "new"}
+    with pytest.raises(LedgerError, match=r"tacit 9\.0, which is newer"):
+        Books.begin(replace(created, body=newer))
