@@ -18,7 +18,7 @@ from scipy.stats import binomtest
 
 import tacit.information as ti
 from tacit import plots
-from tacit.auditing import Audit, Exposure, attack, audit, paths
+from tacit.auditing import Audit, Exposure, attack, audit, paths, text
 from tacit.auditing.attack import clopper_pearson, posteriors
 from tacit.auditing.coalitions import MOST_COALITIONS, coalitions_of, limit_on
 from tacit.auditing.measures import (
@@ -29,7 +29,7 @@ from tacit.auditing.measures import (
 )
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.errors import InvalidInputError
-from tacit.scheme import Collusion, Scheme
+from tacit.scheme import Collusion, Scheme, SymmetricScheme
 from tests.test_paper import assert_is_png, assert_works_offline
 
 Array = NDArray[np.float64]
@@ -215,12 +215,30 @@ def test_exact_measures_are_those_of_every_sequence_of_letters(exact_scheme: Sch
         assert_ordered(exposure)
 
 
+@pytest.mark.parametrize("n_releases", [4, 9])
+def test_the_rarest_letters_count(n_releases: int) -> None:
+    """Nine letters that are rare for everybody: p(y) = 1e-20, and told apart all the same."""
+    p_x = np.array([0.5, 0.3, 0.2])
+    channel = np.array([[0.9999, 0.0001], [0.99, 0.01], [0.995, 0.005]])
+    scheme = SymmetricScheme(p_x)
+    for number in range(n_releases):
+        scheme.release(channel, party=f"p{number}")
+        np.testing.assert_allclose(scheme.steps[-1].channel[0], channel, atol=1e-12)
+    exposure = audit(scheme, records=100).everyone.exposure
+    assert exposure.is_exact
+    law = np.array([0.0001, 0.01, 0.005]) ** n_releases
+    near = {"rel": 1e-6}
+    assert exposure.local_dp_epsilon == pytest.approx(n_releases * math.log2(100), **near)
+    assert exposure.pointwise_max == pytest.approx(math.log2(law.max() / (p_x @ law)), **near)
+
+
 def test_quantiles_of_weighted_values() -> None:
     values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0])
     found = [weighted_quantile(values, weights, q) for q in (0.0, 0.5, 0.51, 0.75, 0.76, 1.0)]
     assert found == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
     tenths = np.full(10, 0.1)  # whose partial sums are not tenths
-    assert weighted_quantile(np.arange(10.0), tenths, 0.3) == 2.0
+    found = [weighted_quantile(np.arange(10.0), tenths, k / 10) for k in range(1, 11)]
+    assert found == list(range(10))
 
 
 @given(chains)
@@ -388,6 +406,26 @@ def test_attacks_go_as_predicted(seed: int, exact_scheme: Scheme, bounded_scheme
         assert audit(scheme, records=RECORDS, seed=seed, confidence=SURE).is_consistent
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_letters_that_tell_everything_are_no_false_alarm(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_x = int(rng.integers(2, 9))
+    scheme = Scheme(rng.dirichlet(np.ones(n_x)))  # whose entries may add up to more than 1
+    scheme.release(np.eye(n_x), party="a")
+    report = audit(scheme, records=100)
+    assert report.everyone.exposure.guess_after == pytest.approx(1.0, abs=ROUNDING)
+    assert report.everyone.attack.observed == 1.0
+    assert report.is_consistent
+
+
+def test_all_intervals_hold_together(exact_scheme: Scheme) -> None:
+    report = audit(exact_scheme, records=400, confidence=0.9)
+    for finding in report.findings:
+        one = finding.attack
+        alone = clopper_pearson(one.successes, one.records, 1 - 0.1 / len(NAMES))
+        assert (one.low, one.high) == pytest.approx(alone, abs=1e-12)
+
+
 def test_observed_success_is_that_of_the_best_guess(exact_scheme: Scheme) -> None:
     report = audit(exact_scheme, records=400, seed=3)
     rng = np.random.default_rng(3)
@@ -464,8 +502,41 @@ def test_too_many_coalitions_are_cut_to_those_that_hold_most() -> None:
     listed, left_out = coalitions_of(Collusion(any_size=3, bits=0.5), held)
     assert len(listed) == MOST_COALITIONS
     assert left_out == math.comb(40, 3) - MOST_COALITIONS
-    assert frozenset({"lab-39", "lab-38", "lab-37"}) in listed
-    assert min(min(coalition) for coalition in listed) >= "lab-30"
+    assert sums_of(listed, held) == largest_sums(held, 3)
+
+
+def sums_of(coalitions: Collection[Collection[str]], held: dict[str, float]) -> list[float]:
+    return sorted(math.fsum(held[party] for party in coalition) for coalition in coalitions)
+
+
+def largest_sums(held: dict[str, float], size: int) -> list[float]:
+    return sums_of([*combinations(held, size)], held)[-MOST_COALITIONS:]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    held = {f"lab-{number:02}": bits for number, bits in enumerate(rng.exponential(size=12))}
+    size = int(rng.integers(2, 11))
+    listed, left_out = coalitions_of(Collusion(any_size=size, bits=0.5), held)
+    assert len(set(listed)) + left_out == math.comb(12, size)
+    assert sums_of(listed, held) == largest_sums(held, size)
+
+
+def test_groups_that_are_listed_are_not_left_out() -> None:
+    held = {f"lab-{number:02}": 2.0**-number for number in range(12)}
+    groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
+    listed, left_out = coalitions_of(Collusion(any_size=2, bits=0.5, groups=groups), held)
+    assert frozenset({"lab-10", "lab-11"}) in listed
+    assert len(listed) == len(set(listed)) == MOST_COALITIONS + 2
+    assert left_out == math.comb(12, 2) - len(listed) == 0
+
+
+def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
+    held = {f"lab-{number:03}": 1 / (1 + number) for number in range(300)}
+    listed, left_out = coalitions_of(Collusion(any_size=20, bits=0.5), held)
+    assert len(listed) == MOST_COALITIONS
+    assert left_out == math.comb(300, 20) - MOST_COALITIONS
 
 
 def test_limit_is_the_smallest_on_the_coalition_or_around_it() -> None:
@@ -489,9 +560,9 @@ def test_one_party_is_everyone() -> None:
 
 
 def test_text_is_an_aligned_table_that_marks_bounds(bounded_audit: Audit) -> None:
-    text = bounded_audit.as_text()
-    assert text.startswith("Audit of 4 release(s) about X (6 letters, ")
-    lines = text.splitlines()
+    shown = bounded_audit.as_text()
+    assert shown.startswith("Audit of 4 release(s) about X (6 letters, ")
+    lines = shown.splitlines()
     assert max(map(len, lines)) <= 100
     heads = [index for index, line in enumerate(lines) if line.startswith("who")]
     for head in heads:
@@ -500,9 +571,9 @@ def test_text_is_an_aligned_table_that_marks_bounds(bounded_audit: Audit) -> Non
     measures = lines[heads[0] : heads[0] + 1 + len(NAMES)]
     assert len(set(map(len, measures))) == 1
     assert ["≤" in row for row in measures] == [False] * len(NAMES) + [True]
-    assert "≤ marks an upper bound" in text
+    assert "≤ marks an upper bound" in shown
     assert "within the bound" in lines[heads[1] + len(NAMES)]
-    assert text.endswith("Every attack went as predicted.")
+    assert shown.endswith("Every attack went as predicted.")
 
 
 def test_printed_bits_are_rounded_up(exact_scheme: Scheme) -> None:
@@ -513,11 +584,43 @@ def test_printed_bits_are_rounded_up(exact_scheme: Scheme) -> None:
     assert "≤" not in report.as_text()
 
 
+@pytest.mark.parametrize(
+    ("figure", "bits", "percent"),
+    [
+        (0.30001, "0.3001", "30.01 %"),
+        (0.3, "0.3000", "30.00 %"),
+        (0.1 + 0.2, "0.3000", "30.00 %"),
+        (0.30009, "0.3001", "30.01 %"),
+        (1.0, "1.0000", "100.00 %"),
+        (0.0, "0.0000", "0.00 %"),
+    ],
+)
+def test_figures_are_rounded_up_where_a_smaller_one_would_mislead(
+    figure: float, bits: str, percent: str
+) -> None:
+    assert text._rounded_up(figure, "") == bits
+    assert text._rounded_up(figure, "≤") == f"≤{bits}"
+    assert text._percent_up(figure) == percent
+
+
+def test_printed_chances_are_never_below_what_they_bound(bounded_audit: Audit) -> None:
+    for finding in bounded_audit.findings:
+        for after in np.linspace(0.3, 0.301, 30):
+            exposure = replace(finding.exposure, guess_after=float(after))
+            (_, row) = text.attack_lines([replace(finding, exposure=exposure)])
+            printed = row.removeprefix(finding.name).replace("≤", "").split(" %")[:5]
+            _, told, _, low, high = (float(chance) / 100 for chance in printed)
+            assert after - ROUNDING <= told < after + 1e-4
+            assert low <= finding.attack.low + ROUNDING
+            assert high >= finding.attack.high - ROUNDING
+
+
 def test_text_says_what_is_not_listed_and_shortens_long_names(bounded_audit: Audit) -> None:
     long = replace(bounded_audit.findings[0], name="a very long name of a very large coalition")
-    text = replace(bounded_audit, coalitions_left_out=7, findings=(long,)).as_text()
-    assert "7 more coalitions are limited but not listed" in text
-    assert "a very long name of a very …" in text
+    shown = replace(bounded_audit, coalitions_left_out=7, findings=(long,)).as_text()
+    assert "7 more coalitions of the policy's any_size are limited but not listed." in shown
+    assert "hold less" not in shown  # members that hold less may together hold more
+    assert "a very long name of a very …" in shown
 
 
 def test_dictionary_is_json_and_says_infinity_in_words(bounded_audit: Audit) -> None:

@@ -73,6 +73,36 @@ def test_letters_that_are_read_off_are_exact_for_the_rows_and_wilsons_for_the_po
     assert population.intervals == pytest.approx(wilson, abs=ROUNDING)
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_letters_that_are_read_off_are_where_they_were_seen(seed):
+    """Two letters r look alike, the others are read off: nothing about those is random."""
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(int(rng.integers(5, 50_000)), rng.dirichlet(np.ones(3)))
+    channel = np.eye(3)[[0, 1, 0, 2]]
+    found = estimate(letters_of(counts), channel)
+    low, high = found.intervals[[1, 3]].T
+    truth = counts[1:] / counts.sum()
+    assert (low <= truth + 1e-13).all()
+    assert (truth <= high + 1e-13).all()
+    assert (high - low <= ROUNDING).all()
+
+
+def test_variance_for_the_rows_holds_for_all_frequencies_that_letters_cannot_tell_apart():
+    """c = A w, but Σ f c² is not determined: the variance must cover the worst such f."""
+    weights = np.array([0.5, 1.0, 0.0, 0.0])  # the letters' w; one row of A is a mixture
+    rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    channel = np.vstack([[0.5, 0.25, 0.25] @ rows, rows])
+    alike = np.array([[0.9, 0.05, 0.025, 0.025], [0.0, 0.5, 0.25, 0.25]])
+    np.testing.assert_allclose(*(alike @ channel), atol=1e-12)
+    n = 100_000
+    found = estimate(exact_letters(alike[0], channel, n), channel)
+    contrast = found.contrasts[0]
+    assert contrast.weights == pytest.approx(weights)
+    w = np.linalg.lstsq(channel, weights)[0]
+    given_r = channel @ w**2 - (channel @ w) ** 2  # var(w given r)
+    assert contrast.standard_error**2 >= (alike @ given_r).max() / n * (1 - 1e-3)
+
+
 def test_a_letter_never_seen_still_has_room():
     """[[1, 0], [1/2, 1/2]] without a letter 1: only as many rows of r = 1 as chance may hide."""
     found = estimate(np.zeros(200, dtype=int), [[1, 0], [0.5, 0.5]])
@@ -188,6 +218,48 @@ def test_clarabel_agrees_on_maximum_likelihood(seed):
     witness = cp.Problem(objective, [cp.sum(g) == 1]).solve(solver=cp.CLARABEL)
     own_value = shares[seen] @ np.log(f @ channel[:, seen])
     assert own_value == pytest.approx(witness, abs=1e-7)  # Clarabel's own tolerance is 1e-8
+
+
+# The last steps to these maxima raise the likelihood by less than its rounding.
+NEAR_THE_TOP = [
+    (
+        [[0.02, 0.91, 0.07], [0.04, 0.68, 0.28], [0.74, 0.02, 0.24], [0.97, 0.03, 0]],
+        [233, 667, 100],
+    ),
+    (
+        [[0.02, 0.91, 0.07], [0.04, 0.68, 0.28], [0.74, 0.02, 0.24], [0.97, 0.03, 0]],
+        [505, 371, 124],
+    ),
+    (
+        [[0.3, 0.15, 0.55], [0.3, 0.15, 0.55], [0.42, 0.53, 0.05], [0.13, 0.8, 0.07]],
+        [300, 488, 212],
+    ),
+    (
+        [[0.3, 0.15, 0.55], [0.3, 0.15, 0.55], [0.42, 0.53, 0.05], [0.13, 0.8, 0.07]],
+        [317, 399, 284],
+    ),
+]
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_likelihood_is_higher_by_more_than_the_gap(seed, n_steps, monkeypatch):
+    channel, counts = random_case(seed)
+    seen, shares = counts > 0, counts / counts.sum()
+
+    def likelihood(f):
+        return shares[seen] @ np.log(f @ channel[:, seen])
+
+    best, _ = likeliest_frequencies(counts, channel)
+    monkeypatch.setattr("tacit.estimation.likelihood._MAX_STEPS", n_steps)
+    stopped, gap = likeliest_frequencies(counts, channel)
+    assert likelihood(best) - likelihood(stopped) <= gap + 1e-14
+
+
+@pytest.mark.parametrize(("channel", "counts"), NEAR_THE_TOP)
+def test_maximum_likelihood_is_reached_where_a_rise_is_lost_in_rounding(channel, counts):
+    _, gap = likeliest_frequencies(np.array(counts), np.array(channel))
+    assert gap <= LIKELIHOOD_TOL
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -99,6 +99,14 @@ def test_leakage_of_a_skewed_prior_through_a_z_channel():
     assert ti.local_dp_epsilon(p_x, channel) == math.inf
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_a_chance_of_guessing_is_never_above_one(seed):
+    rng = np.random.default_rng(seed)
+    p_x = rng.dirichlet(np.ones(rng.integers(2, 9)))  # which may add up to more by rounding
+    assert ti.bayes_vulnerability(np.diag(p_x)) <= 1.0
+    assert ti.bayes_vulnerability(p_x, np.eye(len(p_x))) <= 1.0
+
+
 def test_prior_vulnerability_is_that_of_a_channel_that_says_nothing():
     p_x = [0.2, 0.5, 0.3]
     assert ti.bayes_vulnerability(p_x) == pytest.approx(0.5, abs=ROUNDING)

@@ -368,6 +368,20 @@ def test_letters_that_differ_in_one_history_stay_apart():
     assert (np.sort(state.reshape(-1)) == np.arange(4)).all()
 
 
+def test_histories_are_kept_however_rare():
+    rare = np.array([[[1 - 1e-6, 1e-6], [1 - 2e-6, 2e-6]]])
+    memory = ExactHistory.start(np.array([0.5, 0.5]))
+    for party in "abcd":
+        memory, state = memory.after(party, np.repeat(rare, len(memory.mass), axis=0))
+    assert len(memory.mass) == 16
+    assert (state >= 0).all()
+    assert memory.mass[-1] == pytest.approx([0.5e-24, 8e-24])
+    never = np.repeat([[[1.0, 0.0], [1.0, 0.0]]], 16, axis=0)
+    memory, state = memory.after("e", never)
+    assert len(memory.mass) == 16
+    assert (state[:, 1] == -1).all()
+
+
 @pytest.mark.parametrize("memory", [None, 5])
 def test_a_scheme_resumed_is_the_same_scheme(memory):
     policy = tacit.Collusion(everyone=1.2, any_size=2, bits=0.8)

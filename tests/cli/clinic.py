@@ -49,18 +49,14 @@ def done(*arguments: object) -> Answer:
 
 
 def refused(code: int, *arguments: object) -> str:
-    """Run a command that has to be refused: one line on stderr, and the same as JSON."""
-    answer = tacit(*arguments)
+    """Run a command that has to be refused: one line on stderr, and the same as JSON on stdout."""
+    answer = tacit(*arguments, "--json")
     assert answer.code == code, answer
-    assert answer.out == ""
     assert answer.err.startswith("tacit: ")
     assert len(answer.err.splitlines()) == 1, answer.err
-    as_json = tacit(*arguments, "--json")
     message = answer.err.removeprefix("tacit: ").removesuffix("\n")
-    assert as_json.code == code
-    assert as_json.err == answer.err
-    assert as_json.json["error"]["message"] == message
-    assert as_json.json["error"]["exit_code"] == code
+    assert answer.json["error"]["message"] == message
+    assert answer.json["error"]["exit_code"] == code
     return message
 
 
@@ -89,6 +85,11 @@ def copied(study: Path, folder: Path) -> Path:
     """A study that a test may spoil."""
     shutil.copytree(study, folder)
     return folder
+
+
+def names_in(folder: Path) -> list[str]:
+    """What lies in a folder."""
+    return sorted(path.name for path in folder.iterdir())
 
 
 def found_in(folder: Path) -> dict[str, str]:

@@ -51,6 +51,8 @@ def test_a_limit_above_all_there_is_to_learn_is_said(fresh: Path) -> None:
         (["--everyone", "-1"], "everyone is -1.0"),
         (["--everyone", "0"], "the limit on everyone is 0"),
         (["--everyone", "nan"], "everyone is nan"),
+        (["--everyone", "inf"], "the limit on everyone is inf"),
+        (["--group", "lab-a,-x=0.5"], "party '-x': give a name without commas"),
         (["--everyone", "abc"], "--everyone abc: give a number of bits, or none for no limit"),
         (["--any", "0.5"], "--any 0.5: give N=BITS, as in --any 2=0.5, or none"),
         (["--any", "0=0.5"], "any_size is 0"),
@@ -129,7 +131,6 @@ def test_an_unknown_party_and_the_command_that_lets_it_in(fresh: Path) -> None:
     ],
 )
 def test_requests(fresh: Path, request_words: list[str], said: str) -> None:
-    assert said in unchanged(4, "quote", fresh, "lab-a", *request_words)
     assert said in unchanged(4, "release", fresh, "lab-a", *request_words, "--out", "a.csv")
 
 
@@ -223,7 +224,8 @@ def test_a_source_that_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs POSIX permissions")
 def test_a_receipt_that_cannot_be_written(used: Path) -> None:
     said = unchanged(6, "receipt", used, 5, "--html", "none/receipt.html")
-    assert said.startswith("cannot use none/receipt.html (No such file or directory): check")
+    assert said.startswith("cannot use none/")
+    assert "(No such file or directory): check the place" in said
 
 
 def test_receipts_of_what_is_not_there(used: Path) -> None:

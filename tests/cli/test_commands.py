@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,9 @@ from tacit.errors import (
 )
 from tests.cli.clinic import PRIVATE, done, tacit
 from tests.cli.tree import commands, options
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+JSON_SECTION = PAGE.read_text(encoding="utf-8").partition("\n## JSON\n")[2]
 
 HEAVY = ("numpy", "scipy", "duckdb", "pyarrow", "sqlalchemy", "pydantic", "rich", "jinja2")
 
@@ -86,10 +90,23 @@ def test_results_of_every_command_are_json(
     for words, key in keys.items():
         answer = done(*words, "--json")
         assert key in answer.json, words
+        if words[:2] != ("receipt", "c"):
+            assert set(answer.json) == documented_keys(words)
         assert answer.err == ""
         assert answer.out.isascii()  # whatever the terminal's encoding
     told = {words[: 2 if words[0] in ("party", "collusion") else 1] for words in keys}
     assert told | {("demo",), ("reproduce",)} == set(commands())
+
+
+def documented_keys(words: tuple[str, ...]) -> set[str]:
+    """The keys that the page on commands lists for a command."""
+    name = " ".join(words[: 2 if words[0] in ("party", "collusion") else 1])
+    [row] = re.findall(rf"^\| .*`{name}`.* \| (.+) \|$", JSON_SECTION, re.MULTILINE)
+    row = row.partition("; for an entry")[0]
+    keys = set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", row)))
+    if "as `status`" in row:
+        keys = keys - {"status"} | documented_keys(("status",))
+    return keys
 
 
 def test_the_demo_for_machines(tmp_path: Path) -> None:
@@ -121,6 +138,14 @@ def test_the_demo_for_machines(tmp_path: Path) -> None:
 )
 def test_exit_codes(error: TacitError | OSError, code: int) -> None:
     assert failing.failure_of(error).exit_code == code
+
+
+def test_a_refusal_is_one_line_and_nothing_on_stdout(fresh: Path) -> None:
+    answer = tacit("quote", fresh, "lab-a", "diagnose")
+    assert answer.code == failing.INVALID
+    assert answer.out == ""
+    assert answer.err.startswith("tacit: 'diagnose' is no private attribute of this study")
+    assert answer.err.count("\n") == 1
 
 
 def test_a_message_stays_on_one_line() -> None:

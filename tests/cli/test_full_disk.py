@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import copied, done, found_in, refused, tacit, write_patients
+from tests.cli.clinic import copied, done, found_in, names_in, refused, tacit, write_patients
 
 DISK_KB = 4000
 
@@ -51,13 +51,13 @@ def test_no_room_for_the_release_file(fresh: Path, disk: Path, out: str) -> None
     said = refused(6, *words)
     assert "No space left on device" in said
     assert "run the same command again" in said
-    assert os.listdir(disk) == ["ballast"]
+    assert names_in(disk) == ["ballast"]
     bits = held(fresh)
     assert releases(fresh) == 1
     assert "release 4 is recorded but was never delivered" in done("status", fresh).out
     ballast.unlink()
     done(*words)
-    assert sorted(os.listdir(disk)) == [out, f"{out}.certificate.json"]
+    assert names_in(disk) == [out, f"{out}.certificate.json"]
     assert releases(fresh) == 1
     assert held(fresh) == bits
     done("verify", fresh)
@@ -74,6 +74,13 @@ def test_room_for_the_file_but_not_for_its_certificate(fresh: Path, disk: Path) 
     ballast.unlink()
     done(*words)
     assert (disk / "a.csv").read_bytes() == Path("once.csv").read_bytes()
+
+
+def test_no_room_for_a_receipt(fresh: Path, disk: Path) -> None:
+    fill(disk, leave_kb=0)
+    said = refused(6, "receipt", fresh, 1, "--html", disk / "receipt.html")
+    assert "No space left on device" in said
+    assert names_in(disk) == ["ballast"]
 
 
 def test_no_room_in_the_ledger_for_the_intent(disk: Path, fresh: Path) -> None:
@@ -101,7 +108,7 @@ def test_no_room_in_the_study_for_the_states(disk: Path, tmp_path: Path) -> None
     said = refused(6, *words)
     assert "No space left on device" in said
     assert not out.exists()
-    assert os.listdir(study / "states") == []
+    assert names_in(study / "states") == []
     bits = held(study)
     ballast.unlink()
     assert releases(study) == 1
@@ -118,6 +125,6 @@ def test_no_room_for_the_study(disk: Path, tmp_path: Path) -> None:
     assert answer.code in (4, 5, 7)
     assert answer.err.startswith("tacit: ")
     assert len(answer.err.splitlines()) == 1
-    assert os.listdir(disk) == ["ballast"]
+    assert names_in(disk) == ["ballast"]
     (disk / "ballast").unlink()
     done("init", disk / "clinic", *words)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from tacit.study import Study
-from tests.cli.clinic import done, found_in
+from tests.cli.clinic import done, found_in, names_in
 
 RELEASE = ["release", "clinic", "lab-a", "income", "--out", "a.csv"]
 
 
 def _has_open(pid: int, file: Path) -> bool:
-    links = Path(f"/proc/{pid}/fd")
-    return any(os.path.realpath(link) == str(file.resolve()) for link in links.iterdir())
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if link.readlink() == file.resolve():
+                return True
+    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
@@ -55,8 +57,8 @@ def test_during_delivery_the_same_command_finishes(fresh: Path) -> None:
         study.release("lab-a", "income", out="a.csv", progress=interrupt)
     standing = done("status", fresh, "--json").json
     assert (standing["releases"], standing["undelivered"]) == (1, [4])
-    assert sorted(os.listdir()) == ["clinic"]
-    assert os.listdir(fresh / "states") == []
+    assert names_in(Path()) == ["clinic"]
+    assert names_in(fresh / "states") == []
     done(*RELEASE)
     after = done("status", fresh, "--json").json
     assert (after["releases"], after["undelivered"]) == (1, [])

@@ -70,10 +70,8 @@ def test_the_page_of_a_release_says_who_holds_what(used: Path) -> None:
 
 def test_entries_that_are_no_release_have_receipts_too(used: Path) -> None:
     said = {entry: done("receipt", used, entry).out for entry in (1, 2, 4, 6)}
-    assert (
-        "a study of 600 records begins, private are age, diagnosis, income; everyone may learn 0.9 bits"
-        in said[1]
-    )
+    assert "a study of 600 records begins, private are age, diagnosis, income" in said[1]
+    assert "; everyone may learn 0.9 bits" in said[1]
     assert "lab-a may learn 0.3 bits about a record" in said[2]
     assert "any 2 parties: 0.35 bits" in said[4]
     assert "the file of release 5 was written" in said[6]

@@ -35,8 +35,4 @@ def options(path: tuple[str, ...]) -> set[str]:
 
 def arguments(path: tuple[str, ...]) -> list[str]:
     """The arguments of a command, as its help calls them."""
-    return [
-        param.metavar.strip("[]")
-        for param in commands()[path].params
-        if not param.opts[0].startswith("-")
-    ]
+    return [param.metavar for param in commands()[path].params if not param.opts[0].startswith("-")]

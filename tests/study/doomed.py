@@ -8,6 +8,7 @@ executes or commits.
 
 It reads a JSON line for each command, ``{"words": [...], "die_at": n or null}``, and answers with
 one: ``{"code": exit code or -signal, "output": ..., "steps": names of the steps that were made}``.
+At step 0 nobody dies, and without a step none are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from types import FrameType, ModuleType
 from typing import IO
 
 FILE_CALLS = frozenset(
-    ["open", "write", "flush", "close", "fsync", "flock", "replace", "unlink", "mkdir", "rmdir"]
+    (
+        *("open", "write", "flush", "close", "fsync", "flock"),
+        *("mkdir", "rename", "replace", "rmdir", "unlink"),
+    )
 )
 DATABASE_CALLS = frozenset(["connect", "execute", "executemany", "commit", "rollback"])
 
@@ -45,7 +49,7 @@ IMPORTED = (
 class Steps:
     """A profiler that counts steps, writes their names down, and dies at one of them."""
 
-    def __init__(self, log: IO[str], die_at: int | None) -> None:
+    def __init__(self, log: IO[str], die_at: int) -> None:
         self._log = log
         self._die_at = die_at
         self._done = 0
@@ -87,7 +91,7 @@ def _run(words: Sequence[str], die_at: int | None, log: Path, output: Path) -> N
     sys.argv = ["tacit", *words]
     code: object = 1
     with log.open("w", buffering=1) as steps:
-        sys.setprofile(Steps(steps, die_at))
+        sys.setprofile(None if die_at is None else Steps(steps, die_at))
         try:
             main()
         except SystemExit as end:
@@ -138,7 +142,12 @@ class Doomed:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
 
+    def rehearse(self, *words: str) -> Ended:
+        """Run a command to its end, and count its steps."""
+        return self.run(*words, die_at=0)
+
     def run(self, *words: str, die_at: int | None = None) -> Ended:
+        """Run a command, to its end or to its death."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         print(json.dumps({"words": words, "die_at": die_at}), file=self._server.stdin, flush=True)

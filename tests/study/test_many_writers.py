@@ -29,7 +29,6 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str | None) 
             study.set_party(party, PARTY_BITS)
         study.set_collusion(POLICY)
         outcomes = fire(folder)
-        print(outcomes)
         assert set(outcomes) == {"receipt", "refused"}, outcomes
         assert outcomes.total() == WRITERS * REQUESTS
         assert_no_limit_is_exceeded(study)

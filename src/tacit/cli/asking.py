@@ -26,7 +26,10 @@ def quote(
     again: Again = False,
     as_json: AsJson = False,
 ) -> None:
-    """What a request would cost and be worth. Spends nothing."""
+    """What a request would cost and be worth.
+
+    Spends nothing.
+    """
     from tacit.study import Study
 
     with Study.open(folder) as study, waiting("designing"):
@@ -54,7 +57,10 @@ def release(
     again: Again = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a request: once, recorded for good, and the same file whenever it is asked again."""
+    """Answer a request: once, and recorded for good.
+
+    The same request gets the same file again, at no cost.
+    """
     from tacit.study import Study
 
     with Study.open(folder) as study, progress_bar(f"writing {plain(out.name)}") as progress:

@@ -16,7 +16,10 @@ def demo(
     ] = Path("tacit-demo"),
     as_json: AsJson = False,
 ) -> None:
-    """A custodian's week on the census data Adult: study, quotes, releases, audit, verification."""
+    """All of this on real data, in one go.
+
+    A custodian's week on the census data Adult: study, quotes, releases, audit, verification.
+    """
     from tacit.cli.story import tell
 
     tell(out, as_json=as_json)

@@ -35,7 +35,10 @@ def audit(
     ] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """What each party and each coalition learned, measured in many ways, with an attack."""
+    """What everybody learned, with an executed attack.
+
+    Each party and each coalition, measured in several ways.
+    """
     from tacit.cli.auditing import show_audit
     from tacit.study import Study
 
@@ -58,13 +61,18 @@ def receipt(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """A receipt for the custodian's files: with it, verify finds a ledger that was rolled back."""
+    """A receipt, to be kept elsewhere.
+
+    With it, verify finds a ledger that was rolled back or rewritten.
+    """
     from tacit.study import Study
+    from tacit.tables.whole_file import whole_file
 
     with Study.open(folder) as study:
         paper = study.receipt(number)
     if html is not None:
-        html.write_text(paper.as_html(), encoding="utf-8")
+        with whole_file(html) as file:
+            file.write(paper.as_html().encode())
     if as_json:
         show_json(paper.model_dump(mode="json"))
     elif html is None:
@@ -83,7 +91,10 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay the ledger: hash chain, certificates, files. Finds what was changed."""
+    """Replay the ledger: hash chain, certificates, files.
+
+    Finds what was changed, without the optimiser.
+    """
     from tacit.study import verify_study
 
     with waiting("replaying the ledger"):
@@ -108,7 +119,10 @@ def estimate(
     ] = 0.95,
     as_json: AsJson = False,
 ) -> None:
-    """For recipients: frequencies of what was asked, with confidence intervals."""
+    """For recipients: frequencies with intervals.
+
+    Of what was asked, among the records of the file.
+    """
     from tacit.study import estimate_file
 
     found = estimate_file(file, confidence=confidence)

@@ -13,7 +13,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; o
 Requested = Annotated[
     str | None,
     typer.Argument(
-        metavar="[REQUEST]", help="A private attribute, several with commas, or an external column."
+        metavar="REQUEST", help="A private attribute, several with commas, or an external column."
     ),
 ]
 Sql = Annotated[

@@ -21,7 +21,10 @@ def reproduce(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Make every table and figure of the paper, and a report that tests each of its claims."""
+    """The paper's tables, figures and claims.
+
+    With a report that tests each of the claims.
+    """
     from tacit.paper.reproduce import as_json as report_json
     from tacit.paper.reproduce import reproduce as make_everything
 

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import InvalidInputError
 from tacit.estimation import Contrast, Estimate, estimate
 from tacit.study.receipts import Certificate
 from tacit.tables.release_file import count_letters, digest_of
+
+_FEW_RECORDS = 10
+"""A letter that fewer records are expected to have, whatever is true of them, tells nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,9 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         raise InvalidInputError(f"there is no file {file}: give a release file, .parquet or .csv")
     certificate = Certificate.beside(file)
     counts = count_letters(file, certificate.letters, certificate.time_shares)
+    counts, channel = _without_rare(counts, np.array(certificate.p_rhat_given_r))
     letters = np.repeat(np.arange(len(counts)), counts)
-    found = estimate(letters, certificate.p_rhat_given_r, confidence=confidence)
+    found = estimate(letters, channel, confidence=confidence)
     levels = tuple(_levels(certificate, found))
     is_told = all(level.share is not None for level in levels)
     return RecipientEstimate(
@@ -87,6 +92,22 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
     )
 
 
+def _without_rare(
+    counts: NDArray[np.int64], channel: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Letters that hardly occur, counted as the most frequent one.
+
+    What a handful of records says about frequencies is noise, and would count as if it determined
+    them. Not telling letters apart is always allowed: the answers stay unbiased.
+    """
+    is_rare = counts.sum() * channel.max(axis=0) < _FEW_RECORDS
+    often = channel.sum(axis=0).argmax()
+    kept = np.where(is_rare, often, np.arange(len(counts)))
+    merged = np.zeros_like(channel)
+    np.add.at(merged.T, kept, channel.T)
+    return np.bincount(kept, counts, len(counts)).astype(np.int64), merged
+
+
 def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate]:
     for r, level in enumerate(certificate.labels):
         is_known = _is_known(found, r)
@@ -96,11 +117,7 @@ def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate
 
 
 def _is_known(found: Estimate, r: int) -> bool:
-    """Whether the estimate of a level says more than what is possible at all.
-
-    A letter that hardly ever occurs can make a frequency determined in theory, and its interval
-    wider than the bounds that hold for all levels together.
-    """
+    """Whether the estimate of a level says more than the bounds on all levels together."""
     if not found.is_identified[r] or isnan(found.frequencies[r]):
         return False
     (low, high), (least, most) = found.intervals[r], found.bounds[r]
@@ -124,5 +141,5 @@ def _remarks(file: Path, certificate: Certificate, found: Estimate, is_told: boo
     if not found.is_consistent:
         yield "the letters hardly come from the certificate's channel: do not rely on it"
     if not is_told:
-        yield "some levels are told only together with others: of these, bounds, and what is told"
+        yield "some levels are told only together with others: they have bounds, and sums are told"
     yield "for all rows together: in a subgroup of your choice the answers may err differently"

@@ -113,7 +113,7 @@ def _worthless(books: Books, found: Draft, place: Place) -> NotWithinLimitsError
 
 def _held(books: Books, found: Draft, coalition: Parties, limit: float, held: float) -> str:
     name = coalition_name(coalition, books.holders | {found.wish.party})
-    verb = "holds" if len(coalition) == 1 or name == "everyone" else "hold together"
+    verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"
     return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits"
 
 

@@ -211,9 +211,9 @@ class Study:
         def record(books: Books) -> Record:
             self._refuse_closed(books)
             policy = change(books.policy)
-            stored = PolicyRecord.of_policy(policy)
             for name, bits in policy_limits(policy).items():
                 check_limit(name, bits)
+            stored = PolicyRecord.of_policy(policy)
             for party in stored.newcomers:
                 check_name(party)
             changed = books.under(policy)

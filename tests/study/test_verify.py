@@ -1,0 +1,355 @@
+"""Verification finds what was changed, forged, rolled back or lost, and names it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+from tacit.errors import InvalidInputError, KeyFileError, NotWithinLimitsError, TacitError
+from tacit.ledger import Entry
+from tacit.sampling import IntegerChannel
+from tacit.scheme import Collusion
+from tacit.study import Study, Verification, verify_study
+from tacit.study.receipts import certificate_path
+from tests.study.clinic import N_CELLS, channel_of, entries_of, intents_of, make_clinic
+from tests.study.exact import exact_bits
+from tests.study.forging import Edit, edit_rows, forge, forge_last
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, ledger: str | None) -> Path:
+    """Folder of a study with two releases to one party and one to another, on every ledger."""
+    return filled_clinic(tmp_path, ledger)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled_clinic(tmp_path_factory.mktemp("original"), None).parent
+
+
+@pytest.fixture
+def sqlite_clinic(original: Path, tmp_path: Path) -> Path:
+    """A copy of such a study, for what has nothing to do with the ledger."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "clinic"
+
+
+def filled_clinic(place: Path, ledger: str | None) -> Path:
+    with make_clinic(place, ledger, everyone=0.5) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.3)
+        study.set_collusion(Collusion(everyone=0.5, any_size=2, bits=0.45))
+        study.release("lab-a", "age", out=place / "1.csv", bits=0.1)
+        study.release("lab-b", "smoker", out=place / "2.parquet", bits=0.1)
+        study.release("lab-a", "diagnosis", out=place / "3.csv", bits=0.1)
+        assert study.verify().problems == ()
+    return place / "clinic"
+
+
+def assert_found(found: Verification, *words: str) -> None:
+    """A problem is named that contains all these words."""
+    assert not found.is_whole
+    assert any(all(word in problem for word in words) for problem in found.problems), found.problems
+
+
+def test_a_whole_study_is_found_whole(clinic: Path) -> None:
+    found = verify_study(clinic)
+    assert found.is_whole
+    assert (found.entries, found.releases, found.notes) == (10, 3, ())
+
+
+def test_the_helper_notices_what_was_not_found(clinic: Path) -> None:
+    with pytest.raises(AssertionError):
+        assert_found(verify_study(clinic))
+
+
+# -- edits that break the chain ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_an_edited_entry_is_found(sqlite_clinic: Path, number: int) -> None:
+    edit_rows(sqlite_clinic, f"UPDATE tacit_entries SET body = body || ' ' WHERE number = {number}")
+    assert_found(verify_study(sqlite_clinic), f"entry {number} ", "changed")
+
+
+def test_edited_removed_and_reordered_entries_are_found(clinic: Path) -> None:
+    renumber = "UPDATE tacit_entries SET number = {} WHERE number = {}"
+    edit_rows(
+        clinic,
+        "UPDATE tacit_entries SET payload = (SELECT salt FROM tacit_ledger) WHERE number = 5",
+        "DELETE FROM tacit_entries WHERE number = 3",
+        *(renumber.format(new, old) for new, old in ((99, 7), (7, 9), (9, 99))),
+    )
+    found = verify_study(clinic)
+    for entry in ("entry 3 is missing", "entry 5 ", "entry 7 ", "entry 9 "):
+        assert_found(found, entry)
+    with pytest.raises(TacitError):
+        Study.open(clinic)
+
+
+def test_a_study_that_is_removed_is_found(clinic: Path) -> None:
+    edit_rows(clinic, "DELETE FROM tacit_entries", "DELETE FROM tacit_studies")
+    assert_found(verify_study(clinic), "not registered")
+
+
+# -- forgeries with a perfect chain -----------------------------------------------------------
+
+FAITHFUL = IntegerChannel.quantised(np.eye(2)[np.arange(N_CELLS) // 2 % 2][None])
+"""Tells the diagnosis as it is."""
+
+
+def lower_holdings(body: dict[str, Any]) -> None:
+    body["holdings"] = [each | {"bits": each["bits"] / 2} for each in body["holdings"]]
+
+
+def swap(name: str) -> Edit:
+    return lambda body: body.update({name: body[name][::-1]})
+
+
+MISSTATED: dict[str, tuple[str, Edit]] = {
+    "what a coalition holds": ("intent", lower_holdings),
+    "what everyone holds": ("intent", lambda body: body.update(everyone_bits=0.01)),
+    "the worth of its answers": ("intent", lambda body: body.update(value=body["value"] / 2)),
+    "the worth of a blind guess": ("intent", lambda body: body.update(blind=1.0)),
+    "that nothing is better": ("intent", lambda body: body.update(bound=1.0)),
+    "a limit that was not in force": (
+        "intent",
+        lambda body: body.update(holdings=[each | {"limit": 9.0} for each in body["holdings"]]),
+    ),
+    "fewer coalitions": ("intent", lambda body: body.update(holdings=body["holdings"][-1:])),
+    "bits that were not asked for": ("intent", lambda body: body.update(bits=0.01)),
+    "another party": ("intent", lambda body: body.update(party="lab-b")),
+    "an unknown party": ("intent", lambda body: body.update(party="nobody")),
+    "what the recipient is told": ("intent", swap("p_rhat_given_r")),
+    "the names of the answers": ("intent", swap("letters")),
+    "another question": (
+        "intent",
+        lambda body: body["question"].update(letter_of_cell=[0, 1] * (N_CELLS // 2)),
+    ),
+    "states that are not recorded": (
+        "intent",
+        lambda body: body.update(next_state=[[-1, -1]] * len(body["next_state"])),
+    ),
+    "another digest": ("delivered", lambda body: body.update(digest="0" * 64)),
+    "a delivery of something else": ("delivered", lambda body: body.update(intent=1)),
+    "a second delivery": ("delivered", lambda body: body.update(intent=5)),
+    "another number of records": ("created", lambda body: body.update(counts=[9] * N_CELLS)),
+    "a policy that was broken": ("policy", lambda body: body.update(everyone=0.15)),
+    "a party's limit that was broken": ("party", lambda body: body.update(limit=0.05)),
+}
+
+
+@pytest.mark.parametrize("misstated", MISSTATED)
+def test_a_forgery_is_found_by_its_certificates(sqlite_clinic: Path, misstated: str) -> None:
+    kind, edit = MISSTATED[misstated]
+    forge_last(sqlite_clinic, kind, edit)
+    assert_found(verify_study(sqlite_clinic))
+
+
+def test_a_table_that_tells_more_than_is_recorded_is_found(clinic: Path) -> None:
+    shape = channel_of(intents_of(clinic)[-1]).weights.shape
+    table = IntegerChannel(np.broadcast_to(FAITHFUL.weights, shape))
+    forge_last(clinic, "intent", lambda body: None, table)
+    found = verify_study(clinic)
+    for parties in ("lab-a may hold", "lab-a + lab-b may hold", "everyone may hold"):
+        assert_found(found, "entry 9", parties)
+    assert exact_bits(clinic, ("lab-a",)) > 0.5
+
+
+def test_a_first_release_that_exceeds_a_limit_is_found_though_it_says_so(
+    sqlite_clinic: Path,
+) -> None:
+    """Everything that is recorded is true, except that a limit was to hold."""
+
+    def exceeding(entries: list[Entry]) -> list[Entry]:
+        first = next(entry for entry in entries if entry.kind == "party")
+        low = replace(first, body=dict(first.body) | {"limit": 0.09})
+        return [low if entry is first else entry for entry in entries]
+
+    forge(sqlite_clinic, exceeding)
+    assert_found(verify_study(sqlite_clinic), "lab-a", "0.09")
+
+
+def test_a_policy_below_what_was_held_is_found(sqlite_clinic: Path) -> None:
+    def appended(entries: list[Entry]) -> list[Entry]:
+        policy = next(entry for entry in entries if entry.kind == "policy")
+        return [*entries, replace(policy, body=dict(policy.body) | {"everyone": 0.1})]
+
+    forge(sqlite_clinic, appended)
+    assert_found(verify_study(sqlite_clinic), "entry 11", "0.1 bits")
+
+
+def test_entries_after_the_end_are_found(sqlite_clinic: Path) -> None:
+    with Study.open(sqlite_clinic) as study:
+        study.close()
+
+    def reopened(entries: list[Entry]) -> list[Entry]:
+        party = next(entry for entry in entries if entry.kind == "party")
+        return [*entries, party]
+
+    forge(sqlite_clinic, reopened)
+    assert_found(verify_study(sqlite_clinic), "after the study was closed")
+
+
+# -- receipts ---------------------------------------------------------------------------------
+
+
+def papers(clinic: Path, number: int) -> Iterator[Path]:
+    """Every kind of paper about the last release."""
+    with Study.open(clinic) as study:
+        receipt = study.receipt(number)
+    receipt.write(clinic.parent / "receipt.json")
+    (clinic.parent / "receipt.html").write_text(receipt.as_html())
+    yield clinic.parent / "receipt.json"
+    yield clinic.parent / "receipt.html"
+    yield certificate_path(clinic.parent / "3.csv")
+
+
+def test_a_ledger_that_was_rolled_back_is_found_by_every_paper(clinic: Path) -> None:
+    kept = list(papers(clinic, 9))
+    for paper in kept:
+        assert verify_study(clinic, paper).is_whole
+    edit_rows(clinic, "DELETE FROM tacit_entries WHERE number > 8")
+    assert verify_study(clinic).is_whole
+    for paper in kept:
+        assert_found(verify_study(clinic, paper), "entry 9", "rolled back")
+
+
+def test_a_history_that_was_rewritten_is_found_by_every_paper(clinic: Path) -> None:
+    kept = list(papers(clinic, 9))
+    forge(clinic, lambda entries: [replace(entry, time="2020") for entry in entries])
+    for paper in kept:
+        assert_found(verify_study(clinic, paper), "entry 9", "rewritten")
+
+
+def test_a_paper_of_another_study_is_none_of_ours(sqlite_clinic: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    kept = list(papers(sqlite_clinic, 9))
+    make_clinic(tmp_path / "other").__exit__(None, None, None)
+    for paper in kept:
+        assert_found(verify_study(tmp_path / "other" / "clinic", paper), "another study")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "<html></html>", '{"study": 1}'])
+def test_a_paper_that_is_none_is_refused(sqlite_clinic: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "paper").write_text(text)
+    with pytest.raises(InvalidInputError, match="no receipt"):
+        verify_study(sqlite_clinic, tmp_path / "paper")
+
+
+# -- files and keys ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.npy", "ids.parquet", "counts.npz", "snapshot.json"])
+def test_a_snapshot_with_a_changed_byte_is_found(sqlite_clinic: Path, name: str) -> None:
+    file = sqlite_clinic / "snapshot" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert_found(verify_study(sqlite_clinic), "snapshot")
+
+
+def test_a_snapshot_of_other_records_is_found(sqlite_clinic: Path) -> None:
+    """Two records exchange their cells: every count stays as it is."""
+    file = sqlite_clinic / "snapshot" / "x.npy"
+    x = np.load(file)
+    other = int(np.argmax(x != x[0]))
+    x[0], x[other] = x[other], x[0]
+    np.save(file, x)
+    assert_found(verify_study(sqlite_clinic), "snapshot")
+
+
+def test_a_changed_release_file_is_found(clinic: Path) -> None:
+    file = clinic.parent / "1.csv"
+    heading, first, *rest = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([heading, *rest, first]))
+    assert_found(verify_study(clinic), "1.csv", "release 5")
+
+
+def test_a_release_file_that_is_gone_is_noted(clinic: Path) -> None:
+    (clinic.parent / "1.csv").unlink()
+    found = verify_study(clinic)
+    assert found.is_whole
+    assert any("release 5" in note for note in found.notes)
+
+
+def test_without_the_key_the_ledger_is_still_verified(clinic: Path) -> None:
+    (clinic / "key").unlink()
+    found = verify_study(clinic)
+    assert (found.entries, found.releases) == (10, 3)
+    assert any("key" in told for told in (*found.notes, *found.problems))
+    with Study.open(clinic) as study, pytest.raises(KeyFileError, match="missing"):
+        study.release("lab-a", "age", out=clinic.parent / "4.csv", bits=0.1)
+
+
+def test_a_wrong_key_is_found_and_never_used(clinic: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    make_clinic(tmp_path / "other").__exit__(None, None, None)
+    shutil.copy(tmp_path / "other" / "clinic" / "key", clinic / "key")
+    assert_found(verify_study(clinic), "key")
+    n_entries = len(entries_of(clinic))
+    with Study.open(clinic) as study:
+        with pytest.raises(KeyFileError, match="not this study's"):
+            study.release("lab-b", "age", out=clinic.parent / "4.csv", bits=0.1)
+        with pytest.raises(KeyFileError, match="not this study's"):
+            study.close()
+    assert len(entries_of(clinic)) == n_entries
+    assert (clinic / "key").exists()
+
+
+# -- the end ----------------------------------------------------------------------------------
+
+
+def test_a_closed_study_is_verified_and_refuses_all_else(clinic: Path) -> None:
+    with Study.open(clinic) as study:
+        study.close()
+        assert not (clinic / "key").exists()
+        for refused in (
+            lambda: study.set_party("lab-c", 0.1),
+            lambda: study.set_collusion(Collusion(everyone=0.6)),
+            lambda: study.quote("lab-a", "smoker"),
+            lambda: study.release("lab-a", "age", out=clinic.parent / "4.csv", bits=0.1),
+        ):
+            with pytest.raises(InvalidInputError, match="closed"):
+                refused()
+        assert study.status().is_closed
+    found = verify_study(clinic)
+    assert (found.problems, found.notes) == ((), ())
+    assert entries_of(clinic)[-1].kind == "closed"
+    (clinic.parent / "1.csv").write_text("record,rhat\n")
+    assert_found(verify_study(clinic), "1.csv")
+
+
+def test_closing_twice_is_closing_once(clinic: Path) -> None:
+    for _ in range(2):
+        with Study.open(clinic) as study:
+            study.close()
+    kinds = [entry.kind for entry in entries_of(clinic)]
+    assert kinds.count("closed") == 1
+    assert verify_study(clinic).is_whole
+
+
+def test_an_undelivered_release_is_noted(tmp_path: Path) -> None:
+    class Interrupted(Exception):
+        """Somebody pressed Ctrl-C."""
+
+    def interrupt(done: int, total: int) -> None:
+        raise Interrupted
+
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.3)
+        with pytest.raises(Interrupted):
+            study.release("lab-a", "age", out=tmp_path / "a.csv", progress=interrupt)
+        found = study.verify()
+        assert found.is_whole
+        assert any("never delivered" in note for note in found.notes)
+        with pytest.raises(NotWithinLimitsError):
+            study.set_party("lab-a", 0.2)
+        assert arb(0.3) > exact_bits(tmp_path / "clinic", ("lab-a",)) > 0.2
