@@ -20,7 +20,7 @@ import tacit
 from tacit.datasets import adult
 from tacit.errors import InvalidInputError
 from tacit.estimation import estimate
-from tacit.estimation.functionals import RANK_TOL
+from tacit.estimation.functionals import RANK_TOL, Reading
 from tacit.estimation.likelihood import LIKELIHOOD_TOL, likeliest_frequencies
 from tests import strategies as own
 
@@ -87,20 +87,23 @@ def test_letters_that_are_read_off_are_where_they_were_seen(seed):
     assert (high - low <= ROUNDING).all()
 
 
-def test_variance_for_the_rows_holds_for_all_frequencies_that_letters_cannot_tell_apart():
-    """c = A w, but Σ f c² is not determined: the variance must cover the worst such f."""
-    weights = np.array([0.5, 1.0, 0.0, 0.0])  # the letters' w; one row of A is a mixture
-    rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
-    channel = np.vstack([[0.5, 0.25, 0.25] @ rows, rows])
-    alike = np.array([[0.9, 0.05, 0.025, 0.025], [0.0, 0.5, 0.25, 0.25]])
-    np.testing.assert_allclose(*(alike @ channel), atol=1e-12)
-    n = 100_000
-    found = estimate(exact_letters(alike[0], channel, n), channel)
-    contrast = found.contrasts[0]
-    assert contrast.weights == pytest.approx(weights)
-    w = np.linalg.lstsq(channel, weights)[0]
-    given_r = channel @ w**2 - (channel @ w) ** 2  # var(w given r)
-    assert contrast.standard_error**2 >= (alike @ given_r).max() / n * (1 - 1e-3)
+@pytest.mark.parametrize("seed", range(10))
+def test_variance_for_the_rows_holds_for_all_frequencies_that_letters_cannot_tell_apart(seed):
+    """A contrast c is determined, Σ f c² is not: the worst f counts, whichever was found."""
+    rng, n, mixture = np.random.default_rng(seed), 100_000, np.array([0.5, 0.25, 0.25])
+    rows = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    channel = np.vstack([mixture @ rows, rows])
+    pure = np.append(0.0, rng.dirichlet(np.ones(3)))
+    moved = (pure[1:] / mixture).min()  # as many records as can be are of the mixture
+    mixed = np.append(moved, pure[1:] - moved * mixture)
+    counts = np.bincount(exact_letters(pure, channel, n))
+    np.testing.assert_allclose(pure @ channel, mixed @ channel, atol=1e-12)  # equally likely
+    for likeliest in (pure, mixed):
+        for contrast in Reading(channel, counts, likeliest, Z95, "rows").contrasts():
+            w = np.linalg.lstsq(channel, contrast.weights)[0]
+            given_r = channel @ w**2 - contrast.weights**2  # var(w given r)
+            worst = max(pure @ given_r, mixed @ given_r)
+            assert contrast.standard_error**2 >= worst / n * (1 - 1e-3)
 
 
 def test_a_letter_never_seen_still_has_room():

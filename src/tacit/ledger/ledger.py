@@ -270,7 +270,7 @@ class Ledger:
                     f"these records and those of study {overlap.study!r} overlap: about "
                     f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and a new "
                     "study would hand out again what the limits there protect: go on with that "
-                    "study, or accept the reset"
+                    "study, or accept the reset (--accept-reset)"
                 )
 
 

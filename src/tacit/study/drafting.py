@@ -30,6 +30,9 @@ _WORST_GAP = 1e-3
 _LEAST_BITS = 10 * RESERVE_BITS
 """Less than this is nothing: a design aims ``RESERVE_BITS`` below each limit."""
 
+_RARE = 1e-5
+"""Letters with a smaller share of the records are left out where the limits allow it."""
+
 _LEAST_GAIN = 1e-6
 """An answer that is worth no more than this above a blind guess is worth nothing."""
 
@@ -93,20 +96,44 @@ def draft(books: Books, wish: Wish) -> Draft:
     """
     ceiling = own_ceiling(books, wish)
     design = _designed(books, wish, ceiling)
-    channel = IntegerChannel.quantised(design.channel)
     before = books.proved
+    channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
     after, next_state = before.after(wish.party, channel)
-    for coalition, limit in design.limits.items():
-        held = after.upper_bits(coalition)
-        # What adds nothing at all may stand at the limit; everything else stays below it.
-        if held >= limit and held > before.upper_bits(coalition):
-            raise TacitError(
-                f"the rounded release would tell {' + '.join(sorted(coalition))} up to "
-                f"{held:.9f} bits, not below the limit of {limit:.9f}: ask for fewer bits"
-            )
+    if _broken_limits(design, before, after):
+        channel = IntegerChannel.quantised(design.channel)
+        after, next_state = before.after(wish.party, channel)
+    for coalition, held in _broken_limits(design, before, after).items():
+        raise TacitError(
+            f"the rounded release would tell {' + '.join(sorted(coalition))} up to {held:.9f} "
+            f"bits, not below the limit of {design.limits[coalition]:.9f}: ask for fewer bits"
+        )
     value = value_of(told_law(before, wish, channel), wish)
     blind = wish.blind_value(books.p_x)
     return Draft(wish, design, channel, next_state, before, after, value, blind)
+
+
+def _without_rare_letters(channel: Array, mass: Array) -> Array:
+    """A design without the letters that hardly anybody gets: leftovers of the solver, each of
+    which would be a state to remember and a riddle to the recipient (DESIGN fact 6).
+    """
+    p_letter = np.einsum("mx,mxa->a", mass, channel)
+    kept = np.where(p_letter < _RARE, 0.0, channel)
+    total = kept.sum(axis=-1, keepdims=True)
+    common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)
+
+
+def _broken_limits(design: Design, before: Account, after: Account) -> dict[Parties, float]:
+    """Coalitions that would not stay below their limit, and what they would hold.
+
+    What adds nothing at all may stand at the limit.
+    """
+    held = {coalition: after.upper_bits(coalition) for coalition in design.limits}
+    return {
+        coalition: bits
+        for coalition, bits in held.items()
+        if bits >= design.limits[coalition] and bits > before.upper_bits(coalition)
+    }
 
 
 def own_ceiling(books: Books, wish: Wish) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.ledger import Ledger
@@ -89,7 +90,7 @@ def _folder_problems(layout: Layout, books: Books) -> list[str]:
         problems.append("the study is closed but its key is still there: run tacit close again")
     try:
         facts = public_facts(Snapshot.open(layout.snapshot))
-    except (InvalidInputError, OSError, ValueError, KeyError) as error:
+    except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
         return [*problems, f"the snapshot cannot be read: {error}"]
     for name, found in facts.items():
         if getattr(books.created, name) != found:

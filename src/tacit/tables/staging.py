@@ -6,7 +6,7 @@ Everything after that reads the copy: a source that is slow, or is changed meanw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,9 @@ class Staged:
 def staged(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed."""
     shown = without_secrets(source) if is_url(source) else source
-    with (
-        scratch_folder(folder / "staging") as scratch,
-        connect_file(scratch) as connection,
-    ):
+    with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
         try:
+            connection = open_files.enter_context(connect_file(scratch))
             with opened(source, connection) as table:
                 types = _copy(connection, table, columns, shown)
         except duckdb.Error as error:
