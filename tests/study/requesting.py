@@ -17,7 +17,7 @@ from tacit.errors import NotWithinLimitsError, TacitError
 from tacit.study import Study
 
 PARTIES = tuple(f"lab-{number:02d}" for number in range(24))
-PARTY_BITS = 0.05
+PARTY_BITS = 0.025
 QUESTIONS = ("age", "diagnosis", "smoker")
 
 SHARED = tuple((party, question, 0.01) for party in PARTIES[:4] for question in QUESTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +186,19 @@ def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
     study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
     assert exact_bits(tmp_path / "clinic", PARTIES).upper() <= held
     assert study.verify().problems == ()
+
+
+def test_a_coalition_with_nothing_left_is_told_nothing_new(
+    sqlite_study: Study, tmp_path: Path
+) -> None:
+    """What it gets then is a clean refusal, or letters that it holds already."""
+    sqlite_study.set_collusion(Collusion(groups={("lab-b", "registry"): 0.03}))
+    asked = ["lab-a age", "lab-b diagnosis", "registry smoker", "lab-b age", "lab-b smoker"]
+    for wish in (*asked, "registry diagnosis", "registry age", "lab-b outcome"):
+        party, question = wish.split()
+        with suppress(NotWithinLimitsError):
+            sqlite_study.release(party, question, out=tmp_path / "a.csv", bits=0.01)
+    assert exact_bits(tmp_path / "clinic", ("lab-b", "registry")).upper() < 0.03
 
 
 def test_the_least_limit_that_a_refusal_names_is_accepted(study: Study, tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tacit.scheme import Collusion
-from tacit.study import Study
+from tacit.study import Standing
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.requesting import PARTIES, PARTY_BITS
 
@@ -19,7 +21,10 @@ REQUESTS = 125
 PATIENCE = 600
 """Seconds for all requests together. A deadlock would use them up; a slow machine would not."""
 
-POLICY = Collusion(everyone=0.1, groups={PARTIES[:2]: 0.025, PARTIES[3:6]: 0.03})
+SAME_BITS = 1e-9
+"""A bound on what a party holds counts the roundings of releases to others, too."""
+
+POLICY = Collusion(everyone=0.04, groups={PARTIES[:2]: 0.06, PARTIES[2:4]: 0.06})
 
 
 def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str | None) -> None:
@@ -31,9 +36,10 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str | None) 
         outcomes = fire(folder)
         assert set(outcomes) == {"receipt", "refused"}, outcomes
         assert outcomes.total() == WRITERS * REQUESTS
-        assert_no_limit_is_exceeded(study)
+        standing = study.status()
         assert study.verify().problems == ()
-    assert_every_intent_is_counted_once(folder)
+    assert_no_limit_is_exceeded(standing)
+    assert_every_intent_is_counted_once(folder, standing)
 
 
 def fire(folder: Path) -> Counter[str]:
@@ -70,21 +76,26 @@ def fire(folder: Path) -> Counter[str]:
     return sum((Counter(json.loads(text)) for text in told), Counter())
 
 
-def assert_no_limit_is_exceeded(study: Study) -> None:
-    standing = study.status()
+def assert_no_limit_is_exceeded(standing: Standing) -> None:
     assert standing.undelivered == ()
-    assert {each.name for each in standing.coalitions} >= {"everyone"}
+    assert standing.coalitions[0].name == "everyone"  # the nearest to its limit
     for holding in (*standing.parties, *standing.coalitions):
         assert holding.held < holding.limit
 
 
-def assert_every_intent_is_counted_once(folder: Path) -> None:
+def assert_every_intent_is_counted_once(folder: Path, standing: Standing) -> None:
     """One intent for each request, one delivery for each intent, and budgets are their sum."""
     entries, intents = entries_of(folder), intents_of(folder)
     identities = [intent.body["identity"] for intent in intents]
     assert len(set(identities)) == len(identities)
     delivered = [entry.body["intent"] for entry in entries if entry.kind == "delivered"]
-    assert sorted(delivered) == [intent.number for intent in intents]  # type: ignore[type-var]
-    everyone = [float(intent.body["everyone_bits"]) for intent in intents]  # type: ignore[arg-type]
-    assert everyone == sorted(everyone)
-    assert everyone[-1] < POLICY.everyone
+    assert sorted(delivered) == [intent.number for intent in intents]
+    held = {
+        tuple(holding["parties"]): holding["bits"]
+        for intent in intents
+        for holding in intent.body["holdings"]
+        if len(holding["parties"]) == 1
+    }
+    now = {each.parties: each.held for each in standing.parties if each.held}
+    assert now == pytest.approx(held, abs=SAME_BITS)
+    assert standing.coalitions[0].held == intents[-1].body["everyone_bits"]

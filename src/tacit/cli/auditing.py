@@ -38,6 +38,6 @@ def _row(finding: Finding) -> tuple[str, ...]:
         mark + bits_up(exposure.mutual_information),
         mark + bits_up(exposure.maximal_leakage),
         "∞" if isinf(exposure.pointwise_max) else mark + bits_up(exposure.pointwise_max),
-        f"{exposure.guess_before:.1%} {mark}{exposure.guess_after:.1%}",
+        f"{exposure.guess_before:.1%} {mark}{bits_up(100 * exposure.guess_after, 1)}%",
         f"{attack.observed:.1%}",
     )

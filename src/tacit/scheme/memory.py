@@ -21,8 +21,8 @@ from tacit.scheme.policy import Collusion, Parties
 
 _LN2 = float(np.log(2.0))
 
-_SAME_SHAPE = 1e-15
-"""Letters whose laws p(z, x | letter) differ by no more are in proportion, up to rounding."""
+_SAME_SHAPE = 1e-14
+"""Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""
 
 CARRIED_BYTES = 2**29
 """Coalitions that would need more than this together are covered by the bound on everyone."""
@@ -84,7 +84,10 @@ def _same_letters(grown: Array) -> NDArray[np.intp]:
     by_letter = grown.transpose(1, 0, 2).reshape(grown.shape[1], -1)
     total = by_letter.sum(axis=1, keepdims=True)
     shape = by_letter / np.where(total > 0, total, 1.0)
-    first = [int((np.abs(shape - own).max(axis=1) <= _SAME_SHAPE).argmax()) for own in shape]
+    first = [
+        int((np.abs(shape - own) <= _SAME_SHAPE * np.maximum(shape, own)).all(axis=1).argmax())
+        for own in shape
+    ]
     return np.array(first, dtype=np.intp)
 
 
