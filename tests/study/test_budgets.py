@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from flint import arb
 from tacit.cli import app
 from tacit.errors import InvalidInputError, NotWithinLimitsError
 from tacit.scheme import Collusion
-from tacit.study import Study
+from tacit.study import Standing, Study
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
 
@@ -99,7 +100,7 @@ def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
             except NotWithinLimitsError:
                 assert len(entries_of(folder)) == n_entries
         assert_within_limits(folder, custodian.limits, custodian.policy)
-        assert_bounds_hold(study, folder)
+        assert_bounds_hold(study.status(), folder)
         assert study.verify().problems == ()
 
 
@@ -108,9 +109,8 @@ def assert_within_limits(folder: Path, limits: dict[str, float], policy: Collusi
         assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
 
 
-def assert_bounds_hold(study: Study, folder: Path) -> None:
+def assert_bounds_hold(standing: Standing, folder: Path) -> None:
     """What is said to be held is above the exact figure; for a single party, only by rounding."""
-    standing = study.status()
     for holding in (*standing.parties, *standing.coalitions):
         exact = exact_bits(folder, holding.parties)
         assert arb(holding.held) >= exact.lower()
@@ -133,6 +133,16 @@ def test_the_helper_notices_a_limit_that_is_exceeded(sqlite_study: Study, tmp_pa
         assert_within_limits(tmp_path / "clinic", limits | {"lab-a": 0.19}, Collusion())
 
 
+def test_the_helper_notices_a_wrong_bound(sqlite_study: Study, tmp_path: Path) -> None:
+    sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.2)
+    standing = sqlite_study.status()
+    assert_bounds_hold(standing, tmp_path / "clinic")
+    for factor in (0.999, 1.001):
+        wrong = replace(standing.parties[0], held=factor * standing.parties[0].held)
+        with pytest.raises(AssertionError):
+            assert_bounds_hold(replace(standing, parties=(wrong,)), tmp_path / "clinic")
+
+
 def test_information_is_accounted_alike(tmp_path: Path) -> None:
     """The engine's own letters, more or fewer than were asked for."""
     with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
@@ -141,7 +151,7 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
             study.set_party(party, 0.2)
         study.release("lab-a", "smoker", out=tmp_path / "a.csv", utility="information")
         study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.1)
-        assert_bounds_hold(study, tmp_path / "clinic")
+        assert_bounds_hold(study.status(), tmp_path / "clinic")
     limits = dict.fromkeys(PARTIES, 0.2)
     assert_within_limits(tmp_path / "clinic", limits, Collusion(everyone=0.3))
 
@@ -258,6 +268,20 @@ def spent(sqlite_study: Study, tmp_path: Path) -> Study:
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
     sqlite_study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.15)
     return sqlite_study
+
+
+def test_a_first_request_that_is_refused_leaves_nothing(study: Study, tmp_path: Path) -> None:
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
+        study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.5)
+    with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
+        study.release("lab-a", "age", out=tmp_path / "a.csv", max_error=0.01)
+
+
+def test_the_helper_notices_a_new_file_and_a_new_entry(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError), untouched(tmp_path):
+        (tmp_path / "clinic" / "stray").touch()
+    with pytest.raises(AssertionError), untouched(tmp_path):
+        study.set_party("lab-c", 0.1)
 
 
 COSTS = "0,1\n5,0\n"

@@ -148,6 +148,22 @@ def assert_answered_once(scene: Scene, expected: Undisturbed) -> None:
     assert other.read_bytes() == scene.target.read_bytes()
 
 
+def test_the_helper_notices_what_is_left_and_what_is_spent_twice(
+    scene: Scene, server: Doomed
+) -> None:
+    expected = undisturbed(scene, server)
+    assert_answered_once(scene, expected)
+    scene.put_back()
+    assert server.run(*scene.command).code == 0
+    (scene.place / ".lab-a.parquet.partial").touch()
+    with pytest.raises(AssertionError):
+        assert_answered_once(scene, expected)
+    (scene.place / ".lab-a.parquet.partial").unlink()
+    assert server.run(*scene.command, "--again").code == 0
+    with pytest.raises(AssertionError):
+        assert_answered_once(scene, expected)
+
+
 def test_killed_while_closing(scene: Scene, server: Doomed) -> None:
     """Closing again finishes what was begun: the key is gone, and all can still be verified."""
     command = ("close", str(scene.folder), "--yes")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,19 @@ def assert_every_intent_is_counted_once(folder: Path, standing: Standing) -> Non
     now = {each.parties: each.held for each in standing.parties if each.held}
     assert now == pytest.approx(held, abs=SAME_BITS)
     assert standing.coalitions[0].held == intents[-1].body["everyone_bits"]
+
+
+def test_the_helpers_notice_overspending_and_spending_twice(tmp_path: Path) -> None:
+    with make_clinic(tmp_path, everyone=0.3) as study:
+        for party in PARTIES[:2]:
+            study.set_party(party, 0.3)
+            study.release(party, "age", out=tmp_path / "a.csv", bits=0.1)
+        standing = study.status()
+        assert_no_limit_is_exceeded(standing)
+        assert_every_intent_is_counted_once(tmp_path / "clinic", standing)
+        spent = replace(standing.parties[0], limit=standing.parties[0].held)
+        with pytest.raises(AssertionError):
+            assert_no_limit_is_exceeded(replace(standing, parties=(spent,)))
+        study.release(PARTIES[1], "age", out=tmp_path / "a.csv", bits=0.1, again=True)
+        with pytest.raises(AssertionError):
+            assert_every_intent_is_counted_once(tmp_path / "clinic", study.status())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -92,9 +94,44 @@ def test_a_living_writer_is_left_alone(tmp_path: Path) -> None:
         kill(writer)
 
 
-def test_an_empty_partial_file_may_be_about_to_be_locked(tmp_path: Path) -> None:
+def test_a_partial_file_that_nobody_locks_is_removed_even_if_empty(tmp_path: Path) -> None:
     fresh = tmp_path / ".file.0123.partial"
     fresh.touch()
     with whole_file(tmp_path / "file") as file:
         file.write(b"whole")
-    assert fresh.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_writer_whose_partial_file_was_removed_before_its_lock_makes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, taken = fcntl.flock, []
+
+    def lock_too_late(file: BinaryIO, operation: int) -> None:
+        if not taken:  # another writer is between the file's making and its lock
+            taken.extend(tmp_path.glob(".file.*.partial"))
+            taken[0].unlink()
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_too_late)
+    with whole_file(tmp_path / "file") as file:
+        file.write(b"whole")
+    assert (tmp_path / "file").read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_is_locked_until_it_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def replace_while_another_writes(partial: Path, path: Path) -> Path:
+        monkeypatch.undo()
+        with whole_file(tmp_path / "file") as other:
+            other.write(b"other")
+        return replace(partial, path)
+
+    monkeypatch.setattr(Path, "replace", replace_while_another_writes)
+    with whole_file(tmp_path / "file") as file:
+        file.write(b"whole")
+    assert (tmp_path / "file").read_bytes() == b"whole"

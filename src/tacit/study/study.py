@@ -14,6 +14,7 @@ from tacit.errors import (
     DeliveryError,
     HeadMovedError,
     InvalidInputError,
+    LedgerError,
 )
 from tacit.information import entropy
 from tacit.ledger import Ledger
@@ -143,6 +144,7 @@ class Study:
         configuration = Configuration.read(layout.folder)
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
+            _refuse_unregistered(layout, configuration, ledger)
             return cls(layout, configuration, ledger)
         except BaseException:
             ledger.close()
@@ -499,3 +501,12 @@ class Study:
                 f"{target} belongs to the study: give a file that is neither in its folder nor "
                 "the table that it was made of"
             )
+
+
+def _refuse_unregistered(layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
+    """A folder whose making was cut short just before its ledger knew of it, or a lost ledger."""
+    if configuration.study not in ledger.studies():
+        raise LedgerError(
+            f"the ledger {ledger.url_shown} does not know {layout.folder}: if making it was "
+            "interrupted, remove the folder and run tacit init again; else restore the ledger"
+        )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
 from typing import Literal, Self
+from zipfile import BadZipFile
 
 import duckdb
 import numpy as np
@@ -138,7 +139,7 @@ class Snapshot:
         """Raise unless the content still has this digest under this key."""
         try:
             is_same = compare_digest(self.digest(key), digest)
-        except (OSError, ValueError, KeyError, pa.ArrowException, duckdb.Error):
+        except (OSError, ValueError, KeyError, BadZipFile, pa.ArrowException, duckdb.Error):
             is_same = False
         if not is_same:
             raise InvalidInputError(

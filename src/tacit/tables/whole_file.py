@@ -21,19 +21,33 @@ def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     ``kill -9`` a partial file may be left beside ``path``; the next writer removes it.
     """
     _remove_abandoned(path)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+    partial, file = _locked_partial(path, mode)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # until we are done, or dead
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
+            partial.replace(path)  # while it is locked: nobody may take it for abandoned
         sync(path.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _locked_partial(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """A new file beside ``path``, locked until it is closed, or we are dead."""
+    while True:
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+        file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if partial.exists():
+                return partial, file
+        except BaseException:
+            file.close()
+            partial.unlink(missing_ok=True)
+            raise
+        file.close()  # another writer was faster than our lock, and took it for abandoned
 
 
 def _remove_abandoned(path: Path) -> None:
@@ -42,9 +56,7 @@ def _remove_abandoned(path: Path) -> None:
         try:
             with partial.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Nothing in it yet: its writer may be about to lock it.
-                if os.fstat(file.fileno()).st_size:
-                    partial.unlink()
+                partial.unlink()
         except OSError:
             continue  # being written, finished by now, or somebody else's
 

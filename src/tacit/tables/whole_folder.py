@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacit.errors import InvalidInputError
@@ -34,14 +34,25 @@ def whole_folder(path: Path) -> Iterator[Path]:
 def scratch_folder(path: Path) -> Iterator[Path]:
     """A folder beside ``path`` that is gone afterwards; if we are killed, the next removes it."""
     _remove_abandoned(path)
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-    scratch.mkdir(mode=0o700)
+    scratch, descriptor = _locked_scratch(path)
     try:
-        with _opened(scratch) as descriptor:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # until we are done, or dead
-            yield scratch
+        yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _locked_scratch(path: Path) -> tuple[Path, int]:
+    """A new folder beside ``path``, locked until its descriptor is closed, or we are dead."""
+    while True:
+        scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+        scratch.mkdir(mode=0o700)
+        with suppress(FileNotFoundError):  # another writer may take it for abandoned before ...
+            descriptor = os.open(scratch, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # ... this; then we make another one
+            if scratch.exists():
+                return scratch, descriptor
+            os.close(descriptor)
 
 
 def sync(path: Path) -> None:
@@ -63,13 +74,12 @@ def _remove_abandoned(path: Path) -> None:
     """Remove what writers of ``path`` left behind that are no longer alive to hold its lock."""
     for partial in path.parent.iterdir():
         is_partial = partial.name.startswith(f".{path.name}.") and partial.suffix == ".partial"
-        # Nothing in it yet: its writer may be about to lock it.
-        if is_partial and partial.is_dir() and any(partial.iterdir()):
+        if is_partial and partial.is_dir():
             _remove_unless_locked(partial)
 
 
 def _remove_unless_locked(partial: Path) -> None:
-    with _opened(partial) as descriptor:
+    with suppress(FileNotFoundError), _opened(partial) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
