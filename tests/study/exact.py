@@ -24,7 +24,7 @@ Coalition = tuple[str, ...]
 def exact_bits(folder: Path, coalition: Collection[str]) -> arb:
     """I(Y; X) of all that a coalition has received, in bits."""
     counts: list[int] = counts_of(folder).tolist()
-    masses = {((), 0): counts}
+    masses: dict[tuple[tuple[int, ...], int], list[int]] = {((), 0): counts}
     for intent in intents_of(folder):
         weights, next_state = channel_of(intent).weights.tolist(), next_state_of(intent).tolist()
         grown: dict[tuple[tuple[int, ...], int], list[int]] = defaultdict(lambda: [0] * len(counts))

@@ -17,6 +17,7 @@ from tacit.cli import app
 from tacit.errors import InvalidInputError, NotWithinLimitsError
 from tacit.scheme import Collusion
 from tacit.study import Standing, Study
+from tacit.study.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
 
@@ -313,9 +314,9 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
     app(words, standalone_mode=False)
     *_, answered = intents_of(tmp_path / "clinic")
     assert len(intents_of(tmp_path / "clinic")) == n_intents + 1
-    assert answered.body["party"] == asked["party"]
+    record = IntentRecord.of(answered)
     kind = str(asked.get("utility", "hamming"))
-    assert answered.body["measure"]["kind"] == kind.replace("costs.csv", "costs")  # type: ignore[index]
+    assert (record.party, record.measure.kind) == (asked["party"], kind.removesuffix(".csv"))
 
 
 def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(

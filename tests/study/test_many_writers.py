@@ -14,6 +14,7 @@ import pytest
 
 from tacit.scheme import Collusion
 from tacit.study import Standing
+from tacit.study.records import DeliveredRecord, IntentRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.requesting import PARTIES, PARTY_BITS
 
@@ -86,20 +87,23 @@ def assert_no_limit_is_exceeded(standing: Standing) -> None:
 
 def assert_every_intent_is_counted_once(folder: Path, standing: Standing) -> None:
     """One intent for each request, one delivery for each intent, and budgets are their sum."""
-    entries, intents = entries_of(folder), intents_of(folder)
-    identities = [intent.body["identity"] for intent in intents]
-    assert len(set(identities)) == len(identities)
-    delivered = [entry.body["intent"] for entry in entries if entry.kind == "delivered"]
-    assert sorted(delivered) == [intent.number for intent in intents]
+    intents = {entry.number: IntentRecord.of(entry) for entry in intents_of(folder)}
+    assert len({intent.identity for intent in intents.values()}) == len(intents)
+    delivered = [
+        DeliveredRecord.of(entry).intent
+        for entry in entries_of(folder)
+        if entry.kind == "delivered"
+    ]
+    assert sorted(delivered) == list(intents)
     held = {
-        tuple(holding["parties"]): holding["bits"]
-        for intent in intents
-        for holding in intent.body["holdings"]
-        if len(holding["parties"]) == 1
+        holding.parties: holding.bits
+        for intent in intents.values()
+        for holding in intent.holdings
+        if len(holding.parties) == 1
     }
     now = {each.parties: each.held for each in standing.parties if each.held}
     assert now == pytest.approx(held, abs=SAME_BITS)
-    assert standing.coalitions[0].held == intents[-1].body["everyone_bits"]
+    assert standing.coalitions[0].held == list(intents.values())[-1].everyone_bits
 
 
 def test_the_helpers_notice_overspending_and_spending_twice(tmp_path: Path) -> None:

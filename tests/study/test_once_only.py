@@ -20,6 +20,7 @@ from tacit.study import Study
 from tacit.study.asking import Question, Wish
 from tacit.study.books import Books
 from tacit.study.drafting import Draft, draft, intent_record, told_law, value_of
+from tacit.study.records import IntentRecord
 from tacit.study.utilities import Measure
 from tacit.tables.cells import Cells
 from tests.study.clinic import (
@@ -276,7 +277,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def letters_in(file: Path, intent: Entry) -> NDArray[np.intp]:
     """The letter of each record, sorted by id."""
-    letters = list(intent.body["letters"])  # type: ignore[call-overload]
+    letters = IntentRecord.of(intent).letters
     return np.array([letters.index(rhat) for _, rhat in read_release(file)[1]])
 
 

@@ -209,11 +209,28 @@ def _designed(books: Books, wish: Wish, ceiling: float) -> Design:
     )
     gap = design.solution.gap
     if design.solution.status is Status.INACCURATE and not (gap is not None and gap <= _WORST_GAP):
+        _refuse_spent(books, design)
         raise UnconvergedError(
             f"the design for {wish.question.name!r} is only within {gap:.2g} of the best: "
             "ask for a few bits more or less"
         )
     return design
+
+
+def _refuse_spent(books: Books, design: Design) -> None:
+    """Refuse a design that failed because a coalition may be told nothing more at all."""
+    for coalition, limit in design.limits.items():
+        held = books.proved.upper_bits(coalition)
+        if limit - held < _LEAST_BITS:
+            raise NotWithinLimitsError(
+                f"{' + '.join(sorted(coalition))} may hold {limit_in_words(limit)} bits together "
+                f"and hold {bits_up(held)}: no answer that tells them nothing more was found; "
+                "only a higher limit would help: tacit collusion set",
+                tuple(sorted(coalition)),
+                limit,
+                held,
+                None,
+            )
 
 
 def value_of(law: Array, wish: Wish) -> float:

@@ -61,6 +61,8 @@ def drafted(books: Books, wish: Wish, place: Place, max_error: float | None = No
     try:
         found = draft(books, wish)
     except NotWithinLimitsError as error:
+        if error.coalition != (wish.party,):
+            raise
         raise _spent(books, wish, place, error) from None
     if not is_worth_it(found):
         raise _worthless(books, found, place)
