@@ -160,3 +160,16 @@ def test_a_coalition_dropped_for_want_of_memory_never_comes_back_cheaper(seed, m
             assert arb(account.upper_bits(frozenset(parties))) >= exact.lower()
             was_covered |= account.is_covered(frozenset(parties))
     assert was_covered  # else the budget was never felt
+
+
+def test_a_coalition_with_too_many_letters_is_covered_by_everyone(monkeypatch):
+    monkeypatch.setattr(memory, "MOST_LETTERS", 8)
+    rng = np.random.default_rng(4)
+    account = Account.start(np.array([2, 3, 4]), 4, Collusion())
+    covered = []
+    for _ in range(4):
+        channel = random_weights(rng, (len(account.memory.mass), 3, 2))
+        account, _ = account.after("a", channel)
+        covered.append(account.is_covered(frozenset("a")))
+    assert covered == [False, False, False, True]
+    assert account.upper_bits(frozenset("a")) == account.everyone_bits

@@ -27,6 +27,9 @@ _SAME_SHAPE = 1e-14
 CARRIED_BYTES = 2**29
 """Coalitions that would need more than this together are covered by the bound on everyone."""
 
+MOST_LETTERS = 512
+"""So is a coalition that can be told apart by more letters: a design's time grows as their cube."""
+
 Transitions = NDArray[np.intp]
 
 
@@ -242,7 +245,9 @@ class BoundedMemory:
                 break  # this one and the larger ones are covered by the bound on everyone
             told = (law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m]
             told = told.reshape(*told.shape[:1], -1, told.shape[-1])
-            after[coalition] = told[:, told.sum(axis=(0, 2)) > 0]
+            told = told[:, told.sum(axis=(0, 2)) > 0]
+            if told.shape[1] <= MOST_LETTERS:  # else covered, too: a design would take too long
+                after[coalition] = told
         return after
 
 
