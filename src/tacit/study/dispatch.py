@@ -28,6 +28,9 @@ from tacit.tables.states import StateFiles, States
 _STATE_FILES_KEPT = 2
 """Older ones are computed anew when an old release is asked for again."""
 
+_MOST_TRIES = 10
+"""States that are gone as often as that were not cleared up by somebody faster: the disk is bad."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dispatch:
@@ -95,8 +98,7 @@ class Dispatch:
 
     def _remembered(self, intent: Intent, before: States) -> States:
         """Write the states after a release again, and read them."""
-        states = None
-        while states is None:  # until no other process clears them up before they are read
+        for _ in range(_MOST_TRIES):  # another process may clear them up before they are read
             try:
                 remember(self._draw(intent, before), self._state_files, _state_name(intent))
             except OSError as error:
@@ -105,7 +107,12 @@ class Dispatch:
                     "mend that and run the same command again, which costs nothing"
                 ) from error
             states = self._load(intent)
-        return states
+            if states is not None:
+                return states
+        raise DeliveryError(
+            f"the states written to {self.layout.states} cannot be read again: check the disk and "
+            "run the same command again, which costs nothing"
+        )
 
     def _load(self, intent: Intent) -> States | None:
         return self._state_files.load(_state_name(intent), int(intent.next_state.max()) + 1)

@@ -7,14 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from tacit.auditing import Audit, audit
 from tacit.errors import (
     DeliveryError,
     HeadMovedError,
     InvalidInputError,
-    LedgerError,
 )
 from tacit.information import entropy
 from tacit.ledger import Ledger
@@ -36,6 +33,12 @@ from tacit.study.configuration import Configuration
 from tacit.study.dispatch import Dispatch
 from tacit.study.drafting import intent_record
 from tacit.study.founding import Plan, found
+from tacit.study.guards import (
+    refuse_changed_snapshot,
+    refuse_changed_source,
+    refuse_own_files,
+    refuse_unregistered,
+)
 from tacit.study.layout import Layout
 from tacit.study.quoting import Quote, quoted, quoted_again
 from tacit.study.receipts import (
@@ -54,7 +57,6 @@ from tacit.study.records import (
     Record,
 )
 from tacit.study.refusals import Place, drafted
-from tacit.study.source_check import source_changes, source_file, source_shown
 from tacit.study.standing import (
     SmallCell,
     Standing,
@@ -144,7 +146,7 @@ class Study:
         configuration = Configuration.read(layout.folder)
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
-            _refuse_unregistered(layout, configuration, ledger)
+            refuse_unregistered(layout, configuration, ledger)
             return cls(layout, configuration, ledger)
         except BaseException:
             ledger.close()
@@ -282,10 +284,10 @@ class Study:
         """
         target = Path(out)
         check_target(target)
-        self._refuse_own_files(target)
+        refuse_own_files(self._layout, self.configuration.source, target)
         check_max_error(max_error, utility)
         dispatch = self._dispatch()
-        self._refuse_changed_source()
+        refuse_changed_source(self._layout, self.snapshot, self.configuration.source)
         intent = self._recorded(party, asked, sql, utility, bits, max_error, again, target)
         return self._delivered(dispatch, intent, target, progress)
 
@@ -398,7 +400,7 @@ class Study:
         configuration = self.configuration
         self._refuse_closed(self._refreshed())
         key = load_key(self._layout, configuration.study, self._books)
-        self._refuse_changed_snapshot()
+        refuse_changed_snapshot(self._layout, self.snapshot, self._books.counts)
         is_id_public = self._books.created.is_id_public
         return Dispatch(configuration.study, self._layout, self.snapshot, key, is_id_public)
 
@@ -475,38 +477,3 @@ class Study:
                 f"{self._layout.folder} is closed, its key was destroyed: nothing can be changed "
                 "or released any more; tacit verify, status, audit and receipt still work"
             )
-
-    def _refuse_changed_source(self) -> None:
-        source = self.configuration.source
-        changes = source_changes(self._layout, self.snapshot, source)
-        if changes:
-            raise InvalidInputError(
-                f"{source_shown(source)} has changed since {self._layout.folder} was made "
-                f"({'; '.join(changes)}): put it back, or make a new study of it"
-            )
-
-    def _refuse_changed_snapshot(self) -> None:
-        counts = np.bincount(self.snapshot.x, minlength=len(self._books.counts))
-        if not np.array_equal(counts, self._books.counts):
-            raise InvalidInputError(
-                f"the snapshot in {self._layout.snapshot} is not what it was when the study began: "
-                "restore it from a backup"
-            )
-
-    def _refuse_own_files(self, target: Path) -> None:
-        place, source = target.resolve(), source_file(self.configuration.source)
-        is_ours = self._layout.folder.resolve() in place.parents
-        if is_ours or (source is not None and place == source.resolve()):
-            raise InvalidInputError(
-                f"{target} belongs to the study: give a file that is neither in its folder nor "
-                "the table that it was made of"
-            )
-
-
-def _refuse_unregistered(layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
-    """A folder whose making was cut short just before its ledger knew of it, or a lost ledger."""
-    if configuration.study not in ledger.studies():
-        raise LedgerError(
-            f"the ledger {ledger.url_shown} does not know {layout.folder}: if making it was "
-            "interrupted, remove the folder and run tacit init again; else restore the ledger"
-        )
