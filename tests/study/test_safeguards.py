@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
+from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, LedgerError
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
 from tacit.study import Study
 from tacit.study.books import Books
+from tacit.tables.states import StateFiles
 from tests.study.clinic import entries_of, make_clinic, read_release
 
 
@@ -171,3 +172,17 @@ def test_a_study_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     newer = {**created.body, "format": 99, "made_by": "9.0", "something": "new"}
     with pytest.raises(LedgerError, match=r"tacit 9\.0, which is newer"):
         Books.begin(replace(created, body=newer))
+
+
+def test_states_that_cannot_be_read_back_end_in_an_error_not_in_a_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab", 0.3)
+        study.release("lab", "diagnosis", out=tmp_path / "a.csv", bits=0.1)
+        with monkeypatch.context() as bad_disk:
+            bad_disk.setattr(StateFiles, "load", lambda *_: None)
+            with pytest.raises(DeliveryError, match="cannot be read again"):
+                study.release("lab", "smoker", out=tmp_path / "b.csv", bits=0.1)
+        assert study.release("lab", "smoker", out=tmp_path / "b.csv", bits=0.1).digest is not None
+        assert study.status().releases == 2

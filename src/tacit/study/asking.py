@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +71,25 @@ class Question:
             sql=self.sql,
             letter_of_cell=tuple(self.counts.argmax(axis=1).tolist()) if is_function else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A request in the custodian's own words, before a study has made sense of them.
+
+    Attributes:
+        party: who asks.
+        asked: private attributes, or an external column.
+        sql: an expression over the attributes' levels, instead.
+        utility: how answers are judged: a word, or the path of a table of costs.
+        bits: what the party may learn from it; ``None`` for all that is left to it.
+    """
+
+    party: str
+    asked: str | Sequence[str] | None
+    sql: str | None
+    utility: str
+    bits: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

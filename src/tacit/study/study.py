@@ -26,7 +26,7 @@ from tacit.study.admission import (
     lower_around,
     refuse_below,
 )
-from tacit.study.asking import Question, Wish
+from tacit.study.asking import Question, Wish, Words
 from tacit.study.books import Books, Intent
 from tacit.study.closing import DigestKeys, load_key, release_digest_key
 from tacit.study.configuration import Configuration
@@ -243,7 +243,7 @@ class Study:
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
         books = self._refreshed()
-        wish = self._wish(books, party, asked, sql, utility, bits)
+        wish = self._wish(books, Words(party, asked, sql, utility, bits))
         found = books.find(wish.identity)
         if found is not None and not again:
             return quoted_again(books, found)
@@ -288,24 +288,17 @@ class Study:
         check_max_error(max_error, utility)
         dispatch = self._dispatch()
         refuse_changed_source(self._layout, self.snapshot, self.configuration.source)
-        intent = self._recorded(party, asked, sql, utility, bits, max_error, again, target)
+        words = Words(party, asked, sql, utility, bits)
+        intent = self._recorded(words, target, max_error, again)
         return self._delivered(dispatch, intent, target, progress)
 
-    def _wish(
-        self,
-        books: Books,
-        party: str,
-        asked: str | Sequence[str] | None,
-        sql: str | None,
-        utility: str,
-        bits: float | None,
-    ) -> Wish:
+    def _wish(self, books: Books, words: Words) -> Wish:
         self._refuse_closed(books)
-        check_party(books, party, self._layout.folder)
-        if bits is not None:
-            check_limit("bits", bits)
-        question = self._question(books, asked, sql)
-        wish = Wish(party, question, Measure.read(utility), bits)
+        check_party(books, words.party, self._layout.folder)
+        if words.bits is not None:
+            check_limit("bits", words.bits)
+        question = self._question(books, words.asked, words.sql)
+        wish = Wish(words.party, question, Measure.read(words.utility), words.bits)
         _ = wish.utility  # costs that do not fit the question are refused here
         return wish
 
@@ -326,17 +319,7 @@ class Study:
 
     # -- releasing --------------------------------------------------------------------------
 
-    def _recorded(
-        self,
-        party: str,
-        asked: str | Sequence[str] | None,
-        sql: str | None,
-        utility: str,
-        bits: float | None,
-        max_error: float | None,
-        again: bool,
-        target: Path,
-    ) -> Intent:
+    def _recorded(self, words: Words, target: Path, max_error: float | None, again: bool) -> Intent:
         """The request's release in the ledger: found there, or designed and appended.
 
         Designed outside any lock, and appended only while nothing else has been; an intent whose
@@ -344,7 +327,7 @@ class Study:
         """
         while True:
             books = self._refreshed()
-            wish = self._wish(books, party, asked, sql, utility, bits)
+            wish = self._wish(books, words)
             found = books.find(wish.identity)
             if found is not None and not (again and found.delivery is not None):
                 return found
