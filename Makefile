@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Stamps: younger than pyproject.toml means installed. The dev install satisfies both.
+# Stamps: younger than what installing reads means installed. The dev install satisfies both.
+KERNEL := $(wildcard src/tacit/solvers/kernel/*.[ch])
+INSTALLED := pyproject.toml hatch_build.py $(KERNEL)
 USER_STAMP := $(VENV)/.installed-all
 DEV_STAMP := $(VENV)/.installed-dev
 
-CODE := src tests benchmarks scripts
+CODE := src tests benchmarks scripts hatch_build.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench docs format format-check lint types imports coverage clean
@@ -34,10 +36,12 @@ docs: $(DEV_STAMP)  ## Build the documentation into build/site
 
 format: $(DEV_STAMP)  ## Rewrite the code in the house format
 	$(BIN)/ruff format $(CODE)
+	$(BIN)/clang-format -i $(KERNEL)
 	$(BIN)/ruff check --fix $(CODE)
 
 format-check: $(DEV_STAMP)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/clang-format --dry-run --Werror $(KERNEL)
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check $(CODE)
@@ -54,13 +58,14 @@ coverage: $(DEV_STAMP)  ## Run the tests and list the lines and branches they mi
 clean:  ## Remove everything that make built, the virtual environment included
 	rm -rf $(VENV) build dist site .coverage .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
+	rm -f src/tacit/solvers/kernel/tacit_kernel.*
 	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +
 
-$(USER_STAMP): pyproject.toml | $(BIN)/python
+$(USER_STAMP): $(INSTALLED) | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[all]'
 	@touch $@
 
-$(DEV_STAMP): pyproject.toml | $(BIN)/python
+$(DEV_STAMP): $(INSTALLED) | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
 

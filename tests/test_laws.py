@@ -15,7 +15,7 @@ from tacit.solvers.answers import whole_task
 from tacit.solvers.certificate import Witness, dual_rounding, dual_value
 from tacit.solvers.reductions import Reduction, reduce
 from tacit.solvers.statement import Statement
-from tacit.solvers.task import Task, measure
+from tacit.solvers.task import Task
 from tests import oracles
 from tests import strategies as own
 from tests.strategies import Array, Release
@@ -299,11 +299,12 @@ def test_any_laws_and_multipliers_give_a_lower_bound(release: Release, seed: int
     full_weight = np.array([rng.choice([0.0, 1e-8, 0.1, 1.0, 30.0])])
     log_q = np.log(rng.dirichlet(np.full(n_rhat, 0.5), size=(1, n_z)) + 1e-300).transpose(0, 2, 1)
     positive = np.maximum(random_channel(task, rng), 1e-200)
-    at = measure(task, (positive / positive.sum(axis=0))[None])
+    weights = np.concatenate([multiplier, full_weight[:, None]], axis=1)
+    seen = Witness.of(task, (positive / positive.sum(axis=0))[None], weights)
     readings = [
         (random_laws_of_x(task, n_rhat, rng), log_q),
-        (at.row_log_ratio, np.log(at.history_joint / task.mass_z)),
-        (at.row_log_ratio, log_q),
+        (seen.row_log_ratio, seen.log_p_rhat_given_z),
+        (seen.row_log_ratio, log_q),
     ]
     others = [
         lagrangian(task, random_channel(task, rng), multiplier[0], full_weight[0]) for _ in "123"
@@ -333,10 +334,7 @@ def test_the_laws_of_an_optimal_channel_prove_its_optimality(mu: float, share: f
     )
     value = lagrangian(task, c, multiplier[0], full_weight[0])
     assert value == pytest.approx(optimum, abs=ROUNDING)
-    at = measure(task, c[None])
-    witness = Witness(
-        at.row_log_ratio, np.log(at.history_joint / task.mass_z), multiplier, full_weight
-    )
+    witness = Witness.of(task, c[None], np.append(multiplier, full_weight)[None])
     bound = dual_value(task, witness) - dual_rounding(task, witness)
     assert float(bound[0]) <= optimum
     assert float(bound[0]) == pytest.approx(optimum, abs=ROUNDING)
@@ -357,10 +355,8 @@ def test_no_laws_prove_more_than_cvxpys_optimum(release: Release) -> None:
     statement = Statement.of(solution.problem)
     c = oracle.channel.reshape(*solution.problem.joint_zxr.shape[:2], -1)
     c = c[np.ix_(statement.seen_z, statement.seen_x)].transpose(2, 0, 1)
-    at = measure(task, ((1 - 1e-9) * c + 1e-9 / len(c))[None])
-    witness = Witness(
-        at.row_log_ratio, np.log(at.history_joint / task.mass_z), multiplier, full_weight
-    )
+    positive = (1 - 1e-9) * c + 1e-9 / len(c)
+    witness = Witness.of(task, positive[None], np.append(multiplier, full_weight)[None])
     bound = float((dual_value(task, witness) - dual_rounding(task, witness))[0])
     assert bound <= lagrangian(task, c, multiplier[0], full_weight[0]) + ROUNDING
 
@@ -403,10 +399,8 @@ def test_an_unused_letter_must_prove_its_own_uselessness() -> None:
     # Without the third letter the Lagrangian cannot go below this ...
     solution = solve(Problem(joint, two, individual=0.3))
     c = solution.channel.transpose(2, 0, 1)
-    at = measure(without, np.maximum(c, 1e-12)[None])
-    witness = Witness(
-        at.row_log_ratio, np.log(at.history_joint / without.mass_z), multiplier, full_weight
-    )
+    weights = np.append(multiplier, full_weight)[None]
+    witness = Witness.of(without, np.maximum(c, 1e-12)[None], weights)
     bound_without = float(dual_value(without, witness)[0])
     # ... but with it, it can: so the same laws, and any for the new letter, prove less.
     blind = np.zeros((3, 2, 2))
@@ -415,7 +409,7 @@ def test_an_unused_letter_must_prove_its_own_uselessness() -> None:
     assert attained < bound_without - 0.01
     for _ in range(20):
         law = random_laws_of_x(with_it, 1, rng)
-        row_log_ratio = np.concatenate([at.row_log_ratio, law], axis=1)
+        row_log_ratio = np.concatenate([witness.row_log_ratio, law], axis=1)
         for log_new in (-inf, -700.0, -1.0):
             log_q = np.concatenate(
                 [witness.log_p_rhat_given_z, np.full((1, 1, 2), log_new)], axis=1

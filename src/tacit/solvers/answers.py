@@ -16,10 +16,10 @@ from tacit.solvers.certificate import (
     leakage_upper_nats,
     updated_channel,
 )
-from tacit.solvers.interior_point import Outcome, feasible_share
+from tacit.solvers.interior_point import Outcome
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement
-from tacit.solvers.task import Task, ViewRows, measure
+from tacit.solvers.task import Task, ViewRows
 
 _LN2 = float(np.log(2.0))
 
@@ -126,8 +126,8 @@ def certified(
 
 def _updated(task: Task, outcome: Outcome) -> Array:
     """The witness after one more Blahut-Arimoto update."""
-    at = measure(task, outcome.witness)
-    return updated_channel(task, Witness.of(task, at, outcome.all_weights, outcome.row_force))
+    witness = Witness.of(task, outcome.witness, outcome.all_weights, outcome.row_force)
+    return updated_channel(task, witness)
 
 
 def _worth(task: Task, forces: Array | None, forgone: Array) -> Array | float:
@@ -188,7 +188,7 @@ def _best_bound(
 
     ``weights`` are the multipliers with the weight of frugality, to whom it was given.
     """
-    at = measure(task, interior)
+    laws = Witness.of(task, interior, weights, row_force)
     budgets = np.where(task.all_exact, 0.0, task.all_budgets)
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     at_most = np.log(interior.shape[1])
@@ -199,7 +199,7 @@ def _best_bound(
     best = np.full(len(interior), -np.inf)
     chosen = multipliers
     for reading in readings:
-        witness = Witness.of(task, at, reading, row_force)
+        witness = laws.weighed(reading)
         paid = (reading * budgets).sum(axis=1)
         rounding = dual_rounding(task, witness) + gamma(64) * (paid + np.abs(task.cost).max())
         bound = dual_value(task, witness) - paid - rounding
@@ -236,6 +236,13 @@ def _feasible(task: Task, c: Array) -> tuple[Array, Array]:
     constant = _constant(letter, c.shape)
     mixed = np.where(is_blind[:, None, None, None], constant, mixed)
     return mixed, np.where(is_blind, blind, value)
+
+
+def feasible_share(leakages: Array, budgets: Array, is_limited: NDArray[np.bool_]) -> Array:
+    """Weight of a channel in a feasible mixture with a constant release (convexity; no search)."""
+    ratio = np.where(is_limited & (leakages > budgets), budgets / np.maximum(leakages, 1e-300), 1.0)
+    share: Array = ratio.min(axis=1)
+    return share
 
 
 def _mixed_with(task: Task, c: Array, letter: NDArray[np.intp]) -> Array:

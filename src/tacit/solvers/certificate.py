@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tacit.information.rounding import gamma, information_upper_nats
 from tacit.problem import Array
-from tacit.solvers.task import Leakages, Task
+from tacit.solvers.task import Task
 
 _NO_WEIGHT = 1e-250
 """Relative to the prices, a smaller multiplier of full collusion is left out: dividing by it would
@@ -36,12 +36,21 @@ class Witness:
     row_force: Array | None = None
 
     @staticmethod
-    def of(task: Task, at: Leakages, weights: Array, row_force: Array | None = None) -> Witness:
-        """The posteriors of a channel, and weights of all views, full collusion last."""
-        log_p_rhat_given_z = np.log(at.history_joint / task.mass_z)
+    def of(task: Task, c: Array, weights: Array, row_force: Array | None = None) -> Witness:
+        """The posteriors of strictly positive channels ``c``, and weights as in ``weighed``."""
+        joint = task.mass * c
+        row_joint = task.rows.collect(joint)
+        marginal = row_joint.sum(axis=-1, keepdims=True)
+        posterior = row_joint / np.where(marginal > 0, marginal, 1.0)
+        row_log_ratio = np.log(np.where(posterior > 0, posterior, 1.0)) - task.log_row_prior
+        log_p_rhat_given_z = np.log(joint.sum(axis=-1) / task.mass_z)
         return Witness(
-            at.row_log_ratio, log_p_rhat_given_z, weights[:, :-1], weights[:, -1], row_force
+            row_log_ratio, log_p_rhat_given_z, weights[:, :-1], weights[:, -1], row_force
         )
+
+    def weighed(self, weights: Array) -> Witness:
+        """The same laws with other weights of all views, full collusion last, [batch, view + 1]."""
+        return replace(self, multiplier=weights[:, :-1], full_weight=weights[:, -1])
 
 
 def dual_value(task: Task, witness: Witness) -> Array:

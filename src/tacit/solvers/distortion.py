@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from tacit.information.rounding import gamma
 from tacit.problem import Array, Problem
 from tacit.solution import Solution, Status
-from tacit.solvers.answers import Answers, certified, settled_channel, whole_task
+from tacit.solvers.answers import (
+    Answers,
+    certified,
+    feasible_share,
+    settled_channel,
+    whole_task,
+)
 from tacit.solvers.certificate import leakage_upper_nats
-from tacit.solvers.interior_point import Outcome, feasible_share, minimise
+from tacit.solvers.interior_point import Outcome, minimise
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement, full_channel, raise_if_infeasible
 from tacit.solvers.task import Task

@@ -1,4 +1,4 @@
-"""The convex release problem as the kernels see it: nats, arrays ``[batch, rhat, z, x]``.
+"""The convex release problem in nats, arrays ``[batch, rhat, z, x]``.
 
 rhat comes first because alphabets of rhat are short and NumPy is fast along long last axes. The
 leading batch axis lets one call solve many limits over the same joint (a surface) or many
@@ -50,20 +50,6 @@ class ViewRows:
             return None
         starts = np.searchsorted(self.view_of_row, np.arange(self.n_views))
         return np.array(letters) + starts[:, None]
-
-    @cached_property
-    def shared_histories(self) -> list[tuple[int, int, NDArray[np.intp]]]:
-        """(row, row', histories that show both), each unordered pair once."""
-        assert self.row_of_z is not None
-        shared = []
-        for view, rows in enumerate(self.row_of_z):
-            for others in self.row_of_z[view:]:
-                pair = rows * self.n_rows + others
-                order = np.argsort(pair, kind="stable")
-                keys, starts = np.unique(pair[order], return_index=True)
-                for key, members in zip(keys, np.split(order, starts[1:]), strict=True):
-                    shared.append((int(key) // self.n_rows, int(key) % self.n_rows, members))
-        return shared
 
     def collect(self, cells: Array) -> Array:
         """[..., z, x] -> [..., row, x]."""
@@ -153,65 +139,3 @@ class Task:
     def constant_costs(self) -> Array:
         """Expected cost of always releasing rhat, [batch or 1, rhat]."""
         return np.asarray(np.einsum("zx,brzx->br", self.mass, self.cost))
-
-    def subset(self, keep: NDArray[np.intp]) -> Task:
-        """The same task for some members of the batch."""
-        cost = self.cost if len(self.cost) == 1 else self.cost[keep]
-        return Task(
-            self.mass,
-            cost,
-            self.rows,
-            self.budgets[keep],
-            self.is_exact,
-            self.full_budget[keep],
-            self.is_full_exact,
-        )
-
-
-@dataclass(slots=True, eq=False)
-class Leakages:
-    """Leakages of a batch of channels and their gradients, in nats.
-
-    Attributes:
-        row_joint: p(rhat, y, x), [batch, rhat, row, x].
-        row_marginal: p(rhat, y), [batch, rhat, row].
-        row_log_ratio: log p(x | rhat, y) / p(x | y): gradient of I(Rhat; X | Y) per unit of mass.
-        by_view: I(Rhat; X | Y) of every partial view, [batch, view].
-        history_joint: p(rhat, z), [batch, rhat, z].
-        full_log_ratio: log c / p(rhat | z), the gradient of I(Rhat; X | Z), [batch, rhat, z, x].
-        full: I(Rhat; X | Z), [batch].
-        all_views: leakages of the partial views, then of full collusion, [batch, view + 1].
-    """
-
-    row_joint: Array
-    row_marginal: Array
-    row_log_ratio: Array
-    by_view: Array
-    history_joint: Array
-    full_log_ratio: Array
-    full: Array
-    all_views: Array
-
-
-def measure(task: Task, c: Array) -> Leakages:
-    """Leakages of the strictly positive channels ``c`` ([TVC] section IV-A derivatives)."""
-    joint = task.mass * c
-    history_joint = joint.sum(axis=-1)
-    full_log_ratio = np.log(c) - np.log(history_joint / task.mass_z)[..., None]
-    row_joint = task.rows.collect(joint)
-    row_marginal = row_joint.sum(axis=-1)
-    ratio = row_joint / np.where(row_marginal > 0, row_marginal, 1.0)[..., None]
-    row_log_ratio = np.log(np.where(ratio > 0, ratio, 1.0)) - task.log_row_prior
-    by_row = (row_joint * row_log_ratio).sum(axis=(-3, -1))
-    by_view = task.rows.per_view(by_row)
-    full = (joint * full_log_ratio).sum(axis=(-3, -2, -1))
-    return Leakages(
-        row_joint,
-        row_marginal,
-        row_log_ratio,
-        by_view,
-        history_joint,
-        full_log_ratio,
-        full,
-        np.concatenate([by_view, full[:, None]], axis=1),
-    )

@@ -1,0 +1,187 @@
+/* A primal-dual interior-point method for one convex release problem, in nats.
+ *
+ *     minimise    E cost + sum price * I(Rhat; X | Y) + frugality * I(Rhat; X | Z)
+ *     subject to  I(Rhat; X | Y) <= budget  for every limited view, full collusion among them,
+ *                 Rhat independent of X given Y  for every exact view,
+ *                 sum_rhat c = 1, c > 0.
+ *
+ * Nothing here is trusted: what is promised of an answer is proved afterwards, in Python, with a
+ * bound on rounding, on the problem as it was stated.
+ *
+ * One history z is a block [rhat][x], and so is one row, a pair (partial view, letter y that it may
+ * show). "Cells" are [z][rhat][x], "rows" are [row][rhat][x]; lists of limits run over the partial
+ * views, then full collusion.
+ */
+#ifndef TACIT_KERNEL_H
+#define TACIT_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Fortran BLAS and LAPACK, as SciPy hands them out. */
+typedef struct {
+    void (*dsyrk)(const char *uplo, const char *trans, const int *n, const int *k,
+                  const double *alpha, const double *a, const int *lda, const double *beta,
+                  double *c, const int *ldc);
+    void (*dtrmm)(const char *side, const char *uplo, const char *trans, const char *diag,
+                  const int *m, const int *n, const double *alpha, const double *a, const int *lda,
+                  double *b, const int *ldb);
+    void (*dgesv)(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b,
+                  const int *ldb, int *info);
+    void (*dpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info);
+    void (*dpotrs)(const char *uplo, const int *n, const int *nrhs, const double *a, const int *lda,
+                   double *b, const int *ldb, int *info);
+    void (*dtrtri)(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
+                   int *info);
+} Lapack;
+
+/* What is asked. The partial views either all read the history alone, or are all given by laws. */
+typedef struct {
+    int n_rhat, n_z, n_x, n_views, n_rows;
+    const double *mass;     /* p(z, x): [z][x]; every z and every x has some */
+    const double *cost;     /* E[d(rhat, R) | z, x], of order 1: cells */
+    const int *view_of_row; /* [row] */
+    const int *row_of_z;    /* the row that each view shows on each history: [view][z], or NULL */
+    const double *law;      /* p(y | z, x): [row][z][x], or NULL */
+    const double *budget;   /* nats left, infinite where there is no limit: [limit] */
+    const bool *is_exact;   /* views with no bits left: [limit] */
+    const double *price;    /* of a nat; a positive one replaces the limit: [limit] */
+    double frugality;       /* weight on I(Rhat; X | Z) while the gap is being closed, positive */
+    double gap_tol;         /* stop when the gap is below this ... */
+    double frugal_tol;      /* ... and I(Rhat; X | Z) within this of the least, if it is slack */
+} Problem;
+
+/* The best channel and the best proof met. */
+typedef struct {
+    double *channel;    /* strictly positive: cells */
+    bool *is_zero;      /* entries of it that are 0 in the limit, by strict complementarity */
+    double *witness;    /* the channel whose posteriors gave the best bound */
+    double *multiplier; /* of that bound, prices included, frugality not: [limit] */
+    double *row_force;  /* of that bound: multipliers of the exact partial views: rows */
+    double *full_force; /* and of exact full collusion: cells */
+    double frugality;   /* of that bound */
+    double waste;       /* nats leaked to everyone beyond the least, where that was not reached */
+    int steps;          /* Newton steps until the best channel */
+} Outcome;
+
+/* Everything that moves. */
+typedef struct {
+    double *c;              /* the channel, strictly positive: cells */
+    double *s;              /* dual slacks of c >= 0: cells */
+    double *multiplier;     /* of each limit, 0 where there is none: [limit] */
+    double *slack;          /* what each limit leaves, 1 where there is none: [limit] */
+    double *row_force;      /* rows */
+    double *full_force;     /* cells */
+    double *row_joint;      /* p(rhat, y, x): rows */
+    double *row_log_ratio;  /* log p(x | rhat, y) / p(x | y), the gradient of I(Rhat; X | Y) */
+    double *history_joint;  /* p(rhat, z): [z][rhat] */
+    double *full_log_ratio; /* log c / p(rhat | z), the gradient of I(Rhat; X | Z): cells */
+    double *leakage;        /* I(Rhat; X | Y): [limit] */
+    double *gradient;       /* of the Lagrangian per unit of mass, without sums and s: cells */
+    double *residual;       /* what is left of the dual equation: cells */
+} Iterate;
+
+typedef struct {
+    double *c, *s, *multiplier, *slack;
+} Direction;
+
+/* The factorised Newton system at one iterate: see newton.c. "Own" letters are pairs (row, rhat).
+ */
+typedef struct {
+    bool is_history_first;
+    int n_left;              /* unknowns after elimination */
+    double *softness;        /* answer of a cell to a force, before its sum is held: cells */
+    double *share;           /* softness / sum over rhat: cells */
+    double *massive;         /* softness * mass: cells */
+    double *history_block;   /* [z][rhat][rhat] */
+    double *history_factor;  /* inverse Cholesky factors of these */
+    double *record_response; /* of the rows to forces on rows: [own][own'][x] */
+    double *record_factor;   /* inverse Cholesky factors: [x][own][own'] */
+    double *coupling;        /* what is eliminated against what is left */
+    double *gathered;        /* the part of it that two rows share, and its Gram matrix */
+    double *system;          /* what is left: [n_left][n_left] */
+    double *alpha;           /* p(rhat, y, x) / curvature: rows */
+    double *scale, *unit;    /* D and g of l (da/a - db/b) = D (1 - g g') D da: rows */
+    double *by_history, *y;  /* [z][rhat] */
+    double *by_row, *u;      /* rows */
+    double *left;            /* [n_left] */
+    double *block;           /* scratch: one history */
+    double *units;           /* scratch: [rhat][rhat][x] */
+    double *own_block;       /* scratch: [own][own'] */
+    double *total;           /* scratch: two of [x], or [rhat] */
+} Newton;
+
+typedef struct {
+    Problem p;
+    const Lapack *lapack;
+    int n_cells, n_row_cells, n_limits, n_block;
+    bool is_full_exact, is_any_exact_row;
+    double row_stiffness;
+    double frugality;
+    double n_pairs;        /* complementary pairs, cells counted by mass */
+    bool *is_limited;      /* [limit] */
+    double *budget;        /* 1 where there is no limit: [limit] */
+    double *mass_z;        /* [z] */
+    double *row_mass;      /* p(y, x): [row][x] */
+    double *row_total;     /* p(y): [row] */
+    double *log_row_prior; /* log p(x | y), 0 where it is never used: [row][x] */
+    double least_constant; /* expected cost of the best constant release */
+    Iterate now, next;
+    Direction affine, direction;
+    Newton newton;
+    double *gradients;      /* of every limited leakage, times mass: [limit] cells */
+    double *answers;        /* the channel's changes under them: [limit] cells */
+    double *affine_free;    /* its change under the residual, multipliers held: cells */
+    double *free, *force;   /* cells */
+    double *schur, *factor; /* [limit][limit] */
+    double *side;           /* [limit] */
+    int *pivots;
+    double *rows, *cells; /* scratch */
+    void *memory;         /* what all of the above points into */
+} Solver;
+
+/* Curvatures that hold the exact views' linear constraints; their multipliers take up the rest. */
+#define FULL_STIFFNESS 1e5
+#define ROW_STIFFNESS 1e7
+
+/* views.c */
+void collect_block(const Solver *k, int z, const double *block, double *rows);
+void collect_mass(const Solver *k, const double *cells, double *rows);
+void add_spread(const Solver *k, int z, const double *rows, double *block);
+
+/* lagrangian.c */
+double weight_of(const Solver *k, const Iterate *it, int limit);
+void measure(const Solver *k, Iterate *it);
+void settle(const Solver *k, Iterate *it);
+void settle_residual(const Solver *k, Iterate *it);
+double residual_norm(const Solver *k, const Iterate *it);
+double complementarity(const Solver *k, const Iterate *it, const Direction *along, double step);
+void row_pull(const Solver *k, const double *row_joint, double *rows);
+void full_pull(const Solver *k, const double *c, double *cells);
+double exact_error(const Solver *k, const Iterate *it);
+
+/* newton.c */
+bool is_history_cheaper(const Problem *p);
+int unknowns_left(const Problem *p, bool is_history_first);
+bool factorise(Solver *k, const Iterate *it);
+void solve(Solver *k, const double *force, double *change);
+
+/* step.c */
+bool advance(Solver *k);
+
+/* bound.c */
+double dual_value(const Solver *k, const Iterate *it);
+
+/* memory.c */
+bool open_solver(Solver *k, const Problem *p, const Lapack *lapack);
+void close_solver(Solver *k);
+
+/* dense.c */
+bool invert_factor(const Lapack *lapack, const double *a, int n, double *inverse);
+bool cholesky(const Lapack *lapack, double *a, int n, double *diagonal);
+void solve_factored(const Lapack *lapack, const double *factor, int n, double *side);
+void gram(const Lapack *lapack, const double *a, int n_rows, int n, double *product);
+void multiply_lower(const Lapack *lapack, const double *lower, int n, double *b, int n_columns);
+void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch);
+
+#endif

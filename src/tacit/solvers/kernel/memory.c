@@ -1,0 +1,208 @@
+/* What a solve needs, in one piece of memory, and what stays fixed in it. */
+#include "kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT 64
+
+/* Hands out doubles; without memory it only counts them. */
+typedef struct {
+    char *memory;
+    size_t used;
+} Arena;
+
+static void *take(Arena *arena, size_t n_bytes)
+{
+    void *taken = arena->memory ? arena->memory + arena->used : NULL;
+    arena->used += (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return taken;
+}
+
+static double *doubles(Arena *arena, size_t n)
+{
+    return take(arena, n * sizeof(double));
+}
+
+static void lay_out_iterate(const Solver *k, Arena *arena, Iterate *it)
+{
+    const size_t n_cells = k->n_cells, n_rows = k->n_row_cells, n_limits = k->n_limits;
+    it->c = doubles(arena, n_cells);
+    it->s = doubles(arena, n_cells);
+    it->multiplier = doubles(arena, n_limits);
+    it->slack = doubles(arena, n_limits);
+    it->row_force = doubles(arena, n_rows);
+    it->full_force = doubles(arena, k->is_full_exact ? n_cells : 0);
+    it->row_joint = doubles(arena, n_rows);
+    it->row_log_ratio = doubles(arena, n_rows);
+    it->history_joint = doubles(arena, (size_t)k->p.n_z * k->p.n_rhat);
+    it->full_log_ratio = doubles(arena, n_cells);
+    it->leakage = doubles(arena, n_limits);
+    it->gradient = doubles(arena, n_cells);
+    it->residual = doubles(arena, n_cells);
+}
+
+static void lay_out_direction(const Solver *k, Arena *arena, Direction *direction)
+{
+    direction->c = doubles(arena, k->n_cells);
+    direction->s = doubles(arena, k->n_cells);
+    direction->multiplier = doubles(arena, k->n_limits);
+    direction->slack = doubles(arena, k->n_limits);
+}
+
+static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
+{
+    const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_x = k->p.n_x, n_block = k->n_block;
+    const size_t n_own = n_rhat * k->p.n_rows, n_left = n->n_left, n_rows = k->n_row_cells;
+    const bool is_record_first = n_own && !n->is_history_first;
+    n->softness = doubles(arena, k->n_cells);
+    n->share = doubles(arena, k->n_cells);
+    n->massive = doubles(arena, k->n_cells);
+    n->history_block = doubles(arena, n_z * n_rhat * n_rhat);
+    n->history_factor = doubles(arena, n_z * n_rhat * n_rhat);
+    n->record_response = doubles(arena, n_own * n_own * n_x);
+    n->record_factor = doubles(arena, is_record_first ? n_own * n_own * n_x : 0);
+    size_t n_coupled = 0, n_gathered = 0;
+    if (is_record_first)
+        n_coupled = n_x * n_own * n_left;
+    else if (n_own) {
+        n_coupled = n_z * n_rhat * n_block;
+        if (!k->p.row_of_z)
+            n_gathered = n_z * n_rhat * n_left;
+        else if (k->p.n_rows > 1)
+            n_gathered = n_coupled + n_block * n_block;
+    }
+    n->coupling = doubles(arena, n_coupled);
+    n->gathered = doubles(arena, n_gathered);
+    n->system = doubles(arena, n_left * n_left);
+    n->alpha = doubles(arena, n_rows);
+    n->scale = doubles(arena, n_rows);
+    n->unit = doubles(arena, n_rows);
+    n->by_history = doubles(arena, n_z * n_rhat);
+    n->y = doubles(arena, n_z * n_rhat);
+    n->by_row = doubles(arena, n_rows);
+    n->u = doubles(arena, n_rows);
+    n->left = doubles(arena, n_left);
+    n->block = doubles(arena, n_block);
+    n->units = doubles(arena, n_rhat * n_block);
+    n->own_block = doubles(arena, n_own * n_own);
+    n->total = doubles(arena, 2 * n_x + n_rhat);
+}
+
+static void lay_out(Solver *k, Arena *arena)
+{
+    const size_t n_limits = k->n_limits, n_cells = k->n_cells, n_rows = k->p.n_rows;
+    k->is_limited = take(arena, n_limits * sizeof(bool));
+    k->budget = doubles(arena, n_limits);
+    k->mass_z = doubles(arena, k->p.n_z);
+    k->row_mass = doubles(arena, n_rows * k->p.n_x);
+    k->row_total = doubles(arena, n_rows);
+    k->log_row_prior = doubles(arena, n_rows * k->p.n_x);
+    lay_out_iterate(k, arena, &k->now);
+    lay_out_iterate(k, arena, &k->next);
+    lay_out_direction(k, arena, &k->affine);
+    lay_out_direction(k, arena, &k->direction);
+    lay_out_newton(k, arena, &k->newton);
+    k->gradients = doubles(arena, n_limits * n_cells);
+    k->answers = doubles(arena, n_limits * n_cells);
+    k->affine_free = doubles(arena, n_cells);
+    k->free = doubles(arena, n_cells);
+    k->force = doubles(arena, n_cells);
+    k->schur = doubles(arena, n_limits * n_limits);
+    k->factor = doubles(arena, n_limits * n_limits);
+    k->side = doubles(arena, n_limits);
+    k->pivots = take(arena, n_limits * sizeof(int));
+    k->rows = doubles(arena, k->n_row_cells);
+    k->cells = doubles(arena, n_cells);
+}
+
+/* p(y, x), p(y) and log p(x | y) of every row. */
+static void weigh_rows(Solver *k)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x;
+    memset(k->row_mass, 0, sizeof(double) * p->n_rows * n_x);
+    for (int row = 0; row < p->n_rows; row++) {
+        double *mass = k->row_mass + (size_t)row * n_x;
+        const int view = p->view_of_row[row];
+        for (int z = 0; z < p->n_z; z++)
+            for (int x = 0; x < n_x; x++) {
+                const double seen = p->row_of_z ? p->row_of_z[view * p->n_z + z] == row
+                                                : p->law[((size_t)row * p->n_z + z) * n_x + x];
+                mass[x] += seen * p->mass[(size_t)z * n_x + x];
+            }
+        k->row_total[row] = 0;
+        for (int x = 0; x < n_x; x++)
+            k->row_total[row] += mass[x];
+        for (int x = 0; x < n_x; x++)
+            k->log_row_prior[row * n_x + x] = mass[x] > 0 ? log(mass[x] / k->row_total[row]) : 0;
+    }
+}
+
+static double least_constant_cost(const Solver *k)
+{
+    double least = INFINITY;
+    for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
+        double total = 0;
+        for (int z = 0; z < k->p.n_z; z++)
+            for (int x = 0; x < k->p.n_x; x++)
+                total += k->p.mass[(size_t)z * k->p.n_x + x] *
+                         k->p.cost[(size_t)z * k->n_block + rhat * k->p.n_x + x];
+        least = fmin(least, total);
+    }
+    return least;
+}
+
+static void fill_in(Solver *k)
+{
+    const Problem *p = &k->p;
+    k->n_pairs = p->n_rhat;
+    for (int i = 0; i < k->n_limits; i++) {
+        k->is_limited[i] = isfinite(p->budget[i]) && !p->is_exact[i] && p->price[i] == 0;
+        k->budget[i] = k->is_limited[i] ? p->budget[i] : 1;
+        k->n_pairs += k->is_limited[i];
+    }
+    for (int z = 0; z < p->n_z; z++) {
+        k->mass_z[z] = 0;
+        for (int x = 0; x < p->n_x; x++)
+            k->mass_z[z] += p->mass[(size_t)z * p->n_x + x];
+    }
+    weigh_rows(k);
+    k->least_constant = least_constant_cost(k);
+}
+
+/* False if there is not enough memory. */
+bool open_solver(Solver *k, const Problem *p, const Lapack *lapack)
+{
+    memset(k, 0, sizeof *k);
+    k->p = *p;
+    k->lapack = lapack;
+    k->n_block = p->n_rhat * p->n_x;
+    k->n_cells = p->n_z * k->n_block;
+    k->n_row_cells = p->n_rows * k->n_block;
+    k->n_limits = p->n_views + 1;
+    k->frugality = p->frugality;
+    k->is_full_exact = p->is_exact[p->n_views];
+    for (int view = 0; view < p->n_views; view++)
+        k->is_any_exact_row |= p->is_exact[view];
+    /* A stiff history answers forces on the rows that much less. */
+    k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * ROW_STIFFNESS;
+    k->newton.is_history_first = is_history_cheaper(p);
+    k->newton.n_left = unknowns_left(p, k->newton.is_history_first);
+    Arena arena = {NULL, 0};
+    lay_out(k, &arena);
+    k->memory = calloc(1, arena.used + ALIGNMENT);
+    if (!k->memory)
+        return false;
+    const size_t off = (size_t)k->memory % ALIGNMENT;
+    arena = (Arena){(char *)k->memory + (off ? ALIGNMENT - off : 0), 0};
+    lay_out(k, &arena);
+    fill_in(k);
+    return true;
+}
+
+void close_solver(Solver *k)
+{
+    free(k->memory);
+}

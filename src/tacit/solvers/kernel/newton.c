@@ -1,0 +1,519 @@
+/* The Newton system of the release problem, solved through its structure.
+ *
+ * One interior-point step asks for the channel change dc and the multipliers nu of the sums in
+ *
+ *     (s/c + l_f/c) dc  -  l_f dq/q  +  spread(l (da/a - db/b))  +  nu  =  -force,
+ *     sum_rhat dc = 0,
+ *
+ * with q = p(rhat | z), a = p(rhat, y, x) and b = p(rhat, y) of every partial view. Three kinds of
+ * coupling, each eliminated where it is block diagonal:
+ *
+ * - within a cell (z, x), over rhat, by the sums: a rank-one correction of a diagonal;
+ * - within a history z, over x, by full collusion: y[z, rhat] = -l_f dq/q;
+ * - within a record x, over z, by the partial views: u[row, rhat, x] = l (da/a - db/b).
+ *
+ * Eliminating y first leaves a system of size |rows||Rhat||X|; eliminating u first leaves one of
+ * size |Rhat|(|Z| + |rows|). Both are sums of positive terms, so nothing cancels; the cheaper is
+ * taken. In both, V is how a force on the rows moves the histories.
+ */
+#include "kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SMALLEST_WEIGHT 1e-14
+
+bool is_history_cheaper(const Problem *p)
+{
+    const double by_record = (double)p->n_rhat * p->n_rows;
+    const double after_history = by_record * p->n_x;
+    const double after_record = (double)p->n_rhat * p->n_z + by_record;
+    const double touched = p->n_rhat * p->n_x * (p->row_of_z ? p->n_views : by_record);
+    const double history = p->n_z * p->n_rhat * touched * touched + pow(after_history, 3) / 3;
+    const double record =
+        p->n_x * by_record * after_record * after_record + pow(after_record, 3) / 3;
+    return history < record;
+}
+
+int unknowns_left(const Problem *p, bool is_history_first)
+{
+    if (!p->n_rows)
+        return 0;
+    if (is_history_first)
+        return p->n_rows * p->n_rhat * p->n_x;
+    return p->n_rhat * (p->n_z + p->n_rows);
+}
+
+/* -- cells ----------------------------------------------------------------------------------- */
+
+/* How a cell answers a force, and M = p(rhat, z)/l_f minus that answer summed over x: c/l - h =
+ * h (s/c) c/l, so the difference is written as a sum of positive terms. */
+static void soften(Solver *k, const Iterate *it)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    Newton *n = &k->newton;
+    const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
+    double *sum = n->total;
+    for (int z = 0; z < k->p.n_z; z++) {
+        const size_t at = (size_t)z * k->n_block;
+        const double *c = it->c + at, *s = it->s + at, *mass = k->p.mass + (size_t)z * n_x;
+        double *softness = n->softness + at, *share = n->share + at, *massive = n->massive + at;
+        double *m = n->history_block + (size_t)z * n_rhat * n_rhat;
+        memset(sum, 0, sizeof(double) * n_x);
+        for (int rhat = 0; rhat < n_rhat; rhat++) {
+            double rest = 0;
+            for (int x = 0; x < n_x; x++) {
+                const int i = rhat * n_x + x;
+                softness[i] = k->is_full_exact ? 1 / (s[i] / c[i] + own) : c[i] / (s[i] + own);
+                massive[i] = mass[x] * softness[i];
+                sum[x] += softness[i];
+                rest += massive[i] * (k->is_full_exact ? s[i] / c[i] : s[i]);
+            }
+            m[rhat * n_rhat + rhat] = rest / own;
+        }
+        for (int rhat = 0; rhat < n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++)
+                share[rhat * n_x + x] = softness[rhat * n_x + x] / sum[x];
+        for (int i = 0; i < n_rhat; i++)
+            for (int j = 0; j <= i; j++) {
+                double both = 0;
+                for (int x = 0; x < n_x; x++)
+                    both += massive[i * n_x + x] * share[j * n_x + x];
+                m[i * n_rhat + j] = m[j * n_rhat + i] = i == j ? m[i * n_rhat + i] + both : both;
+            }
+    }
+}
+
+static bool factorise_histories(Solver *k)
+{
+    const size_t n = k->p.n_rhat;
+    for (int z = 0; z < k->p.n_z; z++)
+        if (!invert_factor(k->lapack, k->newton.history_block + z * n * n, (int)n,
+                           k->newton.history_factor + z * n * n))
+            return false;
+    return true;
+}
+
+/* The cells' answer to force + y + spread(u), parts of which may be NULL: as it is into change,
+ * sign turned, or (softness being massive) as mass summed over x and over histories. */
+static void respond(const Solver *k, const double *softness, const double *force, const double *y,
+                    const double *u, double *change, double *by_history, double *by_row)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    double *sum = k->newton.total;
+    if (by_row)
+        memset(by_row, 0, sizeof(double) * k->n_row_cells);
+    for (int z = 0; z < k->p.n_z; z++) {
+        const size_t at = (size_t)z * k->n_block;
+        const double *share = k->newton.share + at;
+        double *block = change ? change + at : k->newton.block;
+        if (force)
+            memcpy(block, force + at, sizeof(double) * k->n_block);
+        else
+            memset(block, 0, sizeof(double) * k->n_block);
+        if (u)
+            add_spread(k, z, u, block);
+        memset(sum, 0, sizeof(double) * n_x);
+        for (int rhat = 0; rhat < n_rhat; rhat++) {
+            const double shift = y ? y[z * n_rhat + rhat] : 0;
+            for (int x = 0; x < n_x; x++) {
+                const int i = rhat * n_x + x;
+                block[i] = softness[at + i] * (block[i] + shift);
+                sum[x] += block[i];
+            }
+        }
+        for (int rhat = 0; rhat < n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++) {
+                const int i = rhat * n_x + x;
+                const double moved = block[i] - share[i] * sum[x];
+                block[i] = change ? -moved : moved;
+            }
+        if (by_history)
+            for (int rhat = 0; rhat < n_rhat; rhat++) {
+                double total = 0;
+                for (int x = 0; x < n_x; x++)
+                    total += block[rhat * n_x + x];
+                by_history[z * n_rhat + rhat] = total;
+            }
+        if (by_row)
+            collect_block(k, z, block, by_row);
+    }
+}
+
+/* The answer of one history's cells to a unit force on rhat', as mass: [rhat][rhat'][x]. */
+static void respond_to_units(const Solver *k, int z, double *response)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    const double *massive = k->newton.massive + (size_t)z * k->n_block;
+    const double *share = k->newton.share + (size_t)z * k->n_block;
+    for (int i = 0; i < n_rhat; i++)
+        for (int j = 0; j < n_rhat; j++)
+            for (int x = 0; x < n_x; x++)
+                response[(i * n_rhat + j) * n_x + x] =
+                    massive[i * n_x + x] * ((i == j) - share[j * n_x + x]);
+}
+
+/* y = M^-1 y, history by history. */
+static void divide_by_history(const Solver *k, double *y)
+{
+    const int n = k->p.n_rhat;
+    for (int z = 0; z < k->p.n_z; z++)
+        apply_inverse(k->newton.history_factor + (size_t)z * n * n, n, y + z * n, 1,
+                      k->newton.total);
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
+/* Curvature of the partial views' terms; an exact view's is a fixed, stiff one, alike for all rhat:
+ * were it relative to p(rhat, y, x), the multipliers of dying letters would blow up. */
+static void curve_rows(Solver *k, const Iterate *it)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x;
+    for (int row = 0; row < p->n_rows; row++) {
+        const int view = p->view_of_row[row];
+        const bool is_exact = p->is_exact[view];
+        const double weight =
+            is_exact ? k->row_stiffness : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
+        for (int rhat = 0; rhat < p->n_rhat; rhat++) {
+            const size_t at = ((size_t)row * p->n_rhat + rhat) * n_x;
+            const double *joint = is_exact ? k->row_mass + (size_t)row * n_x : it->row_joint + at;
+            double marginal = 0;
+            for (int x = 0; x < n_x; x++)
+                marginal += joint[x];
+            for (int x = 0; x < n_x; x++) {
+                k->newton.alpha[at + x] = joint[x] / weight;
+                k->newton.scale[at + x] = joint[x] > 0 ? sqrt(weight / joint[x]) : 0;
+                k->newton.unit[at + x] = sqrt(joint[x] / (marginal > 0 ? marginal : 1));
+            }
+        }
+    }
+}
+
+/* The rows' answer to forces on rows, [row, rhat][row', rhat'][x]. */
+static void respond_by_record(Solver *k)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat;
+    double *out = k->newton.record_response, *response = k->newton.units;
+    memset(out, 0, sizeof(double) * n_own * n_own * n_x);
+    for (int z = 0; z < p->n_z; z++) {
+        respond_to_units(k, z, response);
+        const int n_seen = p->row_of_z ? p->n_views : p->n_rows;
+        for (int a = 0; a < n_seen; a++)
+            for (int b = 0; b < n_seen; b++) {
+                const int row = p->row_of_z ? p->row_of_z[a * p->n_z + z] : a;
+                const int other = p->row_of_z ? p->row_of_z[b * p->n_z + z] : b;
+                const double *law_a = p->law ? p->law + ((size_t)row * p->n_z + z) * n_x : NULL;
+                const double *law_b = p->law ? p->law + ((size_t)other * p->n_z + z) * n_x : NULL;
+                for (int i = 0; i < n_rhat; i++)
+                    for (int j = 0; j < n_rhat; j++) {
+                        const double *own = response + (i * n_rhat + j) * n_x;
+                        double *sum =
+                            out + ((size_t)(row * n_rhat + i) * n_own + other * n_rhat + j) * n_x;
+                        if (p->row_of_z)
+                            for (int x = 0; x < n_x; x++)
+                                sum[x] += own[x];
+                        else
+                            for (int x = 0; x < n_x; x++)
+                                sum[x] += law_a[x] * law_b[x] * own[x];
+                    }
+            }
+    }
+}
+
+/* -- history first: y = M^-1 (g + V u) out, then (1 + P D S D P) w = -P D t for u = D w ---------
+ *
+ * S = V' M^-1 V + (rows' own response), P = 1 - g g' drops db.
+ */
+
+/* L^-1 V of one history for a row that it shows: [rhat][rhat', x], with V = massive (1 - share').
+ */
+static void couple_history(const Solver *k, int z, double *block)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    const double *massive = k->newton.massive + (size_t)z * k->n_block;
+    const double *share = k->newton.share + (size_t)z * k->n_block;
+    const double *inverse = k->newton.history_factor + (size_t)z * n_rhat * n_rhat;
+    double *moved = k->newton.total;
+    for (int i = 0; i < n_rhat; i++) {
+        memset(moved, 0, sizeof(double) * n_x);
+        for (int j = 0; j <= i; j++)
+            for (int x = 0; x < n_x; x++)
+                moved[x] += inverse[i * n_rhat + j] * massive[j * n_x + x];
+        for (int j = 0; j < n_rhat; j++)
+            for (int x = 0; x < n_x; x++)
+                block[(i * n_rhat + j) * n_x + x] =
+                    inverse[i * n_rhat + j] * massive[j * n_x + x] - moved[x] * share[j * n_x + x];
+    }
+}
+
+static bool shows(const Problem *p, int z, int row)
+{
+    return p->row_of_z[p->view_of_row[row] * p->n_z + z] == row;
+}
+
+/* V' M^-1 V where every view is a function of the history: each history has the same block for all
+ * rows that it shows, and two rows meet in the histories that they share. */
+static void gram_of_shared(Solver *k, const double *coupling)
+{
+    const Problem *p = &k->p;
+    const size_t n_each = (size_t)p->n_rhat * k->n_block;
+    double *product = k->newton.gathered + n_each * p->n_z;
+    memset(k->newton.system, 0, sizeof(double) * k->newton.n_left * k->newton.n_left);
+    for (int row = 0; row < p->n_rows; row++)
+        for (int other = row; other < p->n_rows; other++) {
+            int n_shared = 0;
+            for (int z = 0; z < p->n_z; z++)
+                if (shows(p, z, row) && shows(p, z, other))
+                    memcpy(k->newton.gathered + n_each * n_shared++, coupling + n_each * z,
+                           sizeof(double) * n_each);
+            if (!n_shared)
+                continue;
+            gram(k->lapack, k->newton.gathered, n_shared * p->n_rhat, k->n_block, product);
+            for (int i = 0; i < k->n_block; i++) {
+                const size_t in_row = ((size_t)row * k->n_block + i) * k->newton.n_left;
+                const size_t in_other = ((size_t)other * k->n_block + i) * k->newton.n_left;
+                const double *from = product + (size_t)i * k->n_block;
+                memcpy(k->newton.system + in_row + other * k->n_block, from,
+                       sizeof(double) * k->n_block);
+                memcpy(k->newton.system + in_other + row * k->n_block, from,
+                       sizeof(double) * k->n_block);
+            }
+        }
+}
+
+/* The same where views are laws: every history may show every row. */
+static void gram_of_laws(Solver *k, const double *coupling)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x, n_rhat = p->n_rhat;
+    double *out = k->newton.gathered;
+    for (int z = 0; z < p->n_z; z++)
+        for (int i = 0; i < n_rhat; i++)
+            for (int row = 0; row < p->n_rows; row++) {
+                const double *law = p->law + ((size_t)row * p->n_z + z) * n_x;
+                for (int j = 0; j < n_rhat; j++) {
+                    const double *own = coupling + (((size_t)z * n_rhat + i) * n_rhat + j) * n_x;
+                    for (int x = 0; x < n_x; x++)
+                        *out++ = law[x] * own[x];
+                }
+            }
+    gram(k->lapack, k->newton.gathered, p->n_z * n_rhat, k->newton.n_left, k->newton.system);
+}
+
+/* system <- P D system D P in place, one (row, rhat) after the other, then from the right. */
+static void scale_and_project(Solver *k)
+{
+    const int n_x = k->p.n_x, n = k->newton.n_left, n_own = n / n_x;
+    const double *scale = k->newton.scale, *unit = k->newton.unit;
+    double *system = k->newton.system, *along = k->newton.left;
+    for (int own = 0; own < n_own; own++) {
+        double *rows = system + (size_t)own * n_x * n;
+        memset(along, 0, sizeof(double) * n);
+        for (int x = 0; x < n_x; x++)
+            for (int i = 0; i < n; i++) {
+                rows[(size_t)x * n + i] *= scale[own * n_x + x] * scale[i];
+                along[i] += unit[own * n_x + x] * rows[(size_t)x * n + i];
+            }
+        for (int x = 0; x < n_x; x++)
+            for (int i = 0; i < n; i++)
+                rows[(size_t)x * n + i] -= unit[own * n_x + x] * along[i];
+    }
+    for (int i = 0; i < n; i++)
+        for (int own = 0; own < n_own; own++) {
+            double *entries = system + (size_t)i * n + own * n_x, inner = 0;
+            for (int x = 0; x < n_x; x++)
+                inner += entries[x] * unit[own * n_x + x];
+            for (int x = 0; x < n_x; x++)
+                entries[x] -= inner * unit[own * n_x + x];
+        }
+}
+
+static bool factorise_history_first(Solver *k)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x, n_own = p->n_rows * p->n_rhat, n = k->newton.n_left;
+    double *system = k->newton.system, *coupling = k->newton.coupling;
+    if (!factorise_histories(k))
+        return false;
+    for (int z = 0; z < p->n_z; z++)
+        couple_history(k, z, coupling + (size_t)z * p->n_rhat * k->n_block);
+    if (!p->row_of_z)
+        gram_of_laws(k, coupling);
+    else if (p->n_rows == 1)
+        gram(k->lapack, coupling, p->n_z * p->n_rhat, n, system);
+    else
+        gram_of_shared(k, coupling);
+    for (int i = 0; i < n_own; i++)
+        for (int j = 0; j < n_own; j++)
+            for (int x = 0; x < n_x; x++)
+                system[(size_t)(i * n_x + x) * n + j * n_x + x] +=
+                    k->newton.record_response[((size_t)i * n_own + j) * n_x + x];
+    scale_and_project(k);
+    for (int i = 0; i < n; i++)
+        system[(size_t)i * n + i] += 1;
+    return cholesky(k->lapack, system, n, k->newton.left);
+}
+
+/* rows <- P rows. */
+static void project(const Solver *k, double *rows)
+{
+    const int n_x = k->p.n_x;
+    for (int own = 0; own < k->p.n_rows * k->p.n_rhat; own++) {
+        const double *unit = k->newton.unit + own * n_x;
+        double inner = 0;
+        for (int x = 0; x < n_x; x++)
+            inner += unit[x] * rows[own * n_x + x];
+        for (int x = 0; x < n_x; x++)
+            rows[own * n_x + x] -= inner * unit[x];
+    }
+}
+
+static void solve_history_first(Solver *k)
+{
+    Newton *n = &k->newton;
+    memcpy(n->y, n->by_history, sizeof(double) * k->p.n_z * k->p.n_rhat);
+    divide_by_history(k, n->y);
+    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n->u);
+    for (int i = 0; i < k->n_row_cells; i++)
+        n->u[i] = -n->scale[i] * (n->by_row[i] + n->u[i]);
+    project(k, n->u);
+    solve_factored(k->lapack, n->system, n->n_left, n->u);
+    project(k, n->u);
+    for (int i = 0; i < k->n_row_cells; i++)
+        n->u[i] *= n->scale[i];
+    respond(k, n->massive, NULL, NULL, n->u, NULL, n->by_history, NULL);
+    divide_by_history(k, n->by_history);
+    for (int i = 0; i < k->p.n_z * k->p.n_rhat; i++)
+        n->y[i] += n->by_history[i];
+}
+
+/* -- record first: u = -Q^-1 (g + V' y + alpha beta) out, then y and beta = l db/b -------------
+ *
+ * Q = alpha + (rows' own response), alpha = a/l, and what is left is M + E' Q^-1 E with
+ * E = [V' | diag alpha].
+ */
+
+/* Q of one record. A row and x of no mass is cut off by a unit on the diagonal. */
+static void record_block(const Solver *k, int x, double *block)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
+    for (int i = 0; i < n_own * n_own; i++)
+        block[i] = k->newton.record_response[(size_t)i * n_x + x];
+    for (int i = 0; i < n_own; i++) {
+        const bool is_supported = k->row_mass[(size_t)(i / n_rhat) * n_x + x] > 0;
+        block[i * n_own + i] += k->newton.alpha[(size_t)i * n_x + x] + (is_supported ? 0 : 1);
+    }
+}
+
+/* E of every record: [x][row, rhat][z, rhat' | row', rhat']. */
+static void couple_records(Solver *k)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
+    double *coupling = k->newton.coupling, *response = k->newton.units;
+    memset(coupling, 0, sizeof(double) * n_x * n_own * n);
+    for (int z = 0; z < p->n_z; z++) {
+        respond_to_units(k, z, response);
+        for (int row = 0; row < p->n_rows; row++) {
+            if (p->row_of_z && !shows(p, z, row))
+                continue;
+            for (int i = 0; i < n_rhat; i++)
+                for (int j = 0; j < n_rhat; j++)
+                    for (int x = 0; x < n_x; x++) {
+                        const double seen =
+                            p->row_of_z ? 1 : p->law[((size_t)row * p->n_z + z) * n_x + x];
+                        coupling[((size_t)x * n_own + row * n_rhat + i) * n + z * n_rhat + j] =
+                            seen * response[(i * n_rhat + j) * n_x + x];
+                    }
+        }
+    }
+    for (int x = 0; x < n_x; x++)
+        for (int i = 0; i < n_own; i++)
+            coupling[((size_t)x * n_own + i) * n + p->n_z * n_rhat + i] =
+                k->newton.alpha[(size_t)i * n_x + x];
+}
+
+static bool factorise_record_first(Solver *k)
+{
+    const Problem *p = &k->p;
+    const int n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
+    couple_records(k);
+    for (int x = 0; x < p->n_x; x++) {
+        double *inverse = k->newton.record_factor + (size_t)x * n_own * n_own;
+        record_block(k, x, k->newton.own_block);
+        if (!invert_factor(k->lapack, k->newton.own_block, n_own, inverse))
+            return false;
+        multiply_lower(k->lapack, inverse, n_own, k->newton.coupling + (size_t)x * n_own * n, n);
+    }
+    gram(k->lapack, k->newton.coupling, p->n_x * n_own, n, k->newton.system);
+    for (int z = 0; z < p->n_z; z++)
+        for (int i = 0; i < n_rhat; i++)
+            for (int j = 0; j < n_rhat; j++)
+                k->newton.system[(size_t)(z * n_rhat + i) * n + z * n_rhat + j] +=
+                    k->newton.history_block[((size_t)z * n_rhat + i) * n_rhat + j];
+    return cholesky(k->lapack, k->newton.system, n, k->newton.left);
+}
+
+/* rows <- Q^-1 rows, record by record. */
+static void divide_by_record(const Solver *k, double *rows)
+{
+    const int n_own = k->p.n_rows * k->p.n_rhat;
+    for (int x = 0; x < k->p.n_x; x++)
+        apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x,
+                      k->p.n_x, k->newton.own_block);
+}
+
+static void solve_record_first(Solver *k)
+{
+    const int n_x = k->p.n_x, n_history = k->p.n_z * k->p.n_rhat, n_own = k->p.n_rows * k->p.n_rhat;
+    Newton *n = &k->newton;
+    double *inner = n->by_row, *beta = n->left + n_history;
+    divide_by_record(k, inner);
+    respond(k, n->massive, NULL, NULL, inner, NULL, n->y, NULL);
+    for (int i = 0; i < n_history; i++)
+        n->left[i] = n->by_history[i] - n->y[i];
+    for (int own = 0; own < n_own; own++) {
+        beta[own] = 0;
+        for (int x = 0; x < n_x; x++)
+            beta[own] -= n->alpha[own * n_x + x] * inner[own * n_x + x];
+    }
+    solve_factored(k->lapack, n->system, n->n_left, n->left);
+    memcpy(n->y, n->left, sizeof(double) * n_history);
+    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n->u);
+    for (int own = 0; own < n_own; own++)
+        for (int x = 0; x < n_x; x++)
+            n->u[own * n_x + x] += n->alpha[own * n_x + x] * beta[own];
+    divide_by_record(k, n->u);
+    for (int i = 0; i < k->n_row_cells; i++)
+        n->u[i] = -(inner[i] + n->u[i]);
+}
+
+/* -- all together ---------------------------------------------------------------------------- */
+
+/* False where no digits are left to factorise with. */
+bool factorise(Solver *k, const Iterate *it)
+{
+    soften(k, it);
+    if (!k->p.n_rows) /* only full collusion is limited: the histories separate */
+        return factorise_histories(k);
+    curve_rows(k, it);
+    respond_by_record(k);
+    return k->newton.is_history_first ? factorise_history_first(k) : factorise_record_first(k);
+}
+
+/* The channel's change under a force on its cells. */
+void solve(Solver *k, const double *force, double *change)
+{
+    Newton *n = &k->newton;
+    respond(k, n->massive, force, NULL, NULL, NULL, n->by_history, k->p.n_rows ? n->by_row : NULL);
+    if (!k->p.n_rows) {
+        memcpy(n->y, n->by_history, sizeof(double) * k->p.n_z * k->p.n_rhat);
+        divide_by_history(k, n->y);
+    } else if (n->is_history_first)
+        solve_history_first(k);
+    else
+        solve_record_first(k);
+    respond(k, n->softness, force, n->y, k->p.n_rows ? n->u : NULL, change, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* One step of Mehrotra's predictor-corrector, the barrier of each cell weighted by its mass, so
+ * that rare cells do not set the pace. */
+#include "kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BOUNDARY_FRACTION 0.98
+
+/* -- directions ------------------------------------------------------------------------------ */
+
+static double inner(const double *a, const double *b, int n)
+{
+    double total = 0;
+    for (int i = 0; i < n; i++)
+        total += a[i] * b[i];
+    return total;
+}
+
+/* Gradient of a leakage per unit of mass. */
+static void limit_gradient(const Solver *k, const Iterate *it, int limit, double *gradient)
+{
+    const Problem *p = &k->p;
+    if (limit == p->n_views) {
+        memcpy(gradient, it->full_log_ratio, sizeof(double) * k->n_cells);
+        return;
+    }
+    for (int row = 0; row < p->n_rows; row++) {
+        const size_t at = (size_t)row * k->n_block;
+        if (p->view_of_row[row] == limit)
+            memcpy(k->rows + at, it->row_log_ratio + at, sizeof(double) * k->n_block);
+        else
+            memset(k->rows + at, 0, sizeof(double) * k->n_block);
+    }
+    memset(gradient, 0, sizeof(double) * k->n_cells);
+    for (int z = 0; z < p->n_z; z++)
+        add_spread(k, z, k->rows, gradient + (size_t)z * k->n_block);
+}
+
+static void multiply_by_mass(const Solver *k, double *cells)
+{
+    for (int z = 0; z < k->p.n_z; z++) {
+        const double *mass = k->p.mass + (size_t)z * k->p.n_x;
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++)
+            for (int x = 0; x < k->p.n_x; x++)
+                cells[(size_t)z * k->n_block + rhat * k->p.n_x + x] *= mass[x];
+    }
+}
+
+/* Residual, barrier, and the pull back onto the exact views' constraints. */
+static void affine_force(const Solver *k, const Iterate *it, double *force)
+{
+    if (k->is_full_exact)
+        full_pull(k, it->c, force);
+    else
+        memset(force, 0, sizeof(double) * k->n_cells);
+    for (int i = 0; i < k->n_cells; i++)
+        force[i] += it->residual[i] + it->s[i];
+    if (!k->is_any_exact_row)
+        return;
+    row_pull(k, it->row_joint, k->rows);
+    for (int z = 0; z < k->p.n_z; z++)
+        add_spread(k, z, k->rows, force + (size_t)z * k->n_block);
+}
+
+/* Factorise, and eliminate the multipliers of the limits. */
+static bool prepare(Solver *k, const Iterate *it)
+{
+    const int n = k->n_limits;
+    if (!factorise(k, it))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (k->is_limited[i]) {
+            double *gradient = k->gradients + (size_t)i * k->n_cells;
+            limit_gradient(k, it, i, gradient);
+            solve(k, gradient, k->answers + (size_t)i * k->n_cells);
+            multiply_by_mass(k, gradient);
+        }
+    affine_force(k, it, k->force);
+    solve(k, k->force, k->affine_free);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double entry = 0;
+            if (k->is_limited[i] && k->is_limited[j])
+                entry = inner(k->gradients + (size_t)i * k->n_cells,
+                              k->answers + (size_t)j * k->n_cells, k->n_cells);
+            if (i == j) /* a view without a limit keeps its multiplier */
+                entry -= k->is_limited[i] ? it->slack[i] / it->multiplier[i] : 1;
+            k->schur[i * n + j] = entry;
+        }
+    return true;
+}
+
+/* The direction that makes the products s*c and multiplier*slack what is asked, given the change of
+ * the channel at fixed multipliers. NULL asks for 0; else cell targets are per cell, and each limit
+ * is asked for target - correction * (affine multiplier) * (affine slack). */
+static bool direct(Solver *k, const Iterate *it, const double *free, const double *cell_target,
+                   double target, double correction, Direction *out)
+{
+    const int n = k->n_limits, one = 1;
+    int info;
+    for (int i = 0; i < n; i++) {
+        out->slack[i] = k->side[i] = 0;
+        if (!k->is_limited[i])
+            continue;
+        double asked = 0;
+        if (cell_target)
+            asked = target - correction * k->affine.multiplier[i] * k->affine.slack[i];
+        out->slack[i] = asked / it->multiplier[i] - it->slack[i];
+        const double moved = inner(k->gradients + (size_t)i * k->n_cells, free, k->n_cells);
+        const double primal = it->leakage[i] + it->slack[i] - k->budget[i];
+        k->side[i] = -(primal + moved + out->slack[i]);
+    }
+    memcpy(k->factor, k->schur, sizeof(double) * n * n); /* symmetric: its own transpose */
+    k->lapack->dgesv(&n, &one, k->factor, &n, k->pivots, k->side, &n, &info);
+    if (info)
+        return false;
+    memcpy(out->c, free, sizeof(double) * k->n_cells);
+    for (int i = 0; i < n; i++) {
+        out->multiplier[i] = k->is_limited[i] ? k->side[i] : 0;
+        if (!k->is_limited[i])
+            continue;
+        const double *answer = k->answers + (size_t)i * k->n_cells, change = k->side[i];
+        for (int j = 0; j < k->n_cells; j++)
+            out->c[j] += change * answer[j];
+        out->slack[i] -= it->slack[i] * change / it->multiplier[i];
+    }
+    for (int i = 0; i < k->n_cells; i++)
+        out->s[i] =
+            ((cell_target ? cell_target[i] : 0) - it->s[i] * out->c[i]) / it->c[i] - it->s[i];
+    return true;
+}
+
+/* The corrected direction towards products of ``target``, the predictor's own products taken off.
+ */
+static bool towards(Solver *k, const Iterate *it, double target, double correction, Direction *out)
+{
+    for (int i = 0; i < k->n_cells; i++) {
+        k->cells[i] = target - correction * k->affine.s[i] * k->affine.c[i];
+        k->force[i] = k->cells[i] / it->c[i];
+    }
+    solve(k, k->force, k->free);
+    for (int i = 0; i < k->n_cells; i++)
+        k->free[i] = k->affine_free[i] - k->free[i];
+    return direct(k, it, k->free, k->cells, target, correction, out);
+}
+
+/* -- steps ----------------------------------------------------------------------------------- */
+
+static double shrink(double most, double change, double value)
+{
+    const double own = -change / value;
+    return own <= most ? most : own; /* a NaN gets through */
+}
+
+/* Largest step in [0, 1] that keeps everything positive. */
+static double longest_step(const Solver *k, const Iterate *it, const Direction *along)
+{
+    double most = 1;
+    for (int i = 0; i < k->n_cells; i++) {
+        most = shrink(most, along->c[i], it->c[i]);
+        most = shrink(most, along->s[i], it->s[i]);
+    }
+    for (int i = 0; i < k->n_limits; i++)
+        if (k->is_limited[i]) {
+            most = shrink(most, along->multiplier[i], it->multiplier[i]);
+            most = shrink(most, along->slack[i], it->slack[i]);
+        }
+    return 1 / most;
+}
+
+/* The exact views' multipliers after a step: the pull that the linear model predicts. */
+static void move_forces(const Solver *k, const Iterate *it, const double *change, double step,
+                        Iterate *next)
+{
+    if (k->is_any_exact_row) {
+        double *pull = next->row_joint; /* measured later */
+        collect_mass(k, change, k->rows);
+        for (int i = 0; i < k->n_row_cells; i++)
+            k->rows[i] += it->row_joint[i];
+        row_pull(k, k->rows, pull);
+        for (int i = 0; i < k->n_row_cells; i++)
+            next->row_force[i] = it->row_force[i] + step * pull[i];
+    }
+    if (k->is_full_exact) {
+        double *pull = next->full_log_ratio; /* measured later */
+        for (int i = 0; i < k->n_cells; i++)
+            k->cells[i] = it->c[i] + change[i];
+        full_pull(k, k->cells, pull);
+        for (int i = 0; i < k->n_cells; i++)
+            next->full_force[i] = it->full_force[i] + step * pull[i];
+    }
+}
+
+static void move(const Solver *k, const Iterate *it, const Direction *along, double step,
+                 Iterate *next)
+{
+    for (int i = 0; i < k->n_cells; i++) {
+        next->c[i] = it->c[i] + step * along->c[i];
+        next->s[i] = it->s[i] + step * along->s[i];
+    }
+    move_forces(k, it, along->c, step, next);
+    measure(k, next);
+    for (int i = 0; i < k->n_limits; i++) {
+        next->multiplier[i] = it->multiplier[i] + step * along->multiplier[i];
+        next->slack[i] = it->slack[i] + step * along->slack[i];
+        /* Reset the slack to what is really left: it keeps I + slack = budget exact. */
+        const double left = k->budget[i] - next->leakage[i];
+        if (k->is_limited[i] && left > 0.2 * next->slack[i])
+            next->slack[i] = fmin(left, 5 * next->slack[i]);
+    }
+    settle(k, next);
+}
+
+/* Reset the dual slacks of nearly unused letters, where curvature outruns Newton's model. */
+static void recentre(const Solver *k, Iterate *it)
+{
+    bool is_any_off = false;
+    for (int i = 0; i < k->n_cells; i++)
+        is_any_off |= fabs(it->residual[i]) > 0.5 * it->s[i] && it->c[i] < 1e-2;
+    if (!is_any_off)
+        return;
+    const double tau = complementarity(k, it, NULL, 0) / k->n_pairs;
+    for (int i = 0; i < k->n_cells; i++)
+        if (fabs(it->residual[i]) > 0.5 * it->s[i] && it->c[i] < 1e-2) {
+            const double centre = tau / it->c[i], wanted = it->residual[i] + it->s[i];
+            it->s[i] = fmin(fmax(wanted, 0.1 * centre), 10 * centre);
+        }
+    settle_residual(k, it);
+}
+
+/* The next iterate takes the place of the present one; false where no digits are left. */
+bool advance(Solver *k)
+{
+    const Iterate *it = &k->now;
+    const double comp = complementarity(k, it, NULL, 0), tau = comp / k->n_pairs;
+    const double norm = residual_norm(k, it);
+    if (!prepare(k, it) || !direct(k, it, k->affine_free, NULL, 0, 0, &k->affine))
+        return false;
+    double step = longest_step(k, it, &k->affine);
+    const double after = complementarity(k, it, &k->affine, step) / comp;
+    const double centring = fmin(norm < comp ? 0.5 : 1, fmax(after * after * after, 1e-3));
+    /* Never let complementarity run ahead of feasibility. */
+    const double behind = fmin(0.1 * norm / (k->p.n_rhat + 2), 2 * tau);
+    const double target = fmax(centring * tau, behind);
+    if (!towards(k, it, target, step * step, &k->direction))
+        return false;
+    step = longest_step(k, it, &k->direction);
+    if (step < 0.2) { /* the second-order correction misled: centre instead */
+        if (!towards(k, it, fmax(target, 0.5 * tau), 0, &k->direction))
+            return false;
+        step = longest_step(k, it, &k->direction);
+    }
+    if (!(step > 0))
+        return false;
+    step = fmin(1, BOUNDARY_FRACTION * step);
+    move(k, it, &k->direction, step, &k->next);
+    /* Halve where the residual rises and complementarity does not explain it; once only, because
+     * letters that come alive from nearly nothing raise the residual on their way. */
+    const double explained = 2 * complementarity(k, &k->next, NULL, 0);
+    const double allowed = fmax(fmax((1 - 0.01 * step) * norm, explained), 1e-13);
+    if (!(residual_norm(k, &k->next) <= allowed))
+        move(k, it, &k->direction, 0.5 * step, &k->next);
+    const Iterate old = k->now;
+    k->now = k->next;
+    k->next = old;
+    recentre(k, &k->now);
+    return true;
+}
