@@ -17,6 +17,7 @@ from tacit.solvers.certificate import (
     updated_channel,
 )
 from tacit.solvers.interior_point import Outcome
+from tacit.solvers.exact_views import settled_channel
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement
 from tacit.solvers.task import Task, ViewRows
@@ -147,38 +148,6 @@ def _worth(task: Task, forces: Array | None, forgone: Array) -> Array | float:
     spread = (task.cost.max(axis=1) - task.cost.min(axis=1)).max(axis=(1, 2))
     size[:, -1] = spread + size[:, :-1].sum(axis=1)
     return np.asarray((np.sqrt(2.0 * forgone) * size).sum(axis=1))
-
-
-def settled_channel(task: Task, c: Array) -> Array:
-    """Bring the exact views' constraints from Newton's accuracy to the last digits.
-
-    Full collusion by averaging over x; partial views by proportional fitting of p(rhat | y, x) to
-    p(rhat | y) and of the rows to 1, in turn.
-    """
-    if task.is_full_exact:
-        weights = task.mass / task.mass_z[:, None]
-        c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
-    if not task.is_exact.any():
-        return c
-    is_exact_row = task.is_exact[task.rows.view_of_row]
-    on_rows = is_exact_row[:, None] & task.row_support
-    total = np.where(task.row_support.any(axis=-1), task.row_mass.sum(axis=-1), 1.0)
-    prior = task.row_mass / total[:, None]
-    for _ in range(200):
-        joint = task.rows.collect(task.mass * c)
-        wanted = joint.sum(axis=-1, keepdims=True) * prior
-        is_used = on_rows & (joint > 0)
-        off = np.where(
-            is_used, np.log(np.where(is_used, wanted, 1.0) / np.where(is_used, joint, 1.0)), 0.0
-        )
-        if np.abs(off * joint).max() < 1e-15:
-            break
-        # Shared among the views: overlapping ones would correct the same deviation twice.
-        c = c * np.exp(task.rows.spread(off) / task.is_exact.sum())
-        if task.is_full_exact:
-            c = np.broadcast_to((weights * c).sum(axis=-1, keepdims=True), c.shape)
-        c = c / c.sum(axis=1, keepdims=True)
-    return c
 
 
 def _best_bound(

@@ -15,10 +15,10 @@ from tacit.solvers.answers import (
     Answers,
     certified,
     feasible_share,
-    settled_channel,
     whole_task,
 )
 from tacit.solvers.certificate import leakage_upper_nats
+from tacit.solvers.exact_views import settled_channel
 from tacit.solvers.interior_point import Outcome, minimise
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement, full_channel, raise_if_infeasible

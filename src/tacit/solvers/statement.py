@@ -16,6 +16,9 @@ _LN2 = float(np.log(2.0))
 LIMIT_TOL = 1e-12
 """Bits. A limit this close to what is already leaked counts as equal to it."""
 
+_ROUNDING = 1e-14
+"""Bits by which two careful computations of the same information may differ."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
@@ -88,10 +91,11 @@ class Statement:
     def forgone(self, limits: Array) -> Array:
         """Bits that views may still learn but are not given, because they are too few.
 
-        Within a few units in the last place of what is leaked, a limit *is* what is leaked.
+        Where rounding decides whether anything is left, nothing is: a limit that was computed as
+        what is leaked *is* what is leaked, however its last digits came out.
         """
         left = limits - self.leaked
-        is_too_small = (left > 4e-16 * (1 + np.abs(self.leaked))) & (left <= LIMIT_TOL)
+        is_too_small = (left > _ROUNDING) & (left <= LIMIT_TOL)
         return np.where(is_too_small, left, 0.0)
 
 

@@ -105,6 +105,7 @@ typedef struct {
     double *by_history, *y;  /* [z][rhat] */
     double *by_row, *u;      /* rows */
     double *left;            /* [n_left] */
+    double *left_force, *correction; /* cells */
     double *block;           /* scratch: one history */
     double *units;           /* scratch: [rhat][rhat][x] */
     double *own_block;       /* scratch: [own][own'] */
@@ -164,7 +165,7 @@ double exact_error(const Solver *k, const Iterate *it);
 bool is_history_cheaper(const Problem *p);
 int unknowns_left(const Problem *p, bool is_history_first);
 bool factorise(Solver *k, const Iterate *it);
-void solve(Solver *k, const double *force, double *change);
+void solve(Solver *k, const Iterate *it, const double *force, double *change);
 
 /* step.c */
 bool advance(Solver *k);

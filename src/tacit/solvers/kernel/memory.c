@@ -84,6 +84,8 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->by_row = doubles(arena, n_rows);
     n->u = doubles(arena, n_rows);
     n->left = doubles(arena, n_left);
+    n->left_force = doubles(arena, k->n_cells);
+    n->correction = doubles(arena, k->n_cells);
     n->block = doubles(arena, n_block);
     n->units = doubles(arena, n_rhat * n_block);
     n->own_block = doubles(arena, n_own * n_own);

@@ -22,6 +22,8 @@
 #include <string.h>
 
 #define SMALLEST_WEIGHT 1e-14
+#define REFINEMENTS 4
+#define RELATIVE_ACCURACY 1e-10
 
 bool is_history_cheaper(const Problem *p)
 {
@@ -503,8 +505,7 @@ bool factorise(Solver *k, const Iterate *it)
     return k->newton.is_history_first ? factorise_history_first(k) : factorise_record_first(k);
 }
 
-/* The channel's change under a force on its cells. */
-void solve(Solver *k, const double *force, double *change)
+static void solve_once(Solver *k, const double *force, double *change)
 {
     Newton *n = &k->newton;
     respond(k, n->massive, force, NULL, NULL, NULL, n->by_history, k->p.n_rows ? n->by_row : NULL);
@@ -516,4 +517,86 @@ void solve(Solver *k, const double *force, double *change)
     else
         solve_record_first(k);
     respond(k, n->softness, force, n->y, k->p.n_rows ? n->u : NULL, change, NULL, NULL);
+}
+
+/* -- refinement ------------------------------------------------------------------------------ */
+
+/* u = l (da/a - db/b) of a change, row by row, from a/l. */
+static void strain_rows(const Solver *k, const double *change, double *rows)
+{
+    const int n_x = k->p.n_x;
+    collect_mass(k, change, rows);
+    for (int own = 0; own < k->p.n_rows * k->p.n_rhat; own++) {
+        const double *alpha = k->newton.alpha + (size_t)own * n_x;
+        double *moved = rows + (size_t)own * n_x, all_moved = 0, all_alpha = 0;
+        for (int x = 0; x < n_x; x++) {
+            all_moved += moved[x];
+            all_alpha += alpha[x];
+        }
+        const double marginal = all_alpha > 0 ? all_moved / all_alpha : 0;
+        for (int x = 0; x < n_x; x++)
+            moved[x] = alpha[x] > 0 ? moved[x] / alpha[x] - marginal : 0;
+    }
+}
+
+/* What the change leaves of the force, less its part along the sums, and how large that is. */
+static double leave(Solver *k, const Iterate *it, const double *force, const double *change,
+                    double *left)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
+    double *sum = k->newton.total, square = 0;
+    strain_rows(k, change, k->newton.u);
+    for (int z = 0; z < k->p.n_z; z++) {
+        const size_t at = (size_t)z * k->n_block;
+        const double *mass = k->p.mass + (size_t)z * n_x, *share = k->newton.share + at;
+        const double *c = it->c + at, *s = it->s + at, *dc = change + at;
+        double *block = left + at;
+        for (int rhat = 0; rhat < n_rhat; rhat++) {
+            double moved = 0;
+            for (int x = 0; x < n_x; x++)
+                moved += mass[x] * dc[rhat * n_x + x];
+            const double joint = it->history_joint[z * n_rhat + rhat];
+            const double average = own * moved / (k->is_full_exact ? k->mass_z[z] : joint);
+            for (int x = 0; x < n_x; x++) {
+                const int i = rhat * n_x + x;
+                const double stiff = k->is_full_exact ? s[i] / c[i] + own : (s[i] + own) / c[i];
+                block[i] = force[at + i] + stiff * dc[i] - average;
+            }
+        }
+        if (k->p.n_rows)
+            add_spread(k, z, k->newton.u, block);
+        memset(sum, 0, sizeof(double) * n_x);
+        for (int rhat = 0; rhat < n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++)
+                sum[x] += share[rhat * n_x + x] * block[rhat * n_x + x];
+        for (int rhat = 0; rhat < n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++) {
+                const int i = rhat * n_x + x;
+                block[i] -= sum[x];
+                square += k->newton.massive[at + i] * block[i] * block[i];
+            }
+    }
+    return square;
+}
+
+/* The channel's change under a force on its cells. Where weights differ by many orders of magnitude
+ * the eliminations lose digits; what the change leaves of the force brings them back. */
+void solve(Solver *k, const Iterate *it, const double *force, double *change)
+{
+    double *left = k->newton.left_force, *correction = k->newton.correction, size = 0;
+    for (int i = 0; i < k->n_cells; i++)
+        size += k->newton.massive[i] * force[i] * force[i];
+    const double enough = RELATIVE_ACCURACY * RELATIVE_ACCURACY * size;
+    double before = INFINITY;
+    solve_once(k, force, change);
+    for (int round = 0; round < REFINEMENTS; round++) {
+        size = leave(k, it, force, change, left);
+        if (!(size > enough && size < 0.25 * before))
+            break;
+        solve_once(k, left, correction);
+        for (int i = 0; i < k->n_cells; i++)
+            change[i] += correction[i];
+        before = size;
+    }
 }

@@ -73,11 +73,11 @@ static bool prepare(Solver *k, const Iterate *it)
         if (k->is_limited[i]) {
             double *gradient = k->gradients + (size_t)i * k->n_cells;
             limit_gradient(k, it, i, gradient);
-            solve(k, gradient, k->answers + (size_t)i * k->n_cells);
+            solve(k, it, gradient, k->answers + (size_t)i * k->n_cells);
             multiply_by_mass(k, gradient);
         }
     affine_force(k, it, k->force);
-    solve(k, k->force, k->affine_free);
+    solve(k, it, k->force, k->affine_free);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             double entry = 0;
@@ -139,7 +139,7 @@ static bool towards(Solver *k, const Iterate *it, double target, double correcti
         k->cells[i] = target - correction * k->affine.s[i] * k->affine.c[i];
         k->force[i] = k->cells[i] / it->c[i];
     }
-    solve(k, k->force, k->free);
+    solve(k, it, k->force, k->free);
     for (int i = 0; i < k->n_cells; i++)
         k->free[i] = k->affine_free[i] - k->free[i];
     return direct(k, it, k->free, k->cells, target, correction, out);
