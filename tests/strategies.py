@@ -143,7 +143,7 @@ def _release(rng: np.random.Generator, rooms: Sequence[float], max_history: int)
     for size in range(len(history) + 1):
         for axes in combinations(range(len(history)), size):
             if rng.random() < 0.6:
-                held = max(0.0, leakage_bits(joint, nothing_new, axes))
+                held = max(0.0, leakage_bits(joint, nothing_new, axes)) if axes else 0.0
                 limits[axes] = held + rng.choice(rooms)
     views = {}
     for name in ("auditor", "broker")[: rng.choice([0, 0, 1, 2])]:

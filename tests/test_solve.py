@@ -614,5 +614,6 @@ def test_assert_certified_can_fail() -> None:
             assert_certified(Solution(**{**fields, **change}))
 
 
-NEARLY_SPENT_TOL = 1e-5
-"""What is asked where several views have next to nothing left at once: 1e-7 is not always met."""
+NEARLY_SPENT_TOL = 1e-6
+"""What is asked where several views have next to nothing left at once: 1e-7 is met for some 995 in
+1,000 such problems, this for all but one in thousands."""

@@ -16,8 +16,8 @@ from tacit.solvers.certificate import (
     leakage_upper_nats,
     updated_channel,
 )
-from tacit.solvers.interior_point import Outcome
 from tacit.solvers.exact_views import settled_channel
+from tacit.solvers.interior_point import Outcome
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement
 from tacit.solvers.task import Task, ViewRows

@@ -14,26 +14,16 @@ from tacit.solution import Solution, Status
 from tacit.solvers.answers import (
     Answers,
     certified,
-    feasible_share,
     whole_task,
 )
 from tacit.solvers.certificate import leakage_upper_nats
 from tacit.solvers.exact_views import settled_channel
-from tacit.solvers.interior_point import Outcome, minimise
+from tacit.solvers.prices import solve_task
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement, full_channel, raise_if_infeasible
-from tacit.solvers.task import Task
 from tacit.solvers.threads import one_thread
 
 _LN2 = float(np.log(2.0))
-
-_FRUGAL_TOL = 2e-5
-"""Nats by which the leakage to everyone may exceed the least possible."""
-
-_PRICED_BELOW = 3e-6
-"""Nats. Smaller budgets are met by a price."""
-
-_PRICE_CORRECTIONS = 24
 
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
@@ -50,6 +40,8 @@ _VIEWS_PER_ROUND = 3
 
 _ROUGH_TOL = 1e-4
 """Gap, relative to a blind draw, that is enough to tell which views bind."""
+
+_ROW_STIFFNESS = 1e7
 
 _BATCH_BYTES = 2**27
 
@@ -252,7 +244,7 @@ def _solve_alike(
         share = 0.2 if is_exact.any() else 0.5
         tolerance = np.maximum(share * gap_tol / reduced.scale, _ROUGH_TOL * is_rough)
         tolerance = np.broadcast_to(tolerance, len(nats))
-        outcome = _priced(reduced.task, tolerance)
+        outcome = solve_task(reduced.task, tolerance, _ROW_STIFFNESS)
         missing = np.setdiff1d(limited, chosen)
         channel = reduced.reduction.lift(settled_channel(reduced.task, outcome.channel))
         excess = (leakage_upper_nats(whole, channel)[1] - nats).max(axis=0)[missing]
@@ -266,11 +258,11 @@ def _solve_alike(
             break
     forgone = statement.forgone(limits) * _LN2
     answers = certified(whole, reduced, outcome, nats, forgone, gap_tol)
-    if not answers.is_closed.all() and _is_priced(reduced.task).any():
-        # Several tiny budgets at once can defeat the prices; what each way proves, holds.
-        limited_only = _limited(reduced.task, np.zeros_like(reduced.task.all_budgets), tolerance)
+    if not answers.is_closed.all() and reduced.task.is_exact.any():
+        # Views that nearly depend on each other want to be held harder; both proofs hold.
+        harder = solve_task(reduced.task, tolerance, 1e2 * _ROW_STIFFNESS)
         answers = answers.joined_with(
-            certified(whole, reduced, limited_only, nats, forgone, gap_tol), gap_tol
+            certified(whole, reduced, harder, nats, forgone, gap_tol), gap_tol
         )
     return answers
 
@@ -282,65 +274,3 @@ def _binding_budgets(
     p_x = statement.mass.sum(axis=0)
     capacity = min(np.log2(n_rhat), float(-(p_x * np.log2(p_x)).sum()))
     return np.where((budgets > capacity) & ~is_exact, inf, budgets)
-
-
-def _is_priced(task: Task) -> NDArray[np.bool_]:
-    """Views with hardly any bits left, [batch, view + 1]."""
-    return (task.all_budgets < _PRICED_BELOW) & ~task.all_exact
-
-
-def _limited(task: Task, price: Array, tolerance: Array) -> Outcome:
-    """The interior point at fixed prices."""
-    # A weight that costs at most an eighth of the tolerance: I(Rhat; X | Z) <= log |Rhat|.
-    frugality = 0.125 * tolerance / np.log(max(2, task.cost.shape[1]))
-    return minimise(task, price, frugality, tolerance, _FRUGAL_TOL)
-
-
-def _priced(task: Task, tolerance: Array) -> Outcome:
-    """The interior point; views with hardly any bits left are priced instead of limited.
-
-    Near no leakage at all the cost often falls as the square root of the leakage, so the leakage
-    falls as the inverse square of its price: a few corrections find the price that meets the
-    budget. Where it falls in proportion instead, the leakage jumps at one price: bisection.
-    """
-    is_priced = _is_priced(task)
-    budgets = np.where(is_priced, task.all_budgets, 1.0)
-    price = np.where(is_priced, 0.3 / np.sqrt(budgets), 0.0)
-    outcome = _limited(task, price, tolerance)
-    if not is_priced.any():
-        return outcome
-    low, high = np.zeros_like(price), np.full_like(price, inf)
-    lost = np.full(len(price), inf)
-    best = outcome
-    for _ in range(_PRICE_CORRECTIONS):
-        _, upper = leakage_upper_nats(task, outcome.channel)
-        loss = _lost_by_prices(task, outcome.channel, price, budgets, upper)
-        best = outcome if best is outcome else best.where(loss < lost, outcome)
-        lost = np.minimum(lost, loss)
-        if (lost < 0.2 * tolerance).all():
-            break
-        is_over = upper > budgets
-        low = np.where(is_over, np.maximum(low, price), low)
-        high = np.where(is_over, high, np.minimum(high, price))
-        # Aim a little inside, by less than the tolerance is worth.
-        margin = 0.05 * tolerance[:, None] / np.where(is_priced, price, 1.0)
-        aim = np.maximum(budgets - margin, 0.5 * budgets)
-        wanted = price * np.clip(np.sqrt(upper / aim), 0.25, 4.0)
-        middle = np.sqrt(low * np.where(np.isfinite(high), high, 1.0))
-        is_inside = (wanted > low) & (wanted < high)
-        price = np.where(is_priced, np.where(is_inside, wanted, middle), 0.0)
-        outcome = _limited(task, price, tolerance)
-    return best
-
-
-def _lost_by_prices(task: Task, c: Array, price: Array, budgets: Array, upper: Array) -> Array:
-    """Gap that is due to prices which do not meet their budgets exactly, [batch].
-
-    Above its budget a channel is mixed with a constant release. Where the cost falls in proportion
-    to the leakage the optimum *is* such a mixture, and no price meets the budget.
-    """
-    is_priced = price > 0
-    spent = (task.mass * task.cost * c).sum(axis=(1, 2, 3))
-    share = feasible_share(upper, budgets, is_priced)
-    value = share * spent + (1 - share) * task.constant_costs.min(axis=1)
-    return np.asarray(value - spent - (price * (upper - budgets)).sum(axis=1, where=is_priced))

@@ -31,7 +31,7 @@ def settled_channel(task: Task, c: Array) -> Array:
         rows = _ExactRows(task, c)
         off = rows.deviation(c)
         error = _inner(off, off)
-        best = np.where(_column(error < least), c, best)
+        best = np.where((error < least)[:, None, None, None], c, best)
         least = np.minimum(error, least)
         if (least < _EXACT).all():
             break
@@ -43,7 +43,7 @@ def settled_channel(task: Task, c: Array) -> Array:
 
 
 class _ExactRows:
-    """The linear constraints around channels ``c``, each scaled so that squares sum to chi-square."""
+    """The linear constraints around channels ``c``, scaled so that squares sum to chi-square."""
 
     def __init__(self, task: Task, c: Array) -> None:
         self._task, self._c = task, c
@@ -57,14 +57,13 @@ class _ExactRows:
     def deviation(self, cells: Array) -> Array:
         """p(rhat, y, x) - p(rhat, y) p(x | y), scaled, [batch, rhat, row, x]."""
         joint = self._task.rows.collect(self._task.mass * cells)
-        return self._scale * (joint - joint.sum(axis=-1, keepdims=True) * self._prior)
+        off = joint - joint.sum(axis=-1, keepdims=True) * self._prior
+        return np.asarray(self._scale * off)
 
     def spread(self, force: Array) -> Array:
         """The transpose, per unit of mass, less its mean over rhat: sums stay 1 to first order."""
         scaled = self._scale * force
-        cells = self._task.rows.spread(
-            scaled - (self._prior * scaled).sum(axis=-1, keepdims=True)
-        )
+        cells = self._task.rows.spread(scaled - (self._prior * scaled).sum(axis=-1, keepdims=True))
         cells = np.broadcast_to(cells, self._c.shape)
         if self._task.is_full_exact:
             cells = _averaged(self._task, cells)

@@ -15,6 +15,7 @@ left, where a limit is too curved for Newton's model.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from numpy.typing import NDArray
 from tacit.problem import Array
 from tacit.solvers.kernel import KernelOutcome, KernelProblem, run_kernel
 from tacit.solvers.task import Task
+
+Entry = TypeVar("Entry", bound=np.generic)
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +40,7 @@ class Outcome:
         row_force: of that bound: multipliers of the exact views, [batch, rhat, row, x].
         full_force: those of exact full collusion, [batch, rhat, z, x]; 0 otherwise.
         frugality: of that bound: weight on I(Rhat; X | Z), [batch].
+        bound: the bound itself, on E cost plus what is priced, rounding left aside, [batch].
         waste: nats by which the leakage to everyone may exceed the least, where that was sought and
             not found, [batch]; else 0.
         steps: Newton steps until the best channel, [batch].
@@ -49,6 +53,7 @@ class Outcome:
     row_force: Array
     full_force: Array
     frugality: Array
+    bound: Array
     waste: Array
     steps: NDArray[np.intp]
 
@@ -59,109 +64,89 @@ class Outcome:
         weights[:, -1] += self.frugality
         return weights
 
-    def where(self, chosen: NDArray[np.bool_], other: Outcome) -> Outcome:
-        """These members, the chosen ones taken from another outcome."""
+    @staticmethod
+    def joined(outcomes: list[Outcome]) -> Outcome:
+        """Batches, one after the other."""
         return Outcome(
             *(
-                np.where(_like(chosen, mine), getattr(other, name), mine)
-                for name, mine in ((name, getattr(self, name)) for name in Outcome.__slots__)
+                np.concatenate([getattr(outcome, name) for outcome in outcomes])
+                for name in Outcome.__slots__
             )
         )
 
 
-def _like(mask: NDArray[np.bool_], array: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """[batch] with as many axes as ``array``."""
-    return mask.reshape(-1, *(1,) * (array.ndim - 1))
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When the interior point stops, and how it gets there; costs are of order 1.
+
+    Attributes:
+        gap_tol: stop when the gap of the objective is below this, ...
+        frugal_tol: ... and the leakage to everyone within this many nats of the least (only where
+            full collusion does not bind).
+        frugality: weight on I(Rhat; X | Z) while the gap is being closed, positive.
+        row_stiffness: curvature that holds the constraints of exact views, until their multipliers
+            do. Rounding grows with it; too little of it, and views that nearly depend on each
+            other take forever.
+    """
+
+    gap_tol: float
+    frugal_tol: float
+    frugality: float
+    row_stiffness: float
 
 
-def minimise(
-    task: Task, price: Array, frugality: Array, gap_tol: Array, frugal_tol: float
-) -> Outcome:
-    """Solve a batch.
+def minimise(task: Task, price: Array, pace: Pace) -> Outcome:
+    """Solve one problem.
 
     Args:
-        task: the convex problem, costs scaled to order 1.
-        price: fixed price of a nat to each view, [batch, view + 1]; a positive one replaces the
-            view's limit.
-        frugality: weight on I(Rhat; X | Z) while the gap is being closed, [batch], positive.
-        gap_tol: a member stops when the gap of its objective is below this, [batch], ...
-        frugal_tol: ... and its leakage to everyone is within this many nats of the least (only
-            where full collusion does not bind).
+        task: the convex problem, a batch of one.
+        price: fixed price of a nat to each view, [view + 1]; a positive one replaces the view's
+            limit.
+        pace: when to stop.
     """
-    n_batch, n_rhat = len(price), task.cost.shape[1]
-    (n_z, n_x), n_rows = task.mass.shape, task.rows.n_rows
+    (n_z, n_x), n_rhat, rows = task.mass.shape, task.cost.shape[1], task.rows
     # The kernel keeps what belongs to one history, or to one row, together.
-    cost = np.ascontiguousarray(task.cost.transpose(0, 2, 1, 3))
-    fixed = _FixedArrays(task)
-    channel, witness = np.empty((2, n_batch, n_z, n_rhat, n_x))
+    arrays = {
+        "mass": np.ascontiguousarray(task.mass),
+        "cost": np.ascontiguousarray(task.cost[0].transpose(1, 0, 2)),
+        "view_of_row": rows.view_of_row.astype(np.intc),
+        "row_of_z": None if rows.row_of_z is None else rows.row_of_z.astype(np.intc),
+        "law": None,
+        "budget": task.all_budgets[0],
+        "is_exact": task.all_exact,
+        "price": price,
+    }
+    if rows.row_of_z is None and rows.n_rows:
+        shape = (rows.n_rows, n_z, n_x)
+        arrays["law"] = np.ascontiguousarray(np.broadcast_to(rows.weights, shape))
+    channel, witness, full_force = np.zeros((3, n_z, n_rhat, n_x))
     is_zero = np.empty(channel.shape, dtype=bool)
-    multipliers = np.empty_like(price)
-    row_force = np.empty((n_batch, n_rows, n_rhat, n_x))
-    full_force = np.zeros_like(channel if task.is_full_exact else channel[:, :0])
-    waste, steps = np.empty(n_batch), np.empty(n_batch, dtype=np.intp)
-    own_frugality = np.empty(n_batch)
-    for member in range(n_batch):
-        problem = fixed.problem(
-            cost[member if len(cost) > 1 else 0],
-            task.all_budgets[member],
-            price[member],
-            (float(frugality[member]), float(gap_tol[member]), frugal_tol),
-        )
-        outcome = KernelOutcome(
-            *(
-                array[member].ctypes.data
-                for array in (channel, is_zero, witness, multipliers, row_force, full_force)
-            )
-        )
-        run_kernel(problem, outcome)
-        own_frugality[member] = outcome.frugality
-        waste[member] = outcome.waste
-        steps[member] = outcome.steps
-    by_letter = (0, 2, 1, 3)
+    multipliers = np.empty(len(price))
+    row_force = np.empty((rows.n_rows, n_rhat, n_x))
+    found = (channel, is_zero, witness, multipliers, row_force, full_force)
+    outcome = KernelOutcome(*(array.ctypes.data for array in found))
+    run_kernel(
+        KernelProblem(
+            *(n_rhat, n_z, n_x, rows.n_views, rows.n_rows),
+            *(None if array is None else array.ctypes.data for array in arrays.values()),
+            *(pace.frugality, pace.gap_tol, pace.frugal_tol, pace.row_stiffness),
+        ),
+        outcome,
+    )
     return Outcome(
-        channel.transpose(by_letter),
-        is_zero.transpose(by_letter),
-        witness.transpose(by_letter),
-        multipliers,
-        row_force.transpose(by_letter),
-        full_force.transpose(by_letter),
-        own_frugality,
-        waste,
-        steps,
+        _by_letter(channel),
+        _by_letter(is_zero),
+        _by_letter(witness),
+        multipliers[None],
+        _by_letter(row_force),
+        _by_letter(full_force),
+        np.array([outcome.frugality]),
+        np.array([outcome.bound]),
+        np.array([outcome.waste]),
+        np.array([outcome.steps]),
     )
 
 
-class _FixedArrays:
-    """What the members of a batch share, as the kernel wants it; kept alive while it runs."""
-
-    def __init__(self, task: Task) -> None:
-        rows = task.rows
-        self._sizes = (task.cost.shape[1], *task.mass.shape, rows.n_views, rows.n_rows)
-        self._mass = np.ascontiguousarray(task.mass)
-        self._view_of_row = rows.view_of_row.astype(np.intc)
-        self._is_exact = np.ascontiguousarray(task.all_exact)
-        self._row_of_z: NDArray[np.intc] | None = None
-        self._law: Array | None = None
-        if rows.row_of_z is not None:
-            self._row_of_z = rows.row_of_z.astype(np.intc)
-        elif rows.n_rows:
-            self._law = np.ascontiguousarray(
-                np.broadcast_to(rows.weights, (rows.n_rows, *task.mass.shape))
-            )
-
-    def problem(
-        self, cost: Array, budgets: Array, price: Array, tolerances: tuple[float, float, float]
-    ) -> KernelProblem:
-        """One member: frugality, gap_tol and frugal_tol come last."""
-        arrays = (
-            self._mass,
-            cost,
-            self._view_of_row,
-            self._row_of_z,
-            self._law,
-            np.ascontiguousarray(budgets),
-            self._is_exact,
-            np.ascontiguousarray(price),
-        )
-        pointers = (None if array is None else array.ctypes.data for array in arrays)
-        return KernelProblem(*self._sizes, *pointers, *tolerances)
+def _by_letter(blocks: NDArray[Entry]) -> NDArray[Entry]:
+    """[z or row, rhat, x] -> [1, rhat, z or row, x]."""
+    return blocks.transpose(1, 0, 2)[None]

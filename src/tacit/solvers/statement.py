@@ -16,8 +16,8 @@ _LN2 = float(np.log(2.0))
 LIMIT_TOL = 1e-12
 """Bits. A limit this close to what is already leaked counts as equal to it."""
 
-_ROUNDING = 1e-14
-"""Bits by which two careful computations of the same information may differ."""
+_LAST_DIGITS = 4e-16
+"""Bits. Less than this is not even a difference between two numbers near 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,8 @@ class Statement:
         what is leaked *is* what is leaked, however its last digits came out.
         """
         left = limits - self.leaked
-        is_too_small = (left > _ROUNDING) & (left <= LIMIT_TOL)
+        rounding = np.maximum(self.leaked_upper - self.leaked, _LAST_DIGITS)
+        is_too_small = (left > rounding) & (left <= LIMIT_TOL)
         return np.where(is_too_small, left, 0.0)
 
 

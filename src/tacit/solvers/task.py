@@ -7,7 +7,7 @@ distortions (several starts of the information problem).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -139,3 +139,13 @@ class Task:
     def constant_costs(self) -> Array:
         """Expected cost of always releasing rhat, [batch or 1, rhat]."""
         return np.asarray(np.einsum("zx,brzx->br", self.mass, self.cost))
+
+    def member(self, index: int) -> Task:
+        """One member of the batch, as a batch of one."""
+        own = slice(index, index + 1)
+        return replace(
+            self,
+            cost=self.cost if len(self.cost) == 1 else self.cost[own],
+            budgets=self.budgets[own],
+            full_budget=self.full_budget[own],
+        )

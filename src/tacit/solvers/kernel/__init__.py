@@ -45,7 +45,10 @@ class KernelProblem(ctypes.Structure):
                 "price",
             )
         ),
-        *((name, ctypes.c_double) for name in ("frugality", "gap_tol", "frugal_tol")),
+        *(
+            (name, ctypes.c_double)
+            for name in ("frugality", "gap_tol", "frugal_tol", "row_stiffness")
+        ),
     ]
 
 
@@ -58,6 +61,7 @@ class KernelOutcome(ctypes.Structure):
             for name in ("channel", "is_zero", "witness", "multiplier", "row_force", "full_force")
         ),
         ("frugality", ctypes.c_double),
+        ("bound", ctypes.c_double),
         ("waste", ctypes.c_double),
         ("steps", ctypes.c_int),
     ]

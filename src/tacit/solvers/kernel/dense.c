@@ -139,18 +139,23 @@ void multiply_lower(const Lapack *lapack, const double *lower, int n, double *b,
     }
 }
 
-/* side <- a^-1 side, given L^-1 of a = L L'; side is read and written in steps of a stride. */
+/* side <- a^-1 side, given L^-1 of a = L L'; side is read and written in steps of a stride, and
+ * scratch has room for twice as many. */
 void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch)
 {
+    double *given = scratch, *solved = scratch + n;
     for (int i = 0; i < n; i++) {
+        given[i] = side[(size_t)i * stride];
+        solved[i] = 0;
+    }
+    for (int i = 0; i < n; i++) {
+        const double *row = inverse + (size_t)i * n;
         double entry = 0;
         for (int j = 0; j <= i; j++)
-            entry += inverse[(size_t)i * n + j] * side[(size_t)j * stride];
-        scratch[i] = entry;
-    }
-    for (int j = 0; j < n; j++)
-        side[(size_t)j * stride] = 0;
-    for (int i = 0; i < n; i++)
+            entry += row[j] * given[j];
         for (int j = 0; j <= i; j++)
-            side[(size_t)j * stride] += inverse[(size_t)i * n + j] * scratch[i];
+            solved[j] += row[j] * entry;
+    }
+    for (int i = 0; i < n; i++)
+        side[(size_t)i * stride] = solved[i];
 }

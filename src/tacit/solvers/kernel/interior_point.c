@@ -153,7 +153,7 @@ static void look(const Solver *k, Progress *so_far, Outcome *outcome, int step)
     const bool is_tighter = bound > so_far->bound;
     if (is_tighter) {
         keep_proof(k, outcome);
-        so_far->bound = bound;
+        outcome->bound = so_far->bound = bound;
     }
     bool is_better = value < so_far->value;
     if (so_far->is_frugal)
@@ -203,6 +203,7 @@ EXPORT bool tacit_minimise(const Lapack *lapack, const Problem *problem, Outcome
     start(&k);
     keep_channel(&k, outcome, 0);
     keep_proof(&k, outcome);
+    outcome->bound = -INFINITY;
     for (int step = 0;; step++) {
         if (step % LOOK_EVERY == 0 || is_near(&k))
             look(&k, &so_far, outcome, step);

@@ -49,6 +49,7 @@ typedef struct {
     double frugality;       /* weight on I(Rhat; X | Z) while the gap is being closed, positive */
     double gap_tol;         /* stop when the gap is below this ... */
     double frugal_tol;      /* ... and I(Rhat; X | Z) within this of the least, if it is slack */
+    double row_stiffness;   /* curvature that holds the exact partial views' constraints */
 } Problem;
 
 /* The best channel and the best proof met. */
@@ -60,6 +61,7 @@ typedef struct {
     double *row_force;  /* of that bound: multipliers of the exact partial views: rows */
     double *full_force; /* and of exact full collusion: cells */
     double frugality;   /* of that bound */
+    double bound;       /* on E cost and what is priced */
     double waste;       /* nats leaked to everyone beyond the least, where that was not reached */
     int steps;          /* Newton steps until the best channel */
 } Outcome;
@@ -106,10 +108,10 @@ typedef struct {
     double *by_row, *u;      /* rows */
     double *left;            /* [n_left] */
     double *left_force, *correction; /* cells */
-    double *block;           /* scratch: one history */
-    double *units;           /* scratch: [rhat][rhat][x] */
-    double *own_block;       /* scratch: [own][own'] */
-    double *total;           /* scratch: two of [x], or [rhat] */
+    double *block;                   /* scratch: one history */
+    double *units;                   /* scratch: [rhat][rhat][x] */
+    double *own_block;               /* scratch: [own][own'] */
+    double *total;                   /* scratch: two of [x], or [rhat] */
 } Newton;
 
 typedef struct {
@@ -141,9 +143,8 @@ typedef struct {
     void *memory;         /* what all of the above points into */
 } Solver;
 
-/* Curvatures that hold the exact views' linear constraints; their multipliers take up the rest. */
+/* Curvature that holds exact full collusion's constraints; their multipliers take up the rest. */
 #define FULL_STIFFNESS 1e5
-#define ROW_STIFFNESS 1e7
 
 /* views.c */
 void collect_block(const Solver *k, int z, const double *block, double *rows);

@@ -88,8 +88,8 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->correction = doubles(arena, k->n_cells);
     n->block = doubles(arena, n_block);
     n->units = doubles(arena, n_rhat * n_block);
-    n->own_block = doubles(arena, n_own * n_own);
-    n->total = doubles(arena, 2 * n_x + n_rhat);
+    n->own_block = doubles(arena, n_own * (n_own + 2));
+    n->total = doubles(arena, 2 * (n_x + n_rhat));
 }
 
 static void lay_out(Solver *k, Arena *arena)
@@ -189,7 +189,7 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack)
     for (int view = 0; view < p->n_views; view++)
         k->is_any_exact_row |= p->is_exact[view];
     /* A stiff history answers forces on the rows that much less. */
-    k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * ROW_STIFFNESS;
+    k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
     k->newton.is_history_first = is_history_cheaper(p);
     k->newton.n_left = unknowns_left(p, k->newton.is_history_first);
     Arena arena = {NULL, 0};
