@@ -130,11 +130,12 @@ def limited_releases(
     Every limit is what its view holds already plus a room from ``rooms``. Drawn as a whole from one
     number: drawn entry by entry, most problems have a single letter somewhere, and no trade-off.
     """
-    seeds = st.integers(0, 2**32 - 1)
-    return seeds.map(lambda seed: _release(np.random.default_rng(seed), rooms, max_history))
+    return st.integers(0, 2**32 - 1).map(lambda seed: release(seed, rooms, max_history))
 
 
-def _release(rng: np.random.Generator, rooms: Sequence[float], max_history: int) -> Release:
+def release(seed: int, rooms: Sequence[float], max_history: int) -> Release:
+    """The release problem behind a number."""
+    rng = np.random.default_rng(seed)
     history = tuple(rng.integers(2, 4, size=rng.integers(0, max_history + 1)).tolist())
     n_x, n_r = rng.integers(2, 5, size=2).tolist()
     joint = _releasable_joint(rng, history, n_x, n_r)

@@ -262,6 +262,22 @@ def test_hardly_any_bits_left(release: Release) -> None:
     assert_certified(solve(problem_of(release), gap_tol=NEARLY_SPENT_TOL), gap_tol=NEARLY_SPENT_TOL)
 
 
+@pytest.mark.parametrize(
+    ("seed", "rooms", "max_history"),
+    [
+        (757, (0.0, 1e-3, 1e-2, 0.05, 0.2, 1.0), 2),  # weights from 1e-9 to 1e7 in one system
+        (103365, (0.0,), 2),  # exact views that overlap in full collusion's averages
+        (1978, (0.0, 1e-3, 1e-2, 0.05, 0.2, 1.0), 2),  # letters of mass 1e-11 before exact views
+        (210015, (1e-5, 1e-6, 1e-7, 0.1), 2),  # two tiny budgets, only one of which matters
+        (200016, (0.0, 1e-9, 1e-8, 1e-7, 1e-6), 2),  # two that trade off against each other
+    ],
+)
+def test_problems_that_were_once_left_open(
+    seed: int, rooms: tuple[float, ...], max_history: int
+) -> None:
+    assert_certified(solve(problem_of(own.release(seed, rooms, max_history))))
+
+
 # --- frugality ----------------------------------------------------------------------------------
 
 

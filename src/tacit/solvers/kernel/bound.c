@@ -4,10 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Relative to the prices, a smaller weight of full collusion is left out: dividing by it would
- * overflow, its term is >= 0, and the bound still holds. */
-#define NO_WEIGHT 1e-250
-
 /* Price of every row: multiplier times log ratio, and for exact views the force, made worth nothing
  * to every exact channel. */
 static void price_rows(const Solver *k, const Iterate *it, double *rows)
@@ -30,32 +26,12 @@ static void price_rows(const Solver *k, const Iterate *it, double *rows)
 }
 
 /* Price of every cell, without the term of full collusion. */
-static double price_cells(const Solver *k, const Iterate *it, double *cells)
+static void price_cells(const Solver *k, const Iterate *it, double *cells)
 {
-    double largest = 0;
     price_rows(k, it, k->rows);
-    for (int z = 0; z < k->p.n_z; z++) {
-        double *block = cells + (size_t)z * k->n_block;
-        memcpy(block, k->p.cost + (size_t)z * k->n_block, sizeof(double) * k->n_block);
-        add_spread(k, z, k->rows, block);
-        for (int i = 0; i < k->n_block; i++)
-            largest = fmax(largest, fabs(block[i]));
-    }
-    return largest;
-}
-
-/* Where full collusion has no weight: the best letter of every cell. */
-static double plain_value(const Solver *k, const double *price)
-{
-    double value = 0;
+    memcpy(cells, k->p.cost, sizeof(double) * k->n_cells);
     for (int z = 0; z < k->p.n_z; z++)
-        for (int x = 0; x < k->p.n_x; x++) {
-            double least = INFINITY;
-            for (int rhat = 0; rhat < k->p.n_rhat; rhat++)
-                least = fmin(least, price[(size_t)z * k->n_block + rhat * k->p.n_x + x]);
-            value += k->p.mass[(size_t)z * k->p.n_x + x] * least;
-        }
-    return value;
+        add_spread(k, z, k->rows, cells + (size_t)z * k->n_block);
 }
 
 /* Where full collusion must learn nothing: the best letter of every history. */
@@ -118,14 +94,11 @@ static double history_value(const Solver *k, const Iterate *it, int z, double we
 
 double dual_value(const Solver *k, const Iterate *it)
 {
-    double *price = k->cells;
-    const double largest = price_cells(k, it, price);
+    double *price = k->cells, inner = 0;
+    price_cells(k, it, price);
     if (k->is_full_exact)
         return exact_value(k, price);
     const double weight = weight_of(k, it, k->p.n_views);
-    if (!(weight > NO_WEIGHT * largest))
-        return plain_value(k, price);
-    double inner = 0;
     for (int z = 0; z < k->p.n_z; z++)
         inner += history_value(k, it, z, weight, price + (size_t)z * k->n_block);
     return -weight * inner;
