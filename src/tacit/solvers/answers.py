@@ -11,8 +11,7 @@ from tacit.information.rounding import gamma
 from tacit.problem import Array
 from tacit.solvers.certificate import (
     Witness,
-    dual_rounding,
-    dual_value,
+    dual_bound,
     leakage_upper_nats,
     updated_channel,
 )
@@ -170,8 +169,8 @@ def _best_bound(
     for reading in readings:
         witness = laws.weighed(reading)
         paid = (reading * budgets).sum(axis=1)
-        rounding = dual_rounding(task, witness) + gamma(64) * (paid + np.abs(task.cost).max())
-        bound = dual_value(task, witness) - paid - rounding
+        unpaid = dual_bound(task, witness)
+        bound = unpaid - paid - gamma(64) * (paid + np.abs(unpaid))
         chosen = np.where((bound > best)[:, None], reading, chosen)
         best = np.maximum(best, bound)
     is_priced = ~is_free & ~task.all_exact
@@ -201,7 +200,7 @@ def _feasible(task: Task, c: Array) -> tuple[Array, Array]:
     value = (task.mass * task.cost * mixed).sum(axis=(1, 2, 3))
     # A constant release that costs no more is the better answer: it tells nothing.
     blind = np.broadcast_to(task.constant_costs.min(axis=1), len(c))
-    is_blind = blind <= value
+    is_blind = ~(value < blind)  # a NaN is no better than a constant either
     constant = _constant(letter, c.shape)
     mixed = np.where(is_blind[:, None, None, None], constant, mixed)
     return mixed, np.where(is_blind, blind, value)

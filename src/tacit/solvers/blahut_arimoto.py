@@ -18,7 +18,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.information.rounding import gamma
 from tacit.problem import Array, Problem, Utility, View, ViewKey
 from tacit.solvers.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
-from tacit.solvers.certificate import Witness, dual_rounding, dual_value, leakage_upper_nats
+from tacit.solvers.certificate import Witness, dual_bound, leakage_upper_nats
 from tacit.solvers.statement import Statement, full_channel
 from tacit.solvers.task import Task, ViewRows
 
@@ -207,8 +207,8 @@ def _bound(
     )
     leaked = 2 * statement.leaked[-1] - statement.leaked_upper[-1]  # I(Z;X) from below
     paid = mu[1] * float(leaked)
-    slack = gamma(64) * (abs(paid) + float(np.abs(task.cost).max()))
-    return float((dual_value(task, witness) - dual_rounding(task, witness))[0]) + paid - slack
+    bound = float(dual_bound(task, witness)[0])
+    return bound + paid - gamma(64) * (abs(paid) + abs(bound))
 
 
 def _checked_mu(mu: tuple[float, float]) -> tuple[float, float]:

@@ -53,31 +53,50 @@ class Witness:
         return replace(self, multiplier=weights[:, :-1], full_weight=weights[:, -1])
 
 
-def dual_value(task: Task, witness: Witness) -> Array:
+def dual_bound(task: Task, witness: Witness) -> Array:
     """Lower bound on E cost + sum_S mu_S I(Rhat; X | Y_S) over all channels, in nats, [batch].
 
-    DESIGN fact 2. The law q_S(x | rhat, y) of a partial view is p(x | y) exp(row_log_ratio), for
-    an exact view in the limit of an infinite multiplier. That of full collusion is the posterior
-    after one Blahut-Arimoto update from q(rhat | z), which turns the bound into Blahut's (1972).
+    DESIGN fact 2, rounding taken off. The law q_S(x | rhat, y) of a partial view is
+    p(x | y) exp(row_log_ratio), for an exact view in the limit of an infinite multiplier. That of
+    full collusion is the posterior after one Blahut-Arimoto update from q(rhat | z), which turns
+    the bound into Blahut's (1972).
+
+    Prices are lowered by what rounding may have added to each of them: a problem with lower prices
+    has a lower optimum, and a letter that costs too much to be used costs the bound nothing.
     """
-    full_weight = witness.full_weight
-    price = _price(task, witness)
+    price, error = _price(task, witness), _price_rounding(task, witness)
     if task.is_full_exact:
-        return np.asarray((task.mass * price).sum(axis=-1).min(axis=1).sum(axis=-1))
+        return _sum_below((task.mass * (price - error)).sum(axis=-1).min(axis=1), task)
+    full_weight = witness.full_weight
     is_weighed = full_weight > _NO_WEIGHT * np.abs(price).max(axis=(1, 2, 3))
+    plain = _sum_below((task.mass * (price - error).min(axis=1)).sum(axis=-1), task)
     if not is_weighed.any():
-        return np.asarray((task.mass * price.min(axis=1)).sum(axis=(1, 2)))
+        return plain
     weight = np.where(is_weighed, full_weight, np.inf)[:, None, None, None]
     scaled = witness.log_p_rhat_given_z[..., None] - price / weight
     largest = scaled.max(axis=1, keepdims=True)
+    # Any number would do here, so its own rounding does not count: it cancels in what follows.
     log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
-    ratio = np.where(task.mass > 0, -price / weight - log_sum, -np.inf)
+    error = error + 8 * _gamma(task) * weight * np.abs(log_sum)
+    ratio = np.where(task.mass > 0, (error - price) / weight - log_sum, -np.inf)
     peak = ratio.max(axis=-1, keepdims=True)
     mean = (task.mass * np.exp(ratio - peak)).sum(axis=-1) / task.mass_z
     excess = (peak[..., 0] + np.log(mean)).max(axis=1)
-    inner = (task.mass * log_sum[:, 0]).sum(axis=(1, 2)) + (task.mass_z * excess).sum(axis=1)
-    plain = (task.mass * price.min(axis=1)).sum(axis=(1, 2))
+    by_history = (task.mass * log_sum[:, 0]).sum(axis=-1) + task.mass_z * excess
+    size = (task.mass * np.abs(log_sum[:, 0])).sum(axis=-1) + task.mass_z * (np.abs(excess) + 8)
+    inner = (by_history + 2 * _gamma(task) * size).sum(axis=-1)
     return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
+
+
+def _sum_below(terms: Array, task: Task) -> Array:
+    """Sums over the last axis, less what rounding may have added."""
+    return np.asarray((terms - 2 * _gamma(task) * np.abs(terms)).sum(axis=-1))
+
+
+def _gamma(task: Task) -> float:
+    """Relative error of the longest sums behind a bound."""
+    n_z, n_x = task.mass.shape
+    return gamma(n_z + n_x + task.cost.shape[1] + task.rows.n_rows + 64)
 
 
 def updated_channel(task: Task, witness: Witness) -> Array:
@@ -93,26 +112,6 @@ def updated_channel(task: Task, witness: Witness) -> Array:
     return np.asarray(np.maximum(grown / grown.sum(axis=1, keepdims=True), 1e-250))
 
 
-def dual_rounding(task: Task, witness: Witness) -> Array:
-    """How far rounding can have lifted ``dual_value``, a priori, [batch].
-
-    Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
-    gamma(n), which costs mu_S gamma(n); Blahut's bound adds a few roundings relative to the price
-    and to the weight times the logarithms in it. Constants are generous.
-    """
-    n_z, n_x = task.mass.shape
-    n_operations = n_z + n_x + task.cost.shape[1] + task.rows.n_rows + 64
-    logs = np.where(task.row_support, np.abs(witness.row_log_ratio), 0.0) + 4.0
-    rows = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * logs
-    if witness.row_force is not None:
-        rows = rows + 2 * np.abs(witness.row_force)
-    magnitude = (np.abs(task.cost) + task.rows.spread(rows)).max(axis=(1, 2, 3))
-    log_q = witness.log_p_rhat_given_z
-    finite = np.where(np.isfinite(log_q), np.abs(log_q), 0.0)
-    logarithms = witness.full_weight * (4.0 + finite.max(axis=(1, 2)))
-    return np.asarray(gamma(n_operations) * (16.0 * magnitude + 32.0 * logarithms))
-
-
 def _price(task: Task, witness: Witness) -> Array:
     """G of DESIGN fact 2 without the term of full collusion, [batch, rhat, z, x]."""
     by_row = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * witness.row_log_ratio
@@ -122,6 +121,19 @@ def _price(task: Task, witness: Witness) -> Array:
         prior = np.exp(task.log_row_prior) * task.row_support
         by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
     return np.asarray(task.cost + task.rows.spread(by_row))
+
+
+def _price_rounding(task: Task, witness: Witness) -> Array:
+    """How far off the computed price of each letter in each cell may be, a priori.
+
+    Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
+    gamma(n), which costs mu_S gamma(n). Constants are generous.
+    """
+    logs = np.where(task.row_support, np.abs(witness.row_log_ratio), 0.0) + 4.0
+    rows = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * logs
+    if witness.row_force is not None:
+        rows = rows + 2 * np.abs(witness.row_force)
+    return np.asarray(16.0 * _gamma(task) * (np.abs(task.cost) + task.rows.spread(rows)))
 
 
 def leakage_upper_nats(task: Task, c: Array) -> tuple[Array, Array]:

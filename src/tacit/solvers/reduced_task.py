@@ -51,7 +51,8 @@ class ReducedTask:
         groups = _distinct_views(reduction)
         columns = [np.append(chosen, len(statement.views))[group] for group in groups]
         regret = reduction.cost - reduction.cost.min(axis=1, keepdims=True)
-        scale = np.einsum("zx,brzx->b", reduction.mass, regret) / regret.shape[1]
+        # What the best constant release loses: letters that nobody would use do not count.
+        scale = np.einsum("zx,brzx->br", reduction.mass, regret).min(axis=1)
         budgets = np.stack([nats[:, column].min(axis=1) for column in columns], axis=1)
         exact = np.array([is_exact[column].any() for column in columns])
         task = Task(

@@ -56,8 +56,9 @@ def reduce(mass: Array, cost: Array, views: list[View]) -> Reduction:
         views: every limited partial view. Full collusion counts as limited always, because the
             frugal answer depends on it (DESIGN fact 5).
     """
-    scale = cost.max()
-    features = np.where(mass > 0, cost / (scale if scale > 0 else 1.0), 0.0)
+    # Letter by letter: beside a huge penalty for one, what the others cost would look alike.
+    scale = cost.max(axis=(2, 3), keepdims=True)
+    features = np.where(mass > 0, cost / np.where(scale > 0, scale, 1.0), 0.0)
     features = features.reshape(-1, *mass.shape)
     class_of_x = _merge_records(mass, features, views)
     class_of_z = _merge_histories(mass, features, views)
