@@ -11,14 +11,15 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import sys_tags
 
 KERNEL = Path("src", "tacit", "solvers", "kernel")
-LIBRARY = KERNEL / ("tacit_kernel.dll" if sys.platform == "win32" else "tacit_kernel.so")
+LIBRARY = "tacit_kernel.dll" if sys.platform == "win32" else "tacit_kernel.so"
 
 FLAGS = [
     "-std=c11",
@@ -44,8 +45,29 @@ def system_compiler() -> list[str] | None:
     return next(([path] for path in found if path), None)
 
 
+def compile_kernel(sources: Path, library: Path) -> None:
+    """Make the shared library."""
+    compiler = system_compiler() or [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
+    files = sorted(str(path) for path in sources.glob("*.c"))
+    portable = [] if sys.platform == "win32" else ["-fPIC", "-lm"]
+    try:
+        subprocess.run([*compiler, *FLAGS, *files, "-o", str(library), *portable], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = error if isinstance(error, OSError) else f"exit status {error.returncode}"
+        raise SystemExit(
+            f"tacit's kernel could not be compiled by {shlex.join(compiler)} ({reason}): set CC to "
+            "a C11 compiler that works, or unset it"
+        ) from error
+
+
+def platform_tag() -> str:
+    """This kind of machine, with no promise about its C library."""
+    platforms = (tag.platform for tag in sys_tags())
+    return next(name for name in platforms if not name.startswith(("manylinux", "musllinux")))
+
+
 class KernelBuildHook(BuildHookInterface):
-    """Builds the shared library beside its sources and puts it into the wheel."""
+    """Builds the shared library and puts it into the wheel, beside its sources."""
 
     def dependencies(self) -> list[str]:
         """What the build itself needs."""
@@ -53,19 +75,19 @@ class KernelBuildHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and say that the wheel is for this kind of machine, whatever its Python."""
-        compiler = system_compiler() or [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
-        root = Path(self.root)
-        sources = sorted(str(path.relative_to(root)) for path in (root / KERNEL).glob("*.c"))
-        portable = [] if sys.platform == "win32" else ["-fPIC", "-lm"]
-        command = [*compiler, *FLAGS, *sources, "-o", str(LIBRARY), *portable]
-        try:
-            subprocess.run(command, cwd=root, check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise SystemExit(
-                f"tacit's kernel could not be compiled ({error}): set CC to a C11 compiler that "
-                "works, or unset it"
-            ) from error
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{platform}"
+        sources = Path(self.root) / KERNEL
+        if version == "editable":  # the sources themselves are what is imported
+            compile_kernel(sources, sources / LIBRARY)
+        else:
+            self._scratch = tempfile.TemporaryDirectory()
+            library = Path(self._scratch.name) / LIBRARY
+            compile_kernel(sources, library)
+            inside = Path(*KERNEL.parts[1:], LIBRARY).as_posix()
+            build_data["force_include"][str(library)] = inside
+        build_data["tag"] = f"py3-none-{platform_tag()}"
         build_data["pure_python"] = False
-        build_data["artifacts"].append(f"/{LIBRARY.as_posix()}")
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was only needed for the wheel."""
+        if version != "editable":
+            self._scratch.cleanup()

@@ -14,6 +14,7 @@ from tacit.solvers.certificate import (
     dual_bound,
     leakage_upper_nats,
     updated_channel,
+    worth_of_forgone,
 )
 from tacit.solvers.exact_views import settled_channel
 from tacit.solvers.interior_point import Outcome
@@ -84,26 +85,14 @@ def certified(
     ``forgone`` are the nats that a view counted as exact would still have been allowed.
     """
     lift = reduced.reduction.lift
-    forces = reduced.lift_forces(outcome, whole)
-    bound, multipliers = _best_bound(
-        whole,
-        lift(outcome.witness),
-        reduced.lift_multipliers(outcome.multipliers, nats),
-        reduced.lift_multipliers(outcome.all_weights, nats),
-        forces,
-    )
+    bound, multipliers = _best_bound(whole, reduced, outcome, outcome.witness, nats, forgone)
     if len(reduced.columns[-1]) > 1:  # some view sees all that full collusion does
-        again, others = _best_bound(
-            whole,
-            lift(_updated(reduced.task, outcome)),
-            reduced.lift_multipliers(outcome.multipliers, nats),
-            reduced.lift_multipliers(outcome.all_weights, nats),
-            forces,
-        )
+        updated = _updated(reduced.task, outcome)
+        again, others = _best_bound(whole, reduced, outcome, updated, nats, forgone)
         multipliers = np.where((again > bound)[:, None], others, multipliers)
         bound = np.maximum(bound, again)
-    bound = bound - _worth(whole, forces, forgone)
     settled = settled_channel(reduced.task, outcome.channel)
+    settled = settled / settled.sum(axis=1, keepdims=True)
     c, value = _feasible(whole, lift(settled))
     snapped = np.where(outcome.is_zero, 0.0, settled)
     clean, clean_value = _feasible(whole, lift(snapped / snapped.sum(axis=1, keepdims=True)))
@@ -112,6 +101,10 @@ def certified(
     c = np.where(is_clean[:, None, None, None], clean, c)
     value = np.where(is_clean, clean_value, value)
     _, upper = leakage_upper_nats(whole, c)
+    # A limit that is far from reached, and worth no more than the gap, does not bind.
+    left = np.where(np.isfinite(nats), nats - upper, 0.0)
+    is_slack = (left > 0.01 * nats) & (multipliers * left <= gap_tol)
+    multipliers = np.where(is_slack, 0.0, multipliers)
     return Answers(
         c,
         value,
@@ -130,51 +123,40 @@ def _updated(task: Task, outcome: Outcome) -> Array:
     return updated_channel(task, witness)
 
 
-def _worth(task: Task, forces: Array | None, forgone: Array) -> Array | float:
-    """At most what bits that were not given away could have bought, [batch].
-
-    With I(Rhat; X | Y) <= b nats, p(rhat, y, x) is off p(rhat, y) p(x | y) by at most sqrt(2 b) in
-    total variation (Pinsker, Jensen), and each unit of that is priced at the largest force.
-    """
-    if not forgone.any():
-        return 0.0
-    size = np.zeros_like(forgone)
-    if forces is not None:
-        largest = np.abs(forces).max(axis=(1, 3))
-        for view in range(task.rows.n_views):
-            own = largest[:, task.rows.view_of_row == view]
-            size[:, view] = 2.0 * own.max(axis=1, initial=0.0)
-    spread = (task.cost.max(axis=1) - task.cost.min(axis=1)).max(axis=(1, 2))
-    size[:, -1] = spread + size[:, :-1].sum(axis=1)
-    return np.asarray((np.sqrt(2.0 * forgone) * size).sum(axis=1))
-
-
 def _best_bound(
-    task: Task, interior: Array, multipliers: Array, weights: Array, row_force: Array | None
+    task: Task,
+    reduced: ReducedTask,
+    outcome: Outcome,
+    interior: Array,
+    nats: Array,
+    forgone: Array,
 ) -> tuple[Array, Array]:
     """The best certified bound from a few readings of the interior point's multipliers.
 
-    ``weights`` are the multipliers with the weight of frugality, to whom it was given.
+    ``interior`` is the channel of the reduced problem whose posteriors the bound stands on.
     """
-    laws = Witness.of(task, interior, weights, row_force)
-    budgets = np.where(task.all_exact, 0.0, task.all_budgets)
+    multipliers = reduced.lift_multipliers(outcome.multipliers, nats)
+    weights = reduced.lift_multipliers(outcome.all_weights, nats)
+    forces = reduced.lift_forces(outcome, task)
+    laws = Witness.of(task, reduced.reduction.lift(interior), weights, forces)
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
-    at_most = np.log(interior.shape[1])
-    is_free = ~np.isfinite(budgets)
-    budgets = np.where(is_free, at_most, budgets)
+    is_free = ~np.isfinite(task.all_budgets) & ~task.all_exact
+    budgets = np.where(is_free, np.log(interior.shape[1]), task.all_budgets)
+    budgets = np.where(task.all_exact, 0.0, budgets)
     size = multipliers.max(axis=1, keepdims=True)
     readings = [weights, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
-    best = np.full(len(interior), -np.inf)
-    chosen = multipliers
+    # No channel costs less than the best letter of every cell.
+    best = (task.mass * task.cost.min(axis=1)).sum(axis=(1, 2)) * (1 - gamma(task.mass.size + 8))
+    best = np.broadcast_to(best, len(interior))
+    chosen = np.zeros_like(multipliers)
     for reading in readings:
         witness = laws.weighed(reading)
         paid = (reading * budgets).sum(axis=1)
-        unpaid = dual_bound(task, witness)
+        unpaid = dual_bound(task, witness) - worth_of_forgone(task, witness, forgone)
         bound = unpaid - paid - gamma(64) * (paid + np.abs(unpaid))
         chosen = np.where((bound > best)[:, None], reading, chosen)
         best = np.maximum(best, bound)
-    is_priced = ~is_free & ~task.all_exact
-    return best, np.where(is_priced, chosen, 0.0)
+    return best, np.where(is_free | task.all_exact, 0.0, chosen)
 
 
 def leakage_of(statement: Statement, c: Array, limits: Array) -> tuple[Array, Array]:
@@ -186,7 +168,7 @@ def leakage_of(statement: Statement, c: Array, limits: Array) -> tuple[Array, Ar
         limits: bits, [batch, view + 1].
     """
     budgets = statement.budgets(limits)
-    is_exact = np.asarray((budgets <= LIMIT_TOL).any(axis=0))
+    is_exact = np.asarray(statement.is_spent(limits).any(axis=0))
     task = whole_task(statement, np.zeros((1, *c.shape[1:])), budgets * _LN2, is_exact)
     mixed = _mixed_with(task, c, np.zeros(len(c), dtype=np.intp))
     _, upper = leakage_upper_nats(task, mixed)

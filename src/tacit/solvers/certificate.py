@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.information.rounding import gamma, information_upper_nats
 from tacit.problem import Array
@@ -72,7 +73,7 @@ def dual_bound(task: Task, witness: Witness) -> Array:
     plain = _sum_below((task.mass * (price - error).min(axis=1)).sum(axis=-1), task)
     if not is_weighed.any():
         return plain
-    weight = np.where(is_weighed, full_weight, np.inf)[:, None, None, None]
+    weight = np.where(is_weighed, full_weight, 1.0)[:, None, None, None]
     scaled = witness.log_p_rhat_given_z[..., None] - price / weight
     largest = scaled.max(axis=1, keepdims=True)
     # Any number would do here, so its own rounding does not count: it cancels in what follows.
@@ -99,8 +100,36 @@ def _gamma(task: Task) -> float:
     return gamma(n_z + n_x + task.cost.shape[1] + task.rows.n_rows + 64)
 
 
+def worth_of_forgone(task: Task, witness: Witness, forgone: Array) -> Array | float:
+    """At most how much ``forgone`` nats, not given to exact views, could have bought, [batch].
+
+    With I(Rhat; X | Y) <= b nats, p(rhat, y, x) is off p(rhat, y) p(x | y) by at most sqrt(2 b),
+    summed over everything (Pinsker, Jensen). The deviations sum to 0 over x, so each is worth at
+    most half the range over x of what multiplies it: the force on a partial view's rows, the price
+    of a cell for full collusion.
+    """
+    if not forgone.any():
+        return 0.0
+    size = np.zeros_like(forgone)
+    if witness.row_force is not None:
+        by_row = _half_range(witness.row_force, task.row_support).max(axis=1)
+        for view in range(task.rows.n_views):
+            own = by_row[:, task.rows.view_of_row == view]
+            size[:, view] = own.max(axis=1, initial=0.0)
+    price = np.broadcast_to(_price(task, witness), (len(forgone), *task.cost.shape[1:]))
+    size[:, -1] = _half_range(price, task.mass > 0).max(axis=(1, 2))
+    return np.asarray((np.sqrt(2.0 * forgone) * size * (1 + 1e-9)).sum(axis=1))
+
+
+def _half_range(values: Array, support: NDArray[np.bool_]) -> Array:
+    """Half of largest minus smallest value over x where there is support, [..., row or z]."""
+    largest = np.where(support, values, -np.inf).max(axis=-1)
+    smallest = np.where(support, values, np.inf).min(axis=-1)
+    return np.where(largest > smallest, 0.5 * (largest - smallest), 0.0)
+
+
 def updated_channel(task: Task, witness: Witness) -> Array:
-    """The channels after one Blahut-Arimoto update, whose posteriors ``dual_value`` stands on.
+    """The channels after one Blahut-Arimoto update, whose posteriors ``dual_bound`` stands on.
 
     Where a partial view became full collusion in the reduced problem, these posteriors prove on
     the whole problem what Blahut's bound proves on the reduced one.

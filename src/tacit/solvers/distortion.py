@@ -18,9 +18,11 @@ from tacit.solvers.answers import (
 )
 from tacit.solvers.certificate import leakage_upper_nats
 from tacit.solvers.exact_views import settled_channel
+from tacit.solvers.interior_point import Outcome
 from tacit.solvers.prices import solve_task
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement, full_channel, raise_if_infeasible
+from tacit.solvers.task import Task
 from tacit.solvers.threads import one_thread
 
 _LN2 = float(np.log(2.0))
@@ -41,7 +43,11 @@ _VIEWS_PER_ROUND = 3
 _ROUGH_TOL = 1e-4
 """Gap, relative to a blind draw, that is enough to tell which views bind."""
 
+_COARSEST_TOL = 1e-3
+"""Gap, relative to a blind draw, up to which the method is trusted to stop anywhere sensible."""
+
 _ROW_STIFFNESS = 1e7
+"""How hard exact views are held: less is slow, more loses digits."""
 
 _BATCH_BYTES = 2**27
 
@@ -101,7 +107,7 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
 def _solve_within(statement: Statement, cost: Array, limits: Array, gap_tol: float) -> Answers:
     """Solve a batch, frugally as far as the interior point gets."""
     budgets = statement.budgets(limits)
-    is_exact = budgets <= LIMIT_TOL
+    is_exact = statement.is_spent(limits)
     is_blind = np.broadcast_to(_spread(statement.mass, cost) <= 0, len(limits))
     patterns, group_of = np.unique(is_exact, axis=0, return_inverse=True)
     group_of = np.where(is_blind, -1, group_of.reshape(-1))
@@ -205,7 +211,7 @@ def _chunks(
     members: NDArray[np.intp], statement: Statement, n_rhat: int
 ) -> Sequence[NDArray[np.intp]]:
     n_z, n_x = statement.mass.shape
-    each = 8 * n_rhat**2 * n_z * n_x * (2 + sum(view.size for view in statement.views))
+    each = 8 * n_rhat * n_z * n_x * (8 + sum(view.size for view in statement.views))
     size = max(1, _BATCH_BYTES // each)
     return [members[start : start + size] for start in range(0, len(members), size)]
 
@@ -229,20 +235,40 @@ def _solve_alike(
     is_exact: NDArray[np.bool_],
     gap_tol: float,
 ) -> Answers:
-    """Solve a batch whose members have the same exact views, adding limits as they bind."""
+    """Solve a batch whose members have the same exact views."""
     nats = _binding_budgets(statement, budgets, is_exact, cost.shape[1]) * _LN2
     whole = whole_task(statement, cost, nats, is_exact)
+    forgone = statement.forgone(limits) * _LN2
+    reduced, tolerance, outcome = _solve_binding(statement, whole, nats, is_exact, gap_tol)
+    answers = certified(whole, reduced, outcome, nats, forgone, gap_tol)
+    if not answers.is_closed.all() and reduced.task.is_exact.any():
+        # Views that nearly depend on each other want to be held harder; both proofs hold.
+        harder = solve_task(reduced.task, tolerance, 1e2 * _ROW_STIFFNESS)
+        answers = answers.joined_with(
+            certified(whole, reduced, harder, nats, forgone, gap_tol), gap_tol
+        )
+    return answers
+
+
+def _solve_binding(
+    statement: Statement, whole: Task, nats: Array, is_exact: NDArray[np.bool_], gap_tol: float
+) -> tuple[ReducedTask, Array, Outcome]:
+    """Solve with the limits that bind: all of them where they are few, else added as they do.
+
+    Returns the problem that was solved, to which gap it was, and what came out.
+    """
     limited = np.flatnonzero(np.isfinite(nats[:, :-1]).any(axis=0) | is_exact[:-1])
     chosen = limited
     if sum(statement.views[view].size for view in limited) > _ROWS_AT_ONCE:
         is_individual = np.array([statement.keys[view] == () for view in limited])
         chosen = limited[is_individual | is_exact[limited]]
     is_rough = len(chosen) < len(limited)
+    # Half for the method, half for undoing and repairing; exact views take more repair.
+    share = 0.2 if is_exact.any() else 0.5
     while True:
-        reduced = ReducedTask.of(statement, cost, nats, is_exact, chosen)
-        # Half for the method, half for undoing and repairing; exact views take more repair.
-        share = 0.2 if is_exact.any() else 0.5
-        tolerance = np.maximum(share * gap_tol / reduced.scale, _ROUGH_TOL * is_rough)
+        reduced = ReducedTask.of(statement, whole.cost, nats, is_exact, chosen)
+        tolerance = np.minimum(share * gap_tol / reduced.scale, _COARSEST_TOL)
+        tolerance = np.maximum(tolerance, _ROUGH_TOL * is_rough)
         tolerance = np.broadcast_to(tolerance, len(nats))
         outcome = solve_task(reduced.task, tolerance, _ROW_STIFFNESS)
         missing = np.setdiff1d(limited, chosen)
@@ -255,16 +281,7 @@ def _solve_alike(
         elif is_rough:
             is_rough = False
         else:
-            break
-    forgone = statement.forgone(limits) * _LN2
-    answers = certified(whole, reduced, outcome, nats, forgone, gap_tol)
-    if not answers.is_closed.all() and reduced.task.is_exact.any():
-        # Views that nearly depend on each other want to be held harder; both proofs hold.
-        harder = solve_task(reduced.task, tolerance, 1e2 * _ROW_STIFFNESS)
-        answers = answers.joined_with(
-            certified(whole, reduced, harder, nats, forgone, gap_tol), gap_tol
-        )
-    return answers
+            return reduced, tolerance, outcome
 
 
 def _binding_budgets(

@@ -118,10 +118,10 @@ class _Mixture:
             b_eq=[1.0],
             method="highs-ds",
         )
-        # The constant release keeps every budget, so there always is a mixture.
-        assert solved.fun is not None
-        assert solved.x is not None
-        return solved.fun, solved.x, -solved.ineqlin.marginals
+        if solved.fun is None or solved.x is None:  # lost to rounding: the constant release is safe
+            return self._costs[0], np.eye(len(self._costs))[0], np.zeros(len(used))
+        shares = np.maximum(solved.x, 0.0)
+        return solved.fun, shares / shares.sum(), -solved.ineqlin.marginals
 
     def outcome(self, shares: Array) -> Outcome:
         """The mixture as a channel, with the best proof."""

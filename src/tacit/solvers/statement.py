@@ -16,8 +16,8 @@ _LN2 = float(np.log(2.0))
 LIMIT_TOL = 1e-12
 """Bits. A limit this close to what is already leaked counts as equal to it."""
 
-_LAST_DIGITS = 4e-16
-"""Bits. Less than this is not even a difference between two numbers near 1."""
+_LAST_DIGITS = 2e-15
+"""Rounding of an information near 1 bit that was computed with care."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,16 +88,19 @@ class Statement:
         left = limits - self.leaked_upper
         return np.where(np.abs(limits - self.leaked) <= LIMIT_TOL, 0.0, left)
 
-    def forgone(self, limits: Array) -> Array:
-        """Bits that views may still learn but are not given, because they are too few.
+    def is_spent(self, limits: Array) -> NDArray[np.bool_]:
+        """Which views count as having no bits left, [batch, view + 1]."""
+        return np.asarray(self.budgets(limits) <= LIMIT_TOL)
 
-        Where rounding decides whether anything is left, nothing is: a limit that was computed as
-        what is leaked *is* what is leaked, however its last digits came out.
+    def forgone(self, limits: Array) -> Array:
+        """Bits that spent views may still learn but are not given, [batch, view + 1].
+
+        Within a few units in the last place of what is leaked, a limit *is* what is leaked: it was
+        computed so, and nobody can tell whether rounding left something.
         """
         left = limits - self.leaked
-        rounding = np.maximum(self.leaked_upper - self.leaked, _LAST_DIGITS)
-        is_too_small = (left > rounding) & (left <= LIMIT_TOL)
-        return np.where(is_too_small, left, 0.0)
+        is_some = left > _LAST_DIGITS * (1 + np.abs(self.leaked))
+        return np.where(self.is_spent(limits) & is_some, left, 0.0)
 
 
 def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:

@@ -77,12 +77,13 @@ def run_kernel(problem: KernelProblem, outcome: KernelOutcome) -> None:
 @cache
 def _kernel() -> tuple[Callable[..., bool], _Lapack]:
     try:
-        minimise = ctypes.CDLL(str(_LIBRARY)).tacit_minimise
-    except OSError as error:
-        raise ImportError(
-            f"tacit's compiled kernel {_LIBRARY.name} cannot be loaded ({error}): install tacit "
-            "again, so that it is built for this machine"
-        ) from error
+        library = ctypes.CDLL(str(_LIBRARY))
+        sizes = library.tacit_problem_bytes(), library.tacit_outcome_bytes()
+        minimise = library.tacit_minimise
+    except (OSError, AttributeError) as error:
+        raise _not_usable(str(error)) from error
+    if sizes != (ctypes.sizeof(KernelProblem), ctypes.sizeof(KernelOutcome)):
+        raise _not_usable("it was built from other sources")
     minimise.restype = ctypes.c_bool
     minimise.argtypes = [ctypes.c_void_p] * 3
     blas, lapack = scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.cython_lapack.__pyx_capi__
@@ -95,6 +96,13 @@ def _kernel() -> tuple[Callable[..., bool], _Lapack]:
         lapack["dtrtri"],
     )
     return minimise, _Lapack(*map(_address, capsules))
+
+
+def _not_usable(reason: str) -> ImportError:
+    return ImportError(
+        f"tacit's compiled kernel {_LIBRARY.name} cannot be loaded ({reason}): install tacit "
+        "again, so that it is built for this machine"
+    )
 
 
 def _address(capsule: object) -> int | None:

@@ -192,6 +192,17 @@ static void turn_frugal(Solver *k)
     settle(k, &k->now);
 }
 
+/* Sizes of the structs that a caller fills, so that one with other headers can find out. */
+EXPORT size_t tacit_problem_bytes(void)
+{
+    return sizeof(Problem);
+}
+
+EXPORT size_t tacit_outcome_bytes(void)
+{
+    return sizeof(Outcome);
+}
+
 /* Mehrotra's method, stopping on the gap (DESIGN fact 2), never on a small step. Returns whether
  * there was memory. */
 EXPORT bool tacit_minimise(const Lapack *lapack, const Problem *problem, Outcome *outcome)

@@ -192,6 +192,23 @@ static void move_forces(const Solver *k, const Iterate *it, const double *change
     }
 }
 
+/* Rounding in large forces may have moved sums away from 1. */
+static void normalise(const Solver *k, double *c)
+{
+    const int n_x = k->p.n_x;
+    double *sum = k->newton.total;
+    for (int z = 0; z < k->p.n_z; z++) {
+        double *block = c + (size_t)z * k->n_block;
+        memset(sum, 0, sizeof(double) * n_x);
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++)
+                sum[x] += block[rhat * n_x + x];
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++)
+                block[rhat * n_x + x] /= sum[x];
+    }
+}
+
 static void move(const Solver *k, const Iterate *it, const Direction *along, double step,
                  Iterate *next)
 {
@@ -199,6 +216,7 @@ static void move(const Solver *k, const Iterate *it, const Direction *along, dou
         next->c[i] = it->c[i] + step * along->c[i];
         next->s[i] = it->s[i] + step * along->s[i];
     }
+    normalise(k, next->c);
     move_forces(k, it, along->c, step, next);
     measure(k, next);
     for (int i = 0; i < k->n_limits; i++) {
