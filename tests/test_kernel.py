@@ -17,7 +17,7 @@ from tests.test_solve import ORACLE_TOL, assert_certified, held_bits
 
 HEADER = resources.files("tacit.solvers.kernel") / "kernel.h"
 
-C_TYPES = {"int": ctypes.c_int, "double": ctypes.c_double}
+C_TYPES = {"int": ctypes.c_int, "double": ctypes.c_double, "bool": ctypes.c_bool}
 
 
 def fields_in_header(struct: str) -> list[tuple[str, type]]:
@@ -58,6 +58,16 @@ def test_a_missing_library_says_what_to_do(tmp_path: Path, monkeypatch: pytest.M
         solve(Problem(np.eye(2), individual=0.5))
     monkeypatch.undo()
     assert_certified(solve(Problem(np.eye(2), individual=0.5)))
+
+
+def test_a_library_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LongerProblem(kernel.KernelProblem):
+        _fields_ = (("one_more", ctypes.c_double),)
+
+    kernel._kernel.cache_clear()
+    monkeypatch.setattr(kernel, "KernelProblem", LongerProblem)
+    with pytest.raises(ImportError, match="built from other sources"):
+        solve(Problem(np.eye(2), individual=0.5))
 
 
 def test_a_long_history_before_views_by_laws() -> None:

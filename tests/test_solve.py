@@ -151,6 +151,32 @@ def test_no_budget_is_too_small_for_the_bound(rate: float) -> None:
     assert solution.bound <= optimum + rate
 
 
+@pytest.mark.parametrize("room", [2e-14, 4e-14, 5e-13, 1.01e-12, 1.03e-12, 1.2e-12, 3e-12])
+def test_no_room_beside_a_history_is_too_small_for_the_bound(room: float) -> None:
+    """X = (A, B) are two fair bits, A is out and B is asked for: the coin of above, given A."""
+    joint = np.zeros((2, 4, 2))
+    for a, b in np.ndindex(2, 2):
+        joint[a, 2 * a + b, b] = 0.25
+    limit = 1.0 + room
+    solution = solve(Problem(joint, collusion=limit))
+    optimum = 0.5 - sqrt(log(2) * (limit - 1.0) / 2)
+    assert solution.bound <= optimum + ROUNDING
+    assert solution.value >= optimum - ROUNDING
+    assert solution.gap <= optimum - solution.bound + (0.5 - optimum) + ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("alone", "everyone"), [(1e-9, 1e-10), (1e-7, 1e-10), (1e-7, 1e-8), (1e-6, 1e-9)]
+)
+def test_tiny_budgets_where_the_frequencies_of_letters_hardly_matter(
+    alone: float, everyone: float
+) -> None:
+    rng = np.random.default_rng(3)
+    joint = with_history(np.eye(3) / 3, rng.dirichlet(np.full(2, 3.0), size=3))
+    limits = {(): alone, (0,): held_bits(joint, (0,)) + everyone}
+    assert_certified(solve(Problem(joint, coalitions=limits)))
+
+
 @settings(max_examples=25)
 @given(own.markov_joints_zxr(), st.data())
 def test_nothing_about_x_leaves_the_blind_guess_where_r_depends_on_x_alone(

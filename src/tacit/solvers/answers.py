@@ -103,7 +103,7 @@ def certified(
     _, upper = leakage_upper_nats(whole, c)
     # A limit that is far from reached, and worth no more than the gap, does not bind.
     left = np.where(np.isfinite(nats), nats - upper, 0.0)
-    is_slack = (left > 0.01 * nats) & (multipliers * left <= gap_tol)
+    is_slack = (left > 0.1 * nats) & (multipliers * left <= gap_tol)
     multipliers = np.where(is_slack, 0.0, multipliers)
     return Answers(
         c,

@@ -19,7 +19,7 @@ from tacit.solvers.answers import (
 from tacit.solvers.certificate import leakage_upper_nats
 from tacit.solvers.exact_views import settled_channel
 from tacit.solvers.interior_point import Outcome
-from tacit.solvers.prices import solve_task
+from tacit.solvers.prices import PRICED_BELOW, is_priced, solve_task
 from tacit.solvers.reduced_task import ReducedTask
 from tacit.solvers.statement import LIMIT_TOL, Statement, full_channel, raise_if_infeasible
 from tacit.solvers.task import Task
@@ -45,9 +45,6 @@ _ROUGH_TOL = 1e-4
 
 _COARSEST_TOL = 1e-3
 """Gap, relative to a blind draw, up to which the method is trusted to stop anywhere sensible."""
-
-_ROW_STIFFNESS = 1e7
-"""How hard exact views are held: less is slow, more loses digits."""
 
 _BATCH_BYTES = 2**27
 
@@ -141,7 +138,10 @@ def _spare(
     is_slack = answers.is_closed & (limits[:, -1] > answers.leakage[:, -1] + 1e-9) & (added > 0)
     nearly = np.flatnonzero(is_slack & (added < _NEXT_TO_NOTHING))
     _try_limit(statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol)
-    wasteful = np.flatnonzero(is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL))
+    # Where prices must be found each time, frugality is not worth ten more searches.
+    is_priced_too = (statement.budgets(limits) * _LN2 < PRICED_BELOW) & ~statement.is_spent(limits)
+    is_wasteful = is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL)
+    wasteful = np.flatnonzero(is_wasteful & ~is_priced_too.any(axis=1))
     low, high = np.full(len(wasteful), leaked), answers.leakage[wasteful, -1]
     for _ in range(_WASTE_BISECTIONS if len(wasteful) else 0):
         middle = 0.5 * (low + high)
@@ -241,11 +241,11 @@ def _solve_alike(
     forgone = statement.forgone(limits) * _LN2
     reduced, tolerance, outcome = _solve_binding(statement, whole, nats, is_exact, gap_tol)
     answers = certified(whole, reduced, outcome, nats, forgone, gap_tol)
-    if not answers.is_closed.all() and reduced.task.is_exact.any():
-        # Views that nearly depend on each other want to be held harder; both proofs hold.
-        harder = solve_task(reduced.task, tolerance, 1e2 * _ROW_STIFFNESS)
+    if not answers.is_closed.all() and (is_exact.any() or is_priced(reduced.task).any()):
+        # What either try proves, holds.
+        again = solve_task(reduced.task, tolerance, is_second_try=True)
         answers = answers.joined_with(
-            certified(whole, reduced, harder, nats, forgone, gap_tol), gap_tol
+            certified(whole, reduced, again, nats, forgone, gap_tol), gap_tol
         )
     return answers
 
@@ -270,7 +270,7 @@ def _solve_binding(
         tolerance = np.minimum(share * gap_tol / reduced.scale, _COARSEST_TOL)
         tolerance = np.maximum(tolerance, _ROUGH_TOL * is_rough)
         tolerance = np.broadcast_to(tolerance, len(nats))
-        outcome = solve_task(reduced.task, tolerance, _ROW_STIFFNESS)
+        outcome = solve_task(reduced.task, tolerance)
         missing = np.setdiff1d(limited, chosen)
         channel = reduced.reduction.lift(settled_channel(reduced.task, outcome.channel))
         excess = (leakage_upper_nats(whole, channel)[1] - nats).max(axis=0)[missing]

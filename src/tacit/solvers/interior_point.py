@@ -87,12 +87,15 @@ class Pace:
         row_stiffness: curvature that holds the constraints of exact views, until their multipliers
             do. Rounding grows with it; too little of it, and views that nearly depend on each
             other take forever.
+        is_multiplicative: whether steps scale the channel's entries instead of adding to them:
+            better where the letters' frequencies hardly matter, worse where letters die out.
     """
 
     gap_tol: float
     frugal_tol: float
     frugality: float
     row_stiffness: float
+    is_multiplicative: bool
 
 
 def minimise(task: Task, price: Array, pace: Pace) -> Outcome:
@@ -130,6 +133,7 @@ def minimise(task: Task, price: Array, pace: Pace) -> Outcome:
             *(n_rhat, n_z, n_x, rows.n_views, rows.n_rows),
             *(None if array is None else array.ctypes.data for array in arrays.values()),
             *(pace.frugality, pace.gap_tol, pace.frugal_tol, pace.row_stiffness),
+            pace.is_multiplicative,
         ),
         outcome,
     )

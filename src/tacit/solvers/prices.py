@@ -24,24 +24,40 @@ from tacit.solvers.task import Task
 _FRUGAL_TOL = 2e-5
 """Nats by which the leakage to everyone may exceed the least possible."""
 
-_PRICED_BELOW = 1e-5
+PRICED_BELOW = 1e-5
 """Nats. Smaller budgets are met by a price."""
 
 _MOST_COLUMNS = 60
+
+_PATIENCE = 15
+"""Columns that may pass without closing the gap any further."""
 
 _GUESSES = 4
 """Prices that are guessed from the last leakage, before the linear program is trusted."""
 
 
-def solve_task(task: Task, tolerance: Array, row_stiffness: float) -> Outcome:
-    """Solve a batch to a gap of ``tolerance``, [batch], in units of the task's cost."""
-    is_priced = (task.all_budgets < _PRICED_BELOW) & ~task.all_exact
+_ROW_STIFFNESS = 1e7
+"""How hard exact views are held."""
+
+
+def is_priced(task: Task) -> NDArray[np.bool_]:
+    """Views with hardly any bits left, [batch, view + 1]."""
+    return np.asarray((task.all_budgets < PRICED_BELOW) & ~task.all_exact)
+
+
+def solve_task(task: Task, tolerance: Array, *, is_second_try: bool = False) -> Outcome:
+    """Solve a batch to a gap of ``tolerance``, [batch], in units of the task's cost.
+
+    A second try goes another way: it holds exact views harder, which helps where they nearly depend
+    on each other, and its steps scale the channel's entries.
+    """
+    row_stiffness = 1e2 * _ROW_STIFFNESS if is_second_try else _ROW_STIFFNESS
     outcomes = []
-    for member, own_priced in enumerate(is_priced):
+    for member, own_priced in enumerate(is_priced(task)):
         own = task.member(member)
         # A weight that costs at most an eighth of the tolerance: I(Rhat; X | Z) <= log |Rhat|.
         frugality = 0.125 * tolerance[member] / np.log(max(2, task.cost.shape[1]))
-        pace = Pace(tolerance[member], _FRUGAL_TOL, frugality, row_stiffness)
+        pace = Pace(tolerance[member], _FRUGAL_TOL, frugality, row_stiffness, is_second_try)
         if own_priced.any():
             outcomes.append(_by_prices(own, own_priced, pace))
         else:
@@ -49,31 +65,39 @@ def solve_task(task: Task, tolerance: Array, row_stiffness: float) -> Outcome:
     return Outcome.joined(outcomes)
 
 
-def _by_prices(task: Task, is_priced: NDArray[np.bool_], pace: Pace) -> Outcome:
-    """One problem, some of whose views are priced, [view + 1]."""
-    budgets = task.all_budgets[0, is_priced]
+def _by_prices(task: Task, own: NDArray[np.bool_], pace: Pace) -> Outcome:
+    """One problem, some of whose views, [view + 1], are priced."""
+    budgets = task.all_budgets[0, own]
     # The price of a slack budget need not fall to 0: below this it loses next to nothing.
     least_price = 0.02 * pace.gap_tol / budgets
     within_half = replace(pace, gap_tol=0.5 * pace.gap_tol)
-    price = np.zeros(len(is_priced))
-    price[is_priced] = np.maximum(0.3 / np.sqrt(budgets), least_price)
+    price = np.zeros(len(own))
+    price[own] = np.maximum(0.3 / np.sqrt(budgets), least_price)
     mixture = _Mixture(task, len(budgets))
+    towards, before, idle = 0.5, np.inf, 0
     while True:
         column = minimise(task, price, within_half)
-        used = leakage_upper_nats(task, column.channel)[1][0, is_priced] / budgets
-        mixture.add(column, price, used, float(column.bound[0] - price[is_priced] @ budgets))
+        used = leakage_upper_nats(task, column.channel)[1][0, own] / budgets
+        mixture.add(column, price, used, float(column.bound[0] - price[own] @ budgets))
         value, shares, worth = mixture.best()
-        if value - mixture.bound < pace.gap_tol or mixture.n_columns == _MOST_COLUMNS:
+        gap = value - mixture.bound
+        idle = 0 if gap < 0.99 * before else idle + 1
+        is_given_up = idle == _PATIENCE or mixture.n_columns == _MOST_COLUMNS
+        if gap < pace.gap_tol or is_given_up:
             return mixture.outcome(shares)
         if mixture.n_columns <= _GUESSES:
             # Near no leakage the cost often falls as the root of the leakage, and the leakage as
             # the inverse square of its price.
-            wanted = price[is_priced] * np.clip(np.sqrt(used), 0.25, 4.0)
+            wanted = price[own] * np.clip(np.sqrt(used), 0.25, 4.0)
         else:
-            # Half way from the best prices yet (Wentges, 1997): far jumps are mostly wasted.
-            wanted = 0.5 * (mixture.best_price[is_priced] + worth / budgets)
-        price = np.zeros(len(is_priced))
-        price[is_priced] = np.maximum(wanted, least_price)
+            # Part of the way from the best prices yet (Wentges, 1997): far jumps are mostly
+            # wasted, and short ones may add nothing.
+            towards = 0.5 * (1 + towards) if idle else 0.5
+            best_price = mixture.best_price[own]
+            wanted = best_price + towards * (worth / budgets - best_price)
+        before = min(gap, before)
+        price = np.zeros(len(own))
+        price[own] = np.maximum(wanted, least_price)
 
 
 class _Mixture:

@@ -49,6 +49,7 @@ class KernelProblem(ctypes.Structure):
             (name, ctypes.c_double)
             for name in ("frugality", "gap_tol", "frugal_tol", "row_stiffness")
         ),
+        ("is_multiplicative", ctypes.c_bool),
     ]
 
 

@@ -87,7 +87,8 @@ static double history_value(const Solver *k, const Iterate *it, int z, double we
         double total = 0;
         for (int x = 0; x < n_x; x++)
             total += sum[x] * grown[rhat * n_x + x];
-        most = fmax(most, total / joint[rhat]);
+        if (!(total / joint[rhat] <= most)) /* a NaN gets through */
+            most = total / joint[rhat];
     }
     return inner + k->mass_z[z] * log(most);
 }

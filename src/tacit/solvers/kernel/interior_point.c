@@ -150,7 +150,7 @@ static void look(const Solver *k, Progress *so_far, Outcome *outcome, int step)
 {
     double value, bound, frugal;
     assess(k, &value, &bound, &frugal);
-    const bool is_tighter = bound > so_far->bound;
+    const bool is_tighter = isfinite(bound) && bound > so_far->bound;
     if (is_tighter) {
         keep_proof(k, outcome);
         outcome->bound = so_far->bound = bound;

@@ -50,6 +50,7 @@ typedef struct {
     double gap_tol;         /* stop when the gap is below this ... */
     double frugal_tol;      /* ... and I(Rhat; X | Z) within this of the least, if it is slack */
     double row_stiffness;   /* curvature that holds the exact partial views' constraints */
+    bool is_multiplicative; /* whether steps scale a channel's entries instead of adding to them */
 } Problem;
 
 /* The best channel and the best proof met. */

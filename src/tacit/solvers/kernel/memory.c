@@ -1,6 +1,7 @@
 /* What a solve needs, in one piece of memory, and what stays fixed in it. */
 #include "kernel.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,9 +175,23 @@ static void fill_in(Solver *k)
     k->least_constant = least_constant_cost(k);
 }
 
+/* Whether every index fits an int, as LAPACK wants it. */
+static bool is_indexable(const Problem *p)
+{
+    const double n_rhat = p->n_rhat, n_z = p->n_z, n_x = p->n_x, n_rows = p->n_rows;
+    const double n_own = n_rhat * n_rows;
+    const double left_by_history = n_own * n_x, left_by_record = n_rhat * (n_z + n_rows);
+    return n_rhat * n_z * n_x < INT_MAX && n_rhat * n_rhat * fmax(n_x, n_z) < INT_MAX &&
+           n_own * n_own < INT_MAX && p->n_views * n_z < INT_MAX &&
+           fmin(left_by_history, left_by_record) < 46340 && left_by_history < INT_MAX &&
+           left_by_record < INT_MAX;
+}
+
 /* False if there is not enough memory. */
 bool open_solver(Solver *k, const Problem *p, const Lapack *lapack)
 {
+    if (!is_indexable(p))
+        return false;
     memset(k, 0, sizeof *k);
     k->p = *p;
     k->lapack = lapack;

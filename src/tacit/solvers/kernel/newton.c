@@ -592,6 +592,11 @@ void solve(Solver *k, const Iterate *it, const double *force, double *change)
     solve_once(k, force, change);
     for (int round = 0; round < REFINEMENTS; round++) {
         size = leave(k, it, force, change, left);
+        if (round && !(size < before)) { /* no digits are left to gain: take it back */
+            for (int i = 0; i < k->n_cells; i++)
+                change[i] -= correction[i];
+            break;
+        }
         if (!(size > enough && size < 0.25 * before))
             break;
         solve_once(k, left, correction);

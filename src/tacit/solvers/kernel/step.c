@@ -86,7 +86,7 @@ static bool prepare(Solver *k, const Iterate *it)
                               k->answers + (size_t)j * k->n_cells, k->n_cells);
             if (i == j) /* a view without a limit keeps its multiplier */
                 entry -= k->is_limited[i] ? it->slack[i] / it->multiplier[i] : 1;
-            k->schur[i * n + j] = entry;
+            k->schur[j * n + i] = entry; /* by columns, as LAPACK has it */
         }
     return true;
 }
@@ -111,7 +111,7 @@ static bool direct(Solver *k, const Iterate *it, const double *free, const doubl
         const double primal = it->leakage[i] + it->slack[i] - k->budget[i];
         k->side[i] = -(primal + moved + out->slack[i]);
     }
-    memcpy(k->factor, k->schur, sizeof(double) * n * n); /* symmetric: its own transpose */
+    memcpy(k->factor, k->schur, sizeof(double) * n * n);
     k->lapack->dgesv(&n, &one, k->factor, &n, k->pivots, k->side, &n, &info);
     if (info)
         return false;
@@ -150,7 +150,7 @@ static bool towards(Solver *k, const Iterate *it, double target, double correcti
 static double shrink(double most, double change, double value)
 {
     const double own = -change / value;
-    return own <= most ? most : own; /* a NaN gets through */
+    return own <= most || isnan(most) ? most : own; /* a NaN gets through */
 }
 
 /* Largest step in [0, 1] that keeps everything positive. */
@@ -212,8 +212,10 @@ static void normalise(const Solver *k, double *c)
 static void move(const Solver *k, const Iterate *it, const Direction *along, double step,
                  Iterate *next)
 {
+    const Problem *p = &k->p;
     for (int i = 0; i < k->n_cells; i++) {
-        next->c[i] = it->c[i] + step * along->c[i];
+        next->c[i] = p->is_multiplicative ? it->c[i] * exp(step * along->c[i] / it->c[i])
+                                          : it->c[i] + step * along->c[i];
         next->s[i] = it->s[i] + step * along->s[i];
     }
     normalise(k, next->c);
