@@ -66,8 +66,35 @@ def test_examples_run_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         said = answer.out + answer.err
         if command.split()[1] in DRAWN:
             said, shown = (re.sub(r"[\d.]+", "0", text) for text in (said, shown))
+        said = with_last_digits_of(shown, said)
         is_same = checker.check_output(shown, said, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
         assert is_same, f"$ {command}\n{said}"
+
+
+def with_last_digits_of(shown: str, said: str) -> str:
+    """Decimals of three digits or more that are one off in the last, as they are shown.
+
+    Releases are optima up to 1e-7, and among optima the most frugal up to 1e-3 bit: which one is
+    found depends on the machine's BLAS and compiler in the last digits.
+    """
+    decimals = set(re.findall(r"\d+\.\d{3,}", shown))
+
+    def nearest(found: re.Match[str]) -> str:
+        unit = 10.0 ** -len(found[0].split(".")[1])
+        near = [
+            text
+            for text in decimals
+            if len(text.split(".")[1]) == len(found[0].split(".")[1])
+            and abs(float(text) - float(found[0])) < 1.5 * unit
+        ]
+        return found[0] if found[0] in near or not near else near[0]
+
+    return re.sub(r"\d+\.\d{3,}", nearest, said)
+
+
+def test_only_the_last_digit_may_differ() -> None:
+    assert with_last_digits_of("held 0.3745 of 0.5", "held 0.3746 of 0.5") == "held 0.3745 of 0.5"
+    assert with_last_digits_of("held 0.3745 of 0.5", "held 0.3747 of 0.4") == "held 0.3747 of 0.4"
 
 
 def examples() -> list[tuple[str, str]]:
