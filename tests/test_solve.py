@@ -656,5 +656,5 @@ def test_assert_certified_can_fail() -> None:
 
 
 NEARLY_SPENT_TOL = 1e-6
-"""What is asked where several views have next to nothing left at once: 1e-7 is met for some 995 in
-1,000 such problems, this for all but one in thousands."""
+"""What is asked where several views have next to nothing left at once: 1e-7 is missed by a few
+such problems in a thousand."""
