@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tacit import Problem, solve
 from tacit.solvers import kernel
@@ -68,6 +69,23 @@ def test_a_library_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kernel, "KernelProblem", LongerProblem)
     with pytest.raises(ImportError, match="built from other sources"):
         solve(Problem(np.eye(2), individual=0.5))
+
+
+def test_sizes_that_cannot_be_indexed_are_refused() -> None:
+    problem = kernel.KernelProblem(n_rhat=2, n_z=2**15, n_x=2**15)
+    with pytest.raises(MemoryError, match=r"2 x 32768 x 32768 .* too large"):
+        kernel.run_kernel(problem, kernel.KernelOutcome())
+
+
+def test_the_answer_is_the_same_to_the_last_bit_whatever_the_threads() -> None:
+    rng = np.random.default_rng(5)
+    joint = rng.dirichlet(np.ones(2 * 3 * 8 * 4)).reshape(2, 3, 8, 4)
+    problem = Problem(joint, individual=0.1, coalitions={(0,): held_bits(joint, (0,)) + 0.05})
+    first = solve(problem)
+    with threadpool_limits(limits=1):
+        again = solve(problem)
+    assert np.array_equal(first.channel, again.channel)
+    assert (first.value, first.bound) == (again.value, again.bound)
 
 
 def test_a_long_history_before_views_by_laws() -> None:

@@ -145,9 +145,9 @@ def _best_bound(
     budgets = np.where(task.all_exact, 0.0, budgets)
     size = multipliers.max(axis=1, keepdims=True)
     readings = [weights, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
-    # No channel costs less than the best letter of every cell.
-    best = (task.mass * task.cost.min(axis=1)).sum(axis=(1, 2)) * (1 - gamma(task.mass.size + 8))
-    best = np.broadcast_to(best, len(interior))
+    # No channel costs less than the best letter of every cell; costs carry their own rounding.
+    best = (task.mass * task.cost.min(axis=1)).sum(axis=(1, 2))
+    best = np.broadcast_to(best * (1 - 16 * gamma(task.mass.size + 64)), len(interior))
     chosen = np.zeros_like(multipliers)
     for reading in readings:
         witness = laws.weighed(reading)
@@ -155,7 +155,7 @@ def _best_bound(
         unpaid = dual_bound(task, witness) - worth_of_forgone(task, witness, forgone)
         bound = unpaid - paid - gamma(64) * (paid + np.abs(unpaid))
         chosen = np.where((bound > best)[:, None], reading, chosen)
-        best = np.maximum(best, bound)
+        best = np.fmax(best, bound)  # a NaN proves nothing
     return best, np.where(is_free | task.all_exact, 0.0, chosen)
 
 

@@ -44,7 +44,7 @@ _ROUGH_TOL = 1e-4
 """Gap, relative to a blind draw, that is enough to tell which views bind."""
 
 _COARSEST_TOL = 1e-3
-"""Gap, relative to a blind draw, up to which the method is trusted to stop anywhere sensible."""
+"""The coarsest gap, relative to a blind draw, that is ever asked of the method."""
 
 _BATCH_BYTES = 2**27
 

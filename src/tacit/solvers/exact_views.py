@@ -21,7 +21,7 @@ _EXACT = 1e-15
 
 
 def settled_channel(task: Task, c: Array) -> Array:
-    """Strictly positive channels, [batch, rhat, z, x], moved onto the exact views' constraints."""
+    """Channels, [batch, rhat, z, x], moved onto the exact views' constraints; zeros stay."""
     if task.is_full_exact:
         c = np.broadcast_to(_averaged(task, c), c.shape)
     if not task.is_exact.any():

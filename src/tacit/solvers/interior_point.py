@@ -14,7 +14,7 @@ left, where a limit is too curved for Newton's model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -32,7 +32,7 @@ class Outcome:
     """The best channel and the best proof met, per member of the batch.
 
     Attributes:
-        channel: strictly positive channels, [batch, rhat, z, x].
+        channel: channels, [batch, rhat, z, x]; strictly positive, unless mixed with a constant.
         is_zero: entries of them that are 0 in the limit, by strict complementarity.
         witness: the channels whose posteriors gave the best bound.
         multipliers: of that bound: the partial views', then full collusion's, [batch, view + 1];
@@ -109,7 +109,7 @@ def minimise(task: Task, price: Array, pace: Pace) -> Outcome:
     """
     (n_z, n_x), n_rhat, rows = task.mass.shape, task.cost.shape[1], task.rows
     # The kernel keeps what belongs to one history, or to one row, together.
-    arrays = {
+    given = {
         "mass": np.ascontiguousarray(task.mass),
         "cost": np.ascontiguousarray(task.cost[0].transpose(1, 0, 2)),
         "view_of_row": rows.view_of_row.astype(np.intc),
@@ -121,22 +121,30 @@ def minimise(task: Task, price: Array, pace: Pace) -> Outcome:
     }
     if rows.row_of_z is None and rows.n_rows:
         shape = (rows.n_rows, n_z, n_x)
-        arrays["law"] = np.ascontiguousarray(np.broadcast_to(rows.weights, shape))
+        given["law"] = np.ascontiguousarray(np.broadcast_to(rows.weights, shape))
     channel, witness, full_force = np.zeros((3, n_z, n_rhat, n_x))
     is_zero = np.empty(channel.shape, dtype=bool)
     multipliers = np.empty(len(price))
     row_force = np.empty((rows.n_rows, n_rhat, n_x))
-    found = (channel, is_zero, witness, multipliers, row_force, full_force)
-    outcome = KernelOutcome(*(array.ctypes.data for array in found))
-    run_kernel(
-        KernelProblem(
-            *(n_rhat, n_z, n_x, rows.n_views, rows.n_rows),
-            *(None if array is None else array.ctypes.data for array in arrays.values()),
-            *(pace.frugality, pace.gap_tol, pace.frugal_tol, pace.row_stiffness),
-            pace.is_multiplicative,
-        ),
-        outcome,
+    found = {
+        "channel": channel,
+        "is_zero": is_zero,
+        "witness": witness,
+        "multiplier": multipliers,
+        "row_force": row_force,
+        "full_force": full_force,
+    }
+    outcome = KernelOutcome(**{name: array.ctypes.data for name, array in found.items()})
+    problem = KernelProblem(
+        n_rhat=n_rhat,
+        n_z=n_z,
+        n_x=n_x,
+        n_views=rows.n_views,
+        n_rows=rows.n_rows,
+        **{name: array.ctypes.data for name, array in given.items() if array is not None},
+        **asdict(pace),
     )
+    run_kernel(problem, outcome)
     return Outcome(
         _by_letter(channel),
         _by_letter(is_zero),

@@ -72,7 +72,12 @@ def run_kernel(problem: KernelProblem, outcome: KernelOutcome) -> None:
     """Solve one problem; the caller owns every array that the two structs point to."""
     minimise, lapack = _kernel()
     if not minimise(ctypes.byref(lapack), ctypes.byref(problem), ctypes.byref(outcome)):
-        raise MemoryError("the interior point needs more memory than there is")
+        cells = f"{problem.n_rhat} x {problem.n_z} x {problem.n_x}"
+        raise MemoryError(
+            f"a problem of {cells} letters of rhat, histories and records with {problem.n_rows} "
+            "letters in its views is too large to be held or indexed: bound the memory of the "
+            "scheme, or limit fewer coalitions"
+        )
 
 
 @cache

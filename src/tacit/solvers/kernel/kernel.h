@@ -111,8 +111,8 @@ typedef struct {
     double *left_force, *correction; /* cells */
     double *block;                   /* scratch: one history */
     double *units;                   /* scratch: [rhat][rhat][x] */
-    double *own_block;               /* scratch: [own][own'] */
-    double *total;                   /* scratch: two of [x], or [rhat] */
+    double *own_block;               /* scratch: [own + 2][own'] */
+    double *total;                   /* scratch: two of [x], or of [rhat] */
 } Newton;
 
 typedef struct {

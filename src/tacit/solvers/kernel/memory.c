@@ -182,8 +182,7 @@ static bool is_indexable(const Problem *p)
     const double n_own = n_rhat * n_rows;
     const double left_by_history = n_own * n_x, left_by_record = n_rhat * (n_z + n_rows);
     return n_rhat * n_z * n_x < INT_MAX && n_rhat * n_rhat * fmax(n_x, n_z) < INT_MAX &&
-           n_own * n_own < INT_MAX && p->n_views * n_z < INT_MAX &&
-           fmin(left_by_history, left_by_record) < 46340 && left_by_history < INT_MAX &&
+           n_own * n_own < INT_MAX && p->n_views * n_z < INT_MAX && left_by_history < INT_MAX &&
            left_by_record < INT_MAX;
 }
 
