@@ -1,0 +1,42 @@
+"""Studies made by 0.1 still open, verify, and deliver the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacit.study import Study, verify_study
+from tests.study.made_before import unpack_0_1
+
+
+@pytest.mark.parametrize("name", ["clinic", "closed"])
+def test_a_study_of_0_1_verifies(tmp_path: Path, name: str) -> None:
+    made = unpack_0_1(tmp_path)
+    found = verify_study(made / name, made / "receipt.html")
+    assert found.problems == ()
+    assert found.releases == 5
+
+
+@pytest.mark.parametrize("paper", ["receipt.json", "limits.json", "lab-a-2.csv.certificate.json"])
+def test_papers_of_0_1_are_still_good(tmp_path: Path, paper: str) -> None:
+    made = unpack_0_1(tmp_path)
+    assert verify_study(made / "clinic", made / paper).problems == ()
+
+
+def test_a_release_of_0_1_is_delivered_again_as_the_same_bytes(tmp_path: Path) -> None:
+    made = unpack_0_1(tmp_path)
+    with Study.open(made / "clinic") as study:
+        study.release("lab-a", "diagnosis", bits=0.2, out=tmp_path / "again.csv")
+        study.release("lab-b", sql="smoker and age > 65", bits=0.15, out=tmp_path / "b.parquet")
+    assert (tmp_path / "again.csv").read_bytes() == (made / "lab-a-3.csv").read_bytes()
+    assert (tmp_path / "b.parquet").read_bytes() == (made / "lab-b-1.parquet").read_bytes()
+
+
+def test_a_study_of_0_1_goes_on(tmp_path: Path) -> None:
+    made = unpack_0_1(tmp_path)
+    with Study.open(made / "clinic") as study:
+        before = study.status()
+        study.release("registry", "smoker", bits=0.1, out=tmp_path / "new.csv")
+        assert study.status().releases == before.releases + 1
+        assert study.verify().problems == ()
