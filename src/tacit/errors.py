@@ -79,6 +79,10 @@ class CorruptLedgerError(LedgerError):
     """A ledger whose entries are not what was once appended."""
 
 
+class RolledBackError(LedgerError):
+    """A ledger that has lost entries, so that what they spent would be spent again."""
+
+
 class DeliveryError(TacitError):
     """A release that is recorded but whose file could not be written; asking again is free."""
 

@@ -24,7 +24,7 @@ from tests.study.forging import Edit, edit_rows, forge, forge_last
 
 
 @pytest.fixture
-def clinic(tmp_path: Path, ledger: str | None) -> Path:
+def clinic(tmp_path: Path, ledger: str) -> Path:
     """Folder of a study with two releases to one party and one to another, on every ledger."""
     return filled_clinic(tmp_path, ledger)
 
@@ -41,7 +41,7 @@ def sqlite_clinic(original: Path, tmp_path: Path) -> Path:
     return tmp_path / "clinic"
 
 
-def filled_clinic(place: Path, ledger: str | None) -> Path:
+def filled_clinic(place: Path, ledger: str) -> Path:
     with make_clinic(place, ledger, everyone=0.5) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, Folder
+from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.cli.progress import waiting
 from tacit.cli.showing import counted, plain, show_json, show_rows
 from tacit.errors import InvalidInputError, TacitError
@@ -69,7 +69,8 @@ def init(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="postgresql://... or sqlite:///...; by default a file in the folder.",
+            help="postgresql://..., sqlite:///... or folder, for a file in the study's folder; by "
+            "default $TACIT_LEDGER, else a file in your data folder that all your studies share.",
         ),
     ] = None,
     accept_reset: Annotated[
@@ -84,6 +85,7 @@ def init(
 ) -> None:
     """Make a study of a table."""
     from tacit.study import Study
+    from tacit.study.founding import least_overlap_noticed
 
     with (
         waiting("reading the table"),
@@ -101,10 +103,12 @@ def init(
         ) as study,
     ):
         standing, small = study.status(), study.small_cells(min_cell)
-        names = [attribute.name for attribute in study.attributes]
+        names, place = [attribute.name for attribute in study.attributes], study.ledger_shown
+    noticed = least_overlap_noticed(standing.records)
     if as_json:
         cells = [{"levels": list(cell.levels), "records": cell.records} for cell in small]
-        show_json(standing.as_dict() | {"attributes": names, "small_cells": cells})
+        more = {"attributes": names, "small_cells": cells, "ledger": place}
+        show_json(standing.as_dict() | more | {"overlap_noticed": noticed})
         return
     print(
         f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
@@ -113,6 +117,9 @@ def init(
     )
     print("How many records have each combination of levels counts as public, and so does")
     print("every quote, design and refusal.")
+    print(f"Ledger: {plain(place)}")
+    shared = "any" if noticed == 1 else f"{noticed:,} or more"
+    print(f"It notices another study with {shared} of these records, by their ids.")
     if small:
         _show_cells(names, small, min_cell)
     for remark in standing.remarks:
@@ -138,12 +145,13 @@ def party_add(
             metavar="BITS", help="Bits about one record, over everything it will ever hold."
         ),
     ],
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
     """Let a party in, or change its limit."""
     from tacit.study import Study
 
-    with Study.open(folder) as study:
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
         remarks = study.set_party(name, limit)
     done = f"{plain(name)} may learn {limit:.12g} bits about a record"
     _show_done({"party": name, "limit": limit}, done, remarks, as_json)
@@ -165,6 +173,7 @@ def collusion_set(
             help="Bits for these parties together, or A,B=none; again for each group.",
         ),
     ] = None,
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
     """Limit what parties may learn together. What is not named stays as it is."""
@@ -173,7 +182,7 @@ def collusion_set(
 
     if everyone is None and any_of is None and not group:
         raise InvalidInputError("no limit is given: give --everyone, --any or --group")
-    with Study.open(folder) as study:
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
         remarks = study.change_collusion(
             lambda policy: _changed(policy, everyone, any_of, group or ())
         )
@@ -184,12 +193,13 @@ def collusion_set(
 def close(
     folder: Folder,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
     """Destroy the key: no more releases, everything stays verifiable."""
     from tacit.study import Study
 
-    with Study.open(folder) as study:
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
         if not yes:
             _confirm(
                 f"Destroy the key of {plain(str(folder))}? "

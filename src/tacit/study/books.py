@@ -20,6 +20,7 @@ from tacit.scheme import Collusion, Scheme, Step
 from tacit.scheme.memory import Transitions
 from tacit.scheme.policy import Parties
 from tacit.study.asking import Question, Wish
+from tacit.study.draws import draw_of, first_past, next_past
 from tacit.study.records import (
     STUDY_FORMAT,
     ClosedRecord,
@@ -29,6 +30,7 @@ from tacit.study.records import (
     PartyRecord,
     PolicyRecord,
     QuestionRecord,
+    RollbackRecord,
 )
 from tacit.study.utilities import Measure
 
@@ -46,6 +48,8 @@ class Intent:
         wish: what it answers.
         channel: the integer table that is sampled.
         next_state: state after it, [m, letter]; -1 where that cannot occur.
+        draw: name of the random numbers that it is drawn with, see ``study.draws``.
+        past: name of all that was released up to it, itself included.
         delivery: says that its file was written; ``None`` until then.
     """
 
@@ -54,12 +58,25 @@ class Intent:
     wish: Wish
     channel: IntegerChannel
     next_state: Transitions
+    draw: str
+    past: str
     delivery: DeliveredRecord | None = None
 
     @property
     def number(self) -> int:
         """Its number in the ledger, by which people call it."""
         return self.entry.number
+
+    @property
+    def is_of_0_1(self) -> bool:
+        """Whether 0.1 recorded it, which drew by the hash of the entry."""
+        return self.record.draw is None
+
+    @property
+    def state_name(self) -> str:
+        """Of the file with every record's state after it: only the same past has the same name."""
+        named_by = self.entry.hash if self.is_of_0_1 else self.past
+        return f"{self.number}-{named_by[:16]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +93,9 @@ class Books:
         policy: limits on coalitions.
         account: what every coalition holds, proved.
         intents: all releases, by their number in the ledger.
+        past: name of all that was released so far, see ``study.draws``.
+        accepted: hashes of lost entries, and names of states, that the custodian gave up when
+            accepting a rollback.
         is_closed: whether the key was destroyed.
     """
 
@@ -84,10 +104,12 @@ class Books:
     counts: Counts
     externals: dict[str, Question]
     memory: int
+    past: str
     limits: dict[str, float] = field(default_factory=dict)
     policy: Collusion = field(default_factory=Collusion)
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
+    accepted: frozenset[str] = frozenset()
     is_closed: bool = False
 
     @staticmethod
@@ -103,7 +125,8 @@ class Books:
         }
         counts = np.array(record.counts, dtype=np.int64)
         policy = Collusion(everyone=record.everyone)
-        return Books(created.head, record, counts, externals, record.memory, policy=policy)
+        past = first_past(created.study)
+        return Books(created.head, record, counts, externals, record.memory, past, policy=policy)
 
     def read_on(self, entries: Iterable[Entry]) -> Books:
         """The books after more entries."""
@@ -215,6 +238,7 @@ def _read_intent(books: Books, entry: Entry) -> Books:
     return replace(
         books,
         intents=books.intents | {entry.number: intent},
+        past=intent.past,
         account=None if books.account is None else _continued(books.account, intent),
     )
 
@@ -228,13 +252,23 @@ def _intent(books: Books, entry: Entry) -> Intent:
         record.bits,
     )
     channel = IntegerChannel.from_bytes(entry.payload)
-    return Intent(entry, record, wish, channel, np.array(record.next_state, dtype=np.intp))
+    next_state = np.array(record.next_state, dtype=np.intp)
+    # What is recorded as ``draw`` is not believed, only that it is: ``verify`` compares the two.
+    draw = entry.hash if record.draw is None else draw_of(books.past, channel)
+    past = next_past(books.past, draw, next_state)
+    return Intent(entry, record, wish, channel, next_state, draw, past)
 
 
 def _read_delivery(books: Books, entry: Entry) -> Books:
     record = DeliveredRecord.of(entry)
     delivered = replace(books.intents[record.intent], delivery=record)
     return replace(books, intents=books.intents | {record.intent: delivered})
+
+
+def _read_rollback(books: Books, entry: Entry) -> Books:
+    record = RollbackRecord.of(entry)
+    given_up = {*(sealed for _, sealed in record.entries), *record.states}
+    return replace(books, accepted=books.accepted | given_up)
 
 
 def _read_close(books: Books, entry: Entry) -> Books:
@@ -247,5 +281,6 @@ _READERS = {
     "policy": _read_policy,
     "intent": _read_intent,
     "delivered": _read_delivery,
+    "rollback": _read_rollback,
     "closed": _read_close,
 }

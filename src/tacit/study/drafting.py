@@ -18,6 +18,7 @@ from tacit.scheme.policy import Parties
 from tacit.solution import Status, TimeSharing
 from tacit.study.asking import Wish, distortion
 from tacit.study.books import RESERVE_BITS, Books
+from tacit.study.draws import draw_of
 from tacit.study.records import HoldingRecord, IntentRecord
 from tacit.study.wording import bits_down, bits_up, limit_in_words
 
@@ -240,8 +241,13 @@ def value_of(law: Array, wish: Wish) -> float:
     return float((law.T * distortion(wish)).sum())
 
 
-def intent_record(drafted: Draft) -> IntentRecord:
-    """What the ledger is to say of a draft; the integer channel goes beside it."""
+def intent_record(drafted: Draft, past: str) -> IntentRecord:
+    """What the ledger is to say of a draft; the integer channel goes beside it.
+
+    Args:
+        drafted: what is to be released.
+        past: name of all that was released before it.
+    """
     return IntentRecord(
         identity=drafted.wish.identity,
         party=drafted.wish.party,
@@ -257,6 +263,7 @@ def intent_record(drafted: Draft) -> IntentRecord:
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.design.solution.bound,
+        draw=draw_of(past, drafted.channel),
     )
 
 

@@ -70,6 +70,8 @@ class CreatedRecord(ToldRecord):
         is_id_public: whether release files carry raw ids.
         key_check: tells this study's key from others.
         snapshot_digest: of the encoded table.
+        snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
+            studies that 0.1 made, whose digest is checked instead.
     """
 
     format: int
@@ -83,6 +85,7 @@ class CreatedRecord(ToldRecord):
     is_id_public: bool
     key_check: str
     snapshot_digest: str
+    snapshot_seal: str | None = None
 
     @property
     def in_words(self) -> str:
@@ -191,6 +194,8 @@ class IntentRecord(Record):
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
         bound: no release within these limits does better; ``None`` where no proof is known.
+        draw: which random numbers it uses, see ``study.draws``; ``None`` in releases that 0.1
+            recorded, whose numbers go by the hash of their entry.
     """
 
     identity: str
@@ -207,6 +212,7 @@ class IntentRecord(Record):
     value: float
     blind: float
     bound: float | None
+    draw: str | None = None
 
 
 class DeliveredRecord(ToldRecord):
@@ -220,6 +226,27 @@ class DeliveredRecord(ToldRecord):
     def in_words(self) -> str:
         """For people."""
         return f"the file of release {self.intent} was written"
+
+
+class RollbackRecord(ToldRecord):
+    """The custodian accepted that entries of the ledger were lost, and that their bits are not
+    counted any more.
+
+    Attributes:
+        entries: number and hash of entries that the folder, or a file, shows and the ledger lacks.
+        states: names of state files of releases that the ledger lacks.
+    """
+
+    entries: tuple[tuple[int, str], ...]
+    states: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        return (
+            "a rollback of the ledger was accepted: releases that it has lost are not counted, and "
+            "whoever holds them may hold that much more"
+        )
 
 
 class ClosedRecord(ToldRecord):
@@ -238,6 +265,7 @@ _TOLD: dict[str, type[ToldRecord]] = {
     "party": PartyRecord,
     "policy": PolicyRecord,
     "delivered": DeliveredRecord,
+    "rollback": RollbackRecord,
     "closed": ClosedRecord,
 }
 

@@ -93,6 +93,11 @@ def _delivered(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
         yield f"release {number} was delivered already"
 
 
+def _rollback(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
+    """Nothing to compare: what it accepts was lost."""
+    return iter(())
+
+
 def _closed(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
     releases = ClosedRecord.of(entry).releases
     if releases != len(after.intents):
@@ -117,6 +122,7 @@ _PROBLEMS: dict[str, Callable[[Replay, Books, Entry], Iterator[str]]] = {
     "policy": _policy,
     "intent": _intent,
     "delivered": _delivered,
+    "rollback": _rollback,
     "closed": _closed,
 }
 
@@ -195,6 +201,8 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
     wish, record = intent.wish, intent.record
     if record.identity != wish.identity:
         yield "its identity is not that of its request"
+    if record.draw is not None and record.draw != intent.draw:
+        yield "its draw is not named after its table and the releases before it"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
     if rest or record.letters != names_of_answers(wish, n_letters):
         yield "its answers are named wrongly"

@@ -107,8 +107,14 @@ def small_cells(counts: Counts, attributes: Sequence[Attribute], below: int) -> 
     return sorted(cells, key=lambda cell: cell.records)
 
 
-def standing(study: str, books: Books) -> Standing:
-    """How the books stand."""
+def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
+    """How the books stand.
+
+    Args:
+        study: the study's id.
+        books: what its ledger says.
+        lost: traces of entries that the ledger has lost, in words.
+    """
     limits = limited_coalitions(books)
     holdings = sorted(
         (_holding(books, coalition, limit) for coalition, limit in limits.items()),
@@ -128,7 +134,10 @@ def standing(study: str, books: Books) -> Standing:
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
-        remarks=tuple(limits_too_high(books)),
+        remarks=(
+            *(f"the ledger has lost entries, {trace}: see tacit verify" for trace in lost),
+            *limits_too_high(books),
+        ),
     )
 
 

@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from warnings import warn
 
 from tacit.auditing import Audit, audit
-from tacit.errors import (
-    DeliveryError,
-    HeadMovedError,
-    InvalidInputError,
-)
+from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError
 from tacit.information import entropy
 from tacit.ledger import Ledger
 from tacit.sampling import StudyKey
@@ -28,16 +25,21 @@ from tacit.study.admission import (
 )
 from tacit.study.asking import Question, Wish, Words
 from tacit.study.books import Books, Intent
-from tacit.study.closing import DigestKeys, load_key, release_digest_key
+from tacit.study.closing import (
+    DigestKeys,
+    load_key,
+    release_digest_key,
+    snapshot_digest_key,
+)
 from tacit.study.configuration import Configuration
 from tacit.study.dispatch import Dispatch
 from tacit.study.drafting import intent_record
 from tacit.study.founding import Plan, found
 from tacit.study.guards import (
     refuse_changed_snapshot,
-    refuse_changed_source,
     refuse_own_files,
     refuse_unregistered,
+    source_remarks,
 )
 from tacit.study.layout import Layout
 from tacit.study.quoting import Quote, quoted, quoted_again
@@ -57,6 +59,7 @@ from tacit.study.records import (
     Record,
 )
 from tacit.study.refusals import Place, drafted
+from tacit.study.rollback import Traces, raise_mark, rolled_back
 from tacit.study.standing import (
     SmallCell,
     Standing,
@@ -82,10 +85,13 @@ class Study:
     and one small number for each record.
     """
 
-    def __init__(self, layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
+    def __init__(
+        self, layout: Layout, configuration: Configuration, ledger: Ledger, *, accept_rollback: bool
+    ) -> None:
         """Use ``create`` or ``open``."""
         self._layout = layout
         self._ledger = ledger
+        self._accept_rollback = accept_rollback
         self.configuration = configuration
         self.snapshot = Snapshot.open(layout.snapshot)
         first, *entries = ledger.entries(configuration.study)
@@ -118,7 +124,10 @@ class Study:
             everyone: limit in bits about one record on all parties together.
             public_id: whether raw ids may stand in release files.
             memory: the most states that a record's past is remembered by.
-            ledger: address of the ledger, ``postgresql://...``; by default a file in the folder.
+            ledger: address of the ledger, ``postgresql://...`` or ``sqlite:///...``, or
+                ``"folder"`` for a file in the study's folder; by default the one that the variable
+                TACIT_LEDGER names, else a file in the user's data folder. A second study of the
+                same people is noticed only within one ledger.
             accept_reset: whether a ledger that knows these records under another study may take
                 them again, and so begin to count their bits anew.
         """
@@ -140,14 +149,21 @@ class Study:
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | Path) -> Self:
-        """A study that was made before."""
+    def open(cls, folder: str | Path, *, accept_rollback: bool = False) -> Self:
+        """A study that was made before.
+
+        Args:
+            folder: where it is.
+            accept_rollback: go on although the ledger has lost entries that the folder was used
+                with. What they released is then not counted: whoever received it may hold more
+                than the limits say. The first change records that this was accepted.
+        """
         layout = Layout(Path(folder))
         configuration = Configuration.read(layout.folder)
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
             refuse_unregistered(layout, configuration, ledger)
-            return cls(layout, configuration, ledger)
+            return cls(layout, configuration, ledger, accept_rollback=accept_rollback)
         except BaseException:
             ledger.close()
             raise
@@ -162,6 +178,11 @@ class Study:
         traceback: TracebackType | None,
     ) -> None:
         self._ledger.close()
+
+    @property
+    def ledger_shown(self) -> str:
+        """Address of the ledger, without passwords."""
+        return self._ledger.url_shown
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -242,6 +263,7 @@ class Study:
         again: bool = False,
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
+        self._refuse_rollback(self._lost())
         books = self._refreshed()
         wish = self._wish(books, Words(party, asked, sql, utility, bits))
         found = books.find(wish.identity)
@@ -261,6 +283,7 @@ class Study:
         max_error: float | None = None,
         again: bool = False,
         progress: Progress | None = None,
+        notify: Callable[[str], None] = warn,
     ) -> Receipt:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
@@ -277,19 +300,25 @@ class Study:
             max_error: refuse an answer whose mean cost is above this.
             again: a new release, although the same request was answered before.
             progress: called with steps done and steps in all.
+            notify: called with what the custodian should know beside the receipt.
 
         Raises:
             NotWithinLimitsError: a limit is in the way; nothing was spent.
+            RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
         target = Path(out)
         check_target(target)
         refuse_own_files(self._layout, self.configuration.source, target)
         check_max_error(max_error, utility)
+        self._settle_rollback(certificate_path(target))
         dispatch = self._dispatch()
-        refuse_changed_source(self._layout, self.snapshot, self.configuration.source)
         words = Words(party, asked, sql, utility, bits)
-        intent = self._recorded(words, target, max_error, again)
+        intent = self._found(words, again)
+        if intent is None:  # a release that was made before needs no source: the snapshot counts
+            for remark in source_remarks(self._layout, self.snapshot, self.configuration.source):
+                notify(remark)
+            intent = self._recorded(words, target, max_error, again)
         return self._delivered(dispatch, intent, target, progress)
 
     def _wish(self, books: Books, words: Words) -> Wish:
@@ -319,20 +348,31 @@ class Study:
 
     # -- releasing --------------------------------------------------------------------------
 
-    def _recorded(self, words: Words, target: Path, max_error: float | None, again: bool) -> Intent:
-        """The request's release in the ledger: found there, or designed and appended.
+    def _found(self, words: Words, again: bool) -> Intent | None:
+        """The request's release, if it was recorded before.
 
-        Designed outside any lock, and appended only while nothing else has been; an intent whose
-        file was never written is always taken up again.
+        One whose file was never written is taken up, even where a new one is asked for.
+        """
+        books = self._refreshed()
+        found = books.find(self._wish(books, words).identity)
+        is_new = found is None or (again and found.delivery is not None)
+        return None if is_new else found
+
+    def _recorded(self, words: Words, target: Path, max_error: float | None, again: bool) -> Intent:
+        """The request's release in the ledger: designed and appended.
+
+        Designed outside any lock, and appended only while nothing else has been; another process
+        may have recorded the same request meanwhile, and then that is it.
         """
         while True:
-            books = self._refreshed()
-            wish = self._wish(books, words)
-            found = books.find(wish.identity)
-            if found is not None and not (again and found.delivery is not None):
+            found = self._found(words, again)
+            if found is not None:
                 return found
-            draft = drafted(books, wish, Place(self._layout.folder, target), max_error)
-            record = intent_record(draft)
+            books = self._books
+            draft = drafted(
+                books, self._wish(books, words), Place(self._layout.folder, target), max_error
+            )
+            record = intent_record(draft, books.past)
             try:
                 entry = self._ledger.append(
                     self.configuration.study,
@@ -343,19 +383,15 @@ class Study:
                 )
             except HeadMovedError:
                 continue
-            return self._refreshed().intents[entry.number]
+            books = self._refreshed()
+            raise_mark(self._layout, entry.head, books.accepted)
+            return books.intents[entry.number]
 
     def _delivered(
         self, dispatch: Dispatch, intent: Intent, target: Path, progress: Progress | None
     ) -> Receipt:
         """Write the file and its certificate, and record that they were."""
         digest = dispatch.write(self._books, intent, target, progress)
-        if intent.delivery is not None and intent.delivery.digest != digest:
-            target.unlink()
-            raise DeliveryError(
-                f"release {intent.number} came out differently from when it was first delivered, "
-                f"so {target} was removed: the snapshot or the key was changed; run tacit verify"
-            )
         paper = certificate_of(
             self._books, intent, digest, release_digest_key(dispatch.key, intent)
         )
@@ -376,14 +412,12 @@ class Study:
         return receipt_of(self._books, self._books.intents[intent.number])
 
     def _dispatch(self) -> Dispatch:
-        """Key and snapshot, checked to be this study's: the key for sure, the snapshot by counts.
-
-        Only ``verify`` reads every id.
-        """
+        """Key and snapshot, checked to be this study's, byte by byte."""
         configuration = self.configuration
         self._refuse_closed(self._refreshed())
         key = load_key(self._layout, configuration.study, self._books)
-        refuse_changed_snapshot(self._layout, self.snapshot, self._books.counts)
+        seal_key = snapshot_digest_key(key, configuration.study)
+        refuse_changed_snapshot(self.snapshot, seal_key, self._books.created)
         is_id_public = self._books.created.is_id_public
         return Dispatch(configuration.study, self._layout, self.snapshot, key, is_id_public)
 
@@ -391,7 +425,7 @@ class Study:
 
     def status(self) -> Standing:
         """Parties, coalitions, bits used and left."""
-        return standing(self.configuration.study, self._refreshed())
+        return standing(self.configuration.study, self._refreshed(), self._lost().in_words)
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records: how many there are is public."""
@@ -441,6 +475,10 @@ class Study:
 
     def _append(self, kind: str, record: Callable[[Books], Record | None]) -> None:
         """Append what ``record`` makes of the latest books, unless it makes nothing of them."""
+        self._settle_rollback()
+        self._append_now(kind, record)
+
+    def _append_now(self, kind: str, record: Callable[[Books], Record | None]) -> None:
         while True:
             books = self._refreshed()
             made = record(books)
@@ -448,11 +486,29 @@ class Study:
                 return
             body = made.model_dump(mode="json")
             try:
-                self._ledger.append(self.configuration.study, kind, body, head=books.head)
+                entry = self._ledger.append(self.configuration.study, kind, body, head=books.head)
             except HeadMovedError:
                 continue
-            self._refreshed()
+            raise_mark(self._layout, entry.head, self._refreshed().accepted)
             return
+
+    def _lost(self, certificate: Path | None = None) -> Traces:
+        """Traces of entries that the ledger has lost."""
+        study = self.configuration.study
+        traces = Traces.find(self._layout, study, certificate)  # before the ledger is read
+        return traces.lost(self._refreshed(), self._ledger, study)
+
+    def _refuse_rollback(self, lost: Traces) -> None:
+        """Refuse to go on with a ledger that has lost entries, unless that was accepted."""
+        if lost and not self._accept_rollback:
+            raise rolled_back(lost, self._ledger.url_shown, self._books.head, self._layout.folder)
+
+    def _settle_rollback(self, certificate: Path | None = None) -> None:
+        """Before a change: refuse a ledger that has lost entries, or record that it is accepted."""
+        lost = self._lost(certificate)
+        self._refuse_rollback(lost)
+        if lost:
+            self._append_now("rollback", lambda _: lost.record)
 
     def _refuse_closed(self, books: Books) -> None:
         if books.is_closed:
