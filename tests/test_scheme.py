@@ -148,6 +148,17 @@ def test_groups_are_limited_as_their_members_arrive():
     assert scheme.leakage({"a", "b"}) > 0.3  # nobody asked to limit these
 
 
+def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
+    """x and "y+z" are not "x+y" and z."""
+    groups = {("p", "x", "y+z"): 0.35, ("p", "x+y", "z"): 0.9}
+    scheme = tacit.Scheme([1] * 8, collusion=tacit.Collusion(groups=groups))
+    for place, party in enumerate(["x", "y+z", "x+y", "z", "p"]):
+        bit = np.eye(2)[np.arange(8) >> place % 3 & 1]
+        scheme.release(bit, party=party, individual=0.3)
+    assert brute_leakage(scheme, {"p", "x", "y+z"}) <= 0.35 + LIMIT_TOL
+    assert brute_leakage(scheme, {"p", "x+y", "z"}) <= 0.9 + LIMIT_TOL
+
+
 def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
     policy = tacit.Collusion(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
     assert policy.limits_on("d", {"a", "b"}) == {
