@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from tacit.errors import InvalidInputError, KeyFileError
+from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Ledger
 from tacit.study.books import Books, Intent
 from tacit.study.closing import DigestKeys
@@ -69,7 +69,10 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
         first, *entries = ledger.entries(configuration.study)
-    replay = Replay.begin(first)
+    try:
+        replay = Replay.begin(first)
+    except LedgerError as error:
+        return Verification(1 + len(entries), 0, (*problems, str(error)), (), {})
     try:
         for entry in entries:
             problems += replay.follow(entry)
