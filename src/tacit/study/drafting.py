@@ -148,7 +148,8 @@ def _too_much(
     if after.is_covered(coalition) and coalition != after.memory.present:
         reason = (
             f"with this release {name} would hold too many different answers to be counted apart, "
-            f"and count as everyone does: up to {bits_up(held)} bits, of {allowed}"
+            f"and count as everyone does: up to {bits_up(held)} bits, of {allowed} (a request "
+            "with fewer levels may fit)"
         )
     else:
         reason = f"the rounded release would tell {name} up to {held:.9f} bits, of {allowed}"

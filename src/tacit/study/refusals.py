@@ -109,8 +109,9 @@ def _helped(
         return refusal(books, str(error), coalition, place.command(wish, "--bits", bits))
     if fewer is not None and is_own:
         return _worthless(books, fewer, place)
-    advice = f"; it may learn more only after {_remedy(books, wish.party, coalition, place)}"
-    return refusal(books, f"{error}{advice}", coalition)
+    who = "it" if is_own else wish.party
+    advice = f"{who} may learn more only after {_remedy(books, wish.party, coalition, place)}"
+    return refusal(books, f"{error}; {advice}", coalition)
 
 
 def _drafted(books: Books, wish: Wish) -> Draft | None:
