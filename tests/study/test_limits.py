@@ -159,7 +159,11 @@ def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> Non
         assert "of 0.5 bits, and may be told nothing more; a may learn more only after" in said
         command = said.partition("a may learn more only after tacit ")[2]
         app(shlex.split(command.replace("BITS", "0.9")), standalone_mode=False)
-        study.release("a", "smoker", out="a.csv", bits=0.02)
+        with pytest.raises(NotWithinLimitsError, match="bits that it asks to hold") as refused:
+            study.release("a", "smoker", out="a.csv", bits=0.02)
+        assert str(refused.value).endswith("(a request with fewer levels may fit)")
+        study.release("a", "smoker", out="a.csv")
+        assert study.verify().problems == ()
 
 
 # -- entries of another version -------------------------------------------------------------------

@@ -110,7 +110,7 @@ def draft(books: Books, wish: Wish) -> Draft:
         channel = IntegerChannel.quantised(design.channel)
         after, next_state = before.after(wish.party, channel)
     for coalition, held in _broken_limits(design, before, after).items():
-        raise _too_much(books, coalition, held, after)
+        raise _too_much(books, design, coalition, held, after)
     value = value_of(told_law(before, wish, channel), wish)
     blind = wish.blind_value(books.p_x)
     return Draft(wish, design, channel, next_state, before, after, value, blind)
@@ -141,10 +141,12 @@ def _broken_limits(design: Design, before: Account, after: Account) -> dict[Part
 
 
 def _too_much(
-    books: Books, coalition: Parties, held: float, after: Account
+    books: Books, design: Design, coalition: Parties, held: float, after: Account
 ) -> NotWithinLimitsError:
     """A release that would tell a coalition more than its limit, as far as can be proved."""
     name, allowed = " + ".join(sorted(coalition)), _allowed(books, coalition)
+    if coalition == {design.party} and design.limits[coalition] < books.own_limit(design.party):
+        allowed = f"the {bits_up(design.limits[coalition])} bits that it asks to hold"
     if after.is_covered(coalition) and coalition != after.memory.present:
         reason = (
             f"with this release {name} would hold too many different answers to be counted apart, "

@@ -102,6 +102,8 @@ def _helped(
     coalition = frozenset(error.coalition)
     is_own = coalition == {wish.party}
     left = error.limit_bits - (error.held_bits if is_own else books.proved.everyone_bits)
+    if is_own and wish.bits is not None and wish.bits <= left:
+        return error  # its limits leave what it asks for
     bits = bits_down(max(left, 0.0))  # so that pasting it works
     is_fewer = left >= _LEAST_OFFERED and (wish.bits is None or float(bits) < wish.bits)
     fewer = _drafted(books, replace(wish, bits=float(bits))) if is_fewer else None
