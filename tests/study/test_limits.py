@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tacit.cli import app
@@ -15,7 +18,8 @@ from tacit.ledger import Entry
 from tacit.scheme import Collusion
 from tacit.study import Study, verify_study
 from tacit.study.records import PolicyRecord
-from tests.study.clinic import entries_of, make_clinic
+from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
 
 # -- what is stored -----------------------------------------------------------------------------
@@ -221,3 +225,42 @@ def test_entries_of_another_version_are_named(tmp_path: Path, unknown: str) -> N
     assert isinstance(refused.value, CorruptLedgerError) == (said.startswith(("has the", "which")))
     found = verify_study(tmp_path / "clinic").problems
     assert any(str(refused.value) in problem for problem in found)
+
+
+# -- an office of twelve --------------------------------------------------------------------------
+
+OFFICES = tuple(f"office-{letter}" for letter in "abcdefghijkl")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
+    tmp_path: Path, seed: int
+) -> None:
+    """Sizes and overlapping groups at once, parties that come back, limits that change."""
+    rng, folder = np.random.default_rng(seed), tmp_path / "clinic"
+    limits = {party: round(float(rng.uniform(0.1, 0.3)), 3) for party in OFFICES}
+    with make_clinic(tmp_path, memory=4, private=["diagnosis", "smoker"]) as study:
+        for party, bits in limits.items():
+            study.set_party(party, bits)
+        policy = Collusion(
+            everyone=0.8,
+            sizes={2: 0.3, 3: 0.35, 5: 0.5},
+            groups={OFFICES[:4]: 0.33, OFFICES[2:7]: 0.4, OFFICES[5:]: 0.7, OFFICES[:2]: 0.2},
+        )
+        study.set_collusion(policy)
+        for turn in range(16):
+            party = OFFICES[turn] if turn < 12 else str(rng.choice(OFFICES))
+            with suppress(NotWithinLimitsError):
+                study.release(
+                    party, f"{rng.choice(['diagnosis', 'smoker'])}", out=tmp_path / "a.csv"
+                )
+            if turn == 8:
+                policy = replace(policy, sizes={1: 0.28, 2: 0.3, 3: 0.36}, everyone=None)
+                study.set_collusion(policy)
+        holders = {entry.body["party"] for entry in intents_of(folder)}
+        assert len(holders) > 6
+        limited = [each for size in (1, 2, 3) for each in combinations(sorted(holders), size)]
+        some = [limited[place] for place in rng.choice(len(limited), 60, replace=False)]
+        for coalition in (*some, *policy.groups):
+            assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
+        assert study.verify().problems == ()
