@@ -61,8 +61,7 @@ class Custodian:
     def set_collusion(self) -> None:
         policy = Collusion(
             everyone=self.bits(0.2, 0.8) if self.rng.random() < 0.5 else None,
-            any_size=2 if (has_any := self.rng.random() < 0.5) else None,
-            bits=self.bits(0.2, 0.6) if has_any else None,
+            sizes={n: self.bits(0.2, 0.6) for n in (1, 2, 3) if self.rng.random() < 0.4},
             groups={PARTIES[:2]: self.bits(0.2, 0.5)} if self.rng.random() < 0.5 else {},
         )
         self.study.set_collusion(policy)

@@ -107,9 +107,11 @@ def show_quote(quoted: Quote) -> None:
 
     own, worst = quoted.own, quoted.worst
     _show_question(quoted)
+    whose = "its" if own.limited_by == own.name else "the"
+    by = "" if own.limited_by == own.name else f", the limit on {plain(own.limited_by)},"
     print(
         f"  {plain(own.name)} would learn {bits_up(own.added)} bits about a record; "
-        f"{bits_down(own.left)} of its {limit_in_words(own.limit)} would be left"
+        f"{bits_down(own.left)} of {whose} {limit_in_words(own.limit)}{by} would be left"
     )
     print(
         f"  nearest to its limit: {plain(worst.name)}, which would hold {bits_up(worst.after)} of "

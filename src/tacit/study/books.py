@@ -14,6 +14,7 @@ import numpy as np
 from tacit.accounting import Account, Counts
 from tacit.errors import LedgerError
 from tacit.ledger import Entry, Head
+from tacit.ledger.ledger import FIRST_KIND
 from tacit.problem import Array
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Collusion, Scheme, Step
@@ -31,6 +32,7 @@ from tacit.study.records import (
     PolicyRecord,
     QuestionRecord,
     RollbackRecord,
+    check_readable,
 )
 from tacit.study.utilities import Measure
 
@@ -116,6 +118,7 @@ class Books:
     def begin(created: Entry) -> Books:
         """The books of a study of which only the first entry is read."""
         _refuse_newer(created)
+        check_readable(created, [FIRST_KIND])
         record = CreatedRecord.of(created)
         externals = {
             name: Question(
@@ -132,6 +135,7 @@ class Books:
         """The books after more entries."""
         books = self
         for entry in entries:
+            check_readable(entry, _READERS)
             books = replace(_READERS[entry.kind](books, entry), head=entry.head)
         return books
 
@@ -163,9 +167,7 @@ class Books:
     @property
     def audited_scheme(self) -> Scheme:
         """For auditing: every party's own limit is part of the policy."""
-        groups = dict(self.policy.groups)
-        groups.update({(party,): bits for party, bits in self.limits.items()})
-        return self._scheme(replace(self.policy, groups=groups))
+        return self._scheme(self.all_limits)
 
     def _scheme(self, policy: Collusion) -> Scheme:
         steps = [
@@ -179,12 +181,14 @@ class Books:
         ]
         return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
 
+    @property
+    def all_limits(self) -> Collusion:
+        """The policy, and every party's own limit."""
+        return self.policy.with_own(self.limits)
+
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
-        policy = self.policy
-        around = [bits for group, bits in policy.groups.items() if party in group]
-        around += [bits for bits in (policy.everyone, policy.bits) if bits is not None]
-        return min([self.limits[party], *around])
+        return min(limit.bits for limit in self.all_limits.binding_on({party}))
 
     @property
     def holders(self) -> Parties:

@@ -14,13 +14,14 @@ from tacit.information import entropy
 from tacit.ledger import Ledger
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
+from tacit.scheme.policy import Limit
 from tacit.study.admission import (
+    UNCHANGED,
     check_limit,
     check_max_error,
-    check_name,
     check_party,
+    check_policy,
     let_in,
-    lower_around,
     refuse_below,
 )
 from tacit.study.asking import Question, Wish, Words
@@ -42,6 +43,7 @@ from tacit.study.guards import (
     source_remarks,
 )
 from tacit.study.layout import Layout
+from tacit.study.names import check_new_names, spelled, spelled_policy
 from tacit.study.quoting import Quote, quoted, quoted_again
 from tacit.study.receipts import (
     EntryReceipt,
@@ -63,9 +65,8 @@ from tacit.study.rollback import Traces, raise_mark, rolled_back
 from tacit.study.standing import (
     SmallCell,
     Standing,
-    every_limit,
     limits_too_high,
-    policy_limits,
+    lower_around,
     small_cells,
     standing,
     too_high,
@@ -202,19 +203,23 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        check_name(name)
         check_limit(f"the limit of {name}", limit)
+        party = self.spelling(name)
 
-        def record(books: Books) -> Record:
+        def record(books: Books) -> Record | None:
             self._refuse_closed(books)
-            held = books.proved.upper_bits(frozenset({name}))
-            refuse_below(frozenset({name}), limit, held)
-            return PartyRecord(party=name, limit=limit)
+            if party not in books.limits:
+                check_new_names([party], books.limits)
+            own = frozenset({party})
+            refuse_below(Limit(limit, group=own), own, books.proved)
+            is_new = books.limits.get(party) != limit
+            return PartyRecord(party=party, limit=limit) if is_new else None
 
-        self._append("party", record)
+        is_recorded = self._append("party", record)
         return [
-            *too_high(f"the limit of {name}", limit, entropy(self._books.p_x)),
-            *lower_around(self._books, name),
+            *([] if is_recorded else [UNCHANGED]),
+            *too_high(f"the limit of {party}", limit, entropy(self._books.p_x)),
+            *lower_around(self._books, [party]),
         ]
 
     def set_collusion(self, policy: Collusion) -> list[str]:
@@ -233,22 +238,23 @@ class Study:
         """
         known = self._refreshed().limits
 
-        def record(books: Books) -> Record:
+        def record(books: Books) -> Record | None:
             self._refuse_closed(books)
-            policy = change(books.policy)
-            for name, bits in policy_limits(policy).items():
-                check_limit(name, bits)
-            stored = PolicyRecord.of_policy(policy)
-            for party in stored.newcomers:
-                check_name(party)
-            changed = books.under(policy)
-            for coalition, bits in every_limit(changed).items():
-                refuse_below(coalition, bits, changed.proved.upper_bits(coalition))
-            return stored
+            policy = spelled_policy(change(books.policy), books.limits)
+            check_policy(books, policy)
+            return None if policy == books.policy else PolicyRecord.of_policy(policy)
 
-        self._append("policy", record)
+        is_recorded = self._append("policy", record)
         stored = PolicyRecord.of_policy(self._books.policy)
-        return [*limits_too_high(self._books), *let_in(stored, known)]
+        return [
+            *([] if is_recorded else [UNCHANGED]),
+            *limits_too_high(self._books),
+            *let_in(stored, known),
+        ]
+
+    def spelling(self, name: str) -> str:
+        """The name of a party as it is recorded, or as it would be."""
+        return spelled(name, self._refreshed().limits)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -323,11 +329,12 @@ class Study:
 
     def _wish(self, books: Books, words: Words) -> Wish:
         self._refuse_closed(books)
-        check_party(books, words.party, self._layout.folder)
+        party = spelled(words.party, books.limits)
+        check_party(books, party, self._layout.folder)
         if words.bits is not None:
             check_limit("bits", words.bits)
         question = self._question(books, words.asked, words.sql)
-        wish = Wish(words.party, question, Measure.read(words.utility), words.bits)
+        wish = Wish(party, question, Measure.read(words.utility), words.bits)
         _ = wish.utility  # costs that do not fit the question are refused here
         return wish
 
@@ -473,24 +480,28 @@ class Study:
         self._books = self._books.read_on(entries)
         return self._books
 
-    def _append(self, kind: str, record: Callable[[Books], Record | None]) -> None:
-        """Append what ``record`` makes of the latest books, unless it makes nothing of them."""
-        self._settle_rollback()
-        self._append_now(kind, record)
+    def _append(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
+        """Append what ``record`` makes of the latest books, unless it makes nothing of them.
 
-    def _append_now(self, kind: str, record: Callable[[Books], Record | None]) -> None:
+        Returns:
+            Whether anything was appended.
+        """
+        self._settle_rollback()
+        return self._append_now(kind, record)
+
+    def _append_now(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
         while True:
             books = self._refreshed()
             made = record(books)
             if made is None:
-                return
+                return False
             body = made.model_dump(mode="json")
             try:
                 entry = self._ledger.append(self.configuration.study, kind, body, head=books.head)
             except HeadMovedError:
                 continue
             raise_mark(self._layout, entry.head, self._refreshed().accepted)
-            return
+            return True
 
     def _lost(self, certificate: Path | None = None) -> Traces:
         """Traces of entries that the ledger has lost."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from tacit.errors import InvalidInputError, KeyFileError
+from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books import Books, Intent
 from tacit.study.closing import DigestKeys, load_key
@@ -72,7 +72,10 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
             return Verification(0, 0, tuple(problems), (), {})
         traces = Traces.find(layout, configuration.study)  # before the ledger is read
         first, *entries = ledger.entries(configuration.study)
-        replay = Replay.begin(first)
+        try:
+            replay = Replay.begin(first)
+        except LedgerError as error:
+            return Verification(1 + len(entries), 0, (*problems, str(error)), (), {})
         problems += _replayed(replay, entries)
         lost = traces.lost(replay.books, ledger, configuration.study)
         problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
