@@ -63,6 +63,8 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["audit", clinic]
     yield ["receipt", clinic, "6", "--html", str(out / "receipt.html")]
     yield ["estimate", str(out / "lab-a.parquet")]
+    yield ["backup", clinic, str(out / "friday.tar")]
+    yield ["restore", str(out / "friday.tar"), clinic]
     yield ["close", clinic, "--yes"]
     yield ["verify", clinic, "--receipt", str(out / "receipt.html")]
 

@@ -18,7 +18,7 @@ from tacit.ledger.canonical import canonical_json
 from tacit.ledger.chain import faults
 from tacit.ledger.database import Database
 from tacit.ledger.entry import Entry, Head
-from tacit.ledger.migrate import create_schema, require_schema
+from tacit.ledger.migrate import check_schema, create_schema, require_schema
 from tacit.ledger.sketch import Overlap, Sketch
 from tacit.ledger.stored import StoredEntry, StoredStudy
 
@@ -62,6 +62,15 @@ class Ledger:
             CorruptLedgerError: it is damaged.
         """
         return cls._prepared(address, require_schema)
+
+    @staticmethod
+    def check(address: str | Path) -> None:
+        """Raise what ``create`` would, as far as can be told without making anything."""
+        database = Database.at(parse_address(address))
+        try:
+            check_schema(database)
+        finally:
+            database.close()
 
     @classmethod
     def create(cls, address: str | Path, *, salt: bytes | None = None) -> Ledger:

@@ -36,6 +36,12 @@ def require_schema(database: Database) -> None:
     _upgrade(database, found)
 
 
+def check_schema(database: Database) -> None:
+    """Raise LedgerError where a database cannot be reached, or is of a newer version."""
+    if database.has_place:
+        _refuse_newer(database, _revision(database))
+
+
 def create_schema(database: Database, salt: bytes | None = None) -> None:
     """As ``require_schema``, after making the tables where there are none.
 
@@ -55,14 +61,18 @@ def _revision(database: Database) -> str | None:
 
 
 def _upgrade(database: Database, found: str | None, salt: bytes | None = None) -> None:
+    _refuse_newer(database, found)
+    if found != _known_revisions()[0]:
+        _run_migrations(database, salt)
+
+
+def _refuse_newer(database: Database, found: str | None) -> None:
     known = _known_revisions()
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {database.shown} was made by a newer version of tacit (schema {found}, "
             f"this one knows up to {known[0]}): update tacit"
         )
-    if found != known[0]:
-        _run_migrations(database, salt)
 
 
 def _run_migrations(database: Database, salt: bytes | None) -> None:

@@ -87,13 +87,18 @@ class Dispatch:
             )
             if intent.delivery is not None and intent.delivery.digest != digest:
                 yield f"release {intent.number}, drawn again, is not what was delivered"
-            if self._state_files.path(intent.state_name).exists():
-                kept = self._load(intent)
-                if kept is None or not np.array_equal(kept, states):
-                    yield (
-                        f"the states after release {intent.number} are damaged: they are computed "
-                        "again when they are needed"
-                    )
+            if not self._are_states_kept(intent, states):
+                yield (
+                    f"the states after release {intent.number} are damaged: they are computed "
+                    "again when they are needed"
+                )
+
+    def _are_states_kept(self, intent: Intent, states: States) -> bool:
+        """Whether the state file of a release, if there is one, holds these states."""
+        if intent.is_of_0_1 or not self._state_files.path(intent.state_name).exists():
+            return True  # 0.1 did not seal states: they are never believed
+        kept = self._load(intent)
+        return kept is not None and np.array_equal(kept, states)
 
     @property
     def _state_files(self) -> StateFiles:

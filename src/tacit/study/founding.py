@@ -107,10 +107,11 @@ def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
 
 
 def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
+    Ledger.check(address)  # before a table is read that may be long
+    with whole_folder(folder) as partial:
+        configuration = _fill_folder(partial, plan, address)
+    # Last, because a registration cannot be taken back: a folder without one is no loss.
     with closing(Ledger.create(address)) as shared:
-        with whole_folder(folder) as partial:
-            configuration = _fill_folder(partial, plan, address)
-        # Last, because a registration cannot be taken back: a folder without one is no loss.
         try:
             _register(Layout(folder), plan, configuration, shared)
         except TacitError:
