@@ -62,7 +62,7 @@ class Scene:
     def put_back(self) -> None:
         shutil.rmtree(self.place)
         shutil.copytree(self.kept, self.place)
-        if self.ledger is not None:
+        if self.ledger != "folder":
             with psycopg.connect(self.ledger) as connection:
                 connection.execute("ALTER TABLE tacit_entries DISABLE TRIGGER USER")
                 connection.execute("DELETE FROM tacit_entries WHERE number > %s", (self.n_entries,))

@@ -520,6 +520,8 @@ class Study:
         self._refuse_rollback(lost)
         if lost:
             self._append_now("rollback", lambda _: lost.record)
+        else:  # entries may have been appended elsewhere, or just before a crash
+            raise_mark(self._layout, self._books.head, self._books.accepted)
 
     def _refuse_closed(self, books: Books) -> None:
         if books.is_closed:
