@@ -6,14 +6,16 @@ have equal books.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tacit.accounting import Account, Counts
-from tacit.errors import LedgerError
+from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry, Head
+from tacit.ledger.ledger import FIRST_KIND
 from tacit.problem import Array
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Collusion, Scheme, Step
@@ -34,6 +36,38 @@ from tacit.study.utilities import Measure
 
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
+
+SENSELESS = (
+    TacitError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What following an entry can raise that nobody but a forger would have written."""
+
+
+@contextmanager
+def understood(entry: Entry) -> Iterator[None]:
+    """Raise CorruptLedgerError, in one line, for whatever is raised by what an entry says.
+
+    Whoever owns the database can write any entry and seal it. Sums that are no numbers raise, too.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+    except LedgerError:
+        raise
+    except SENSELESS as error:
+        said = str(error).partition("\n")[0]
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
+            f"those before it ({type(error).__name__}: {said}): run tacit verify, and restore the "
+            "ledger from a backup"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +128,16 @@ class Books:
     def begin(created: Entry) -> Books:
         """The books of a study of which only the first entry is read."""
         _refuse_newer(created)
-        record = CreatedRecord.of(created)
+        if created.kind != FIRST_KIND:
+            raise CorruptLedgerError(
+                f"study {created.study} begins with an entry of kind {created.kind!r}: restore "
+                "the ledger from a backup"
+            )
+        with understood(created):
+            return Books._begun(created, CreatedRecord.of(created))
+
+    @staticmethod
+    def _begun(created: Entry, record: CreatedRecord) -> Books:
         externals = {
             name: Question(
                 name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
@@ -109,7 +152,8 @@ class Books:
         """The books after more entries."""
         books = self
         for entry in entries:
-            books = replace(_READERS[entry.kind](books, entry), head=entry.head)
+            with understood(entry):
+                books = replace(_READERS[entry.kind](books, entry), head=entry.head)
         return books
 
     def under(self, policy: Collusion) -> Books:
@@ -128,7 +172,8 @@ class Books:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
         for intent in self.intents.values():
-            account = _continued(account, intent)
+            with understood(intent.entry):
+                account = _continued(account, intent)
         object.__setattr__(self, "account", account)
         return account
 
@@ -162,6 +207,12 @@ class Books:
         around = [bits for group, bits in policy.groups.items() if party in group]
         around += [bits for bits in (policy.everyone, policy.bits) if bits is not None]
         return min([self.limits[party], *around])
+
+    @property
+    def n_states(self) -> int:
+        """States that a record can be in now."""
+        last = next(reversed(self.intents.values()), None)
+        return 1 if last is None else int(last.next_state.max()) + 1
 
     @property
     def holders(self) -> Parties:
@@ -227,7 +278,13 @@ def _intent(books: Books, entry: Entry) -> Intent:
         Measure.of_record(record.measure),
         record.bits,
     )
-    channel = IntegerChannel.from_bytes(entry.payload)
+    n_cells, n_states = len(books.counts), len(record.next_state)
+    if n_states != books.n_states or not wish.question.counts.shape[0] == n_cells:
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} tells {wish.question.counts.shape[0]} "
+            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
+        )
+    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
     return Intent(entry, record, wish, channel, np.array(record.next_state, dtype=np.intp))
 
 

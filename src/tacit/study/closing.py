@@ -54,7 +54,7 @@ class DigestKeys:
             stored = json.loads(layout.digest_keys.read_text())
             releases = {sealed: bytes.fromhex(key) for sealed, key in stored["releases"].items()}
             return DigestKeys(bytes.fromhex(stored["snapshot"]), releases)
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
 

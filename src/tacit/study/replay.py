@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.errors import TacitError
+from tacit.errors import LedgerError
 from tacit.ledger import Entry
 from tacit.scheme.policy import Parties
-from tacit.study.books import Books, Intent
+from tacit.study.books import Books, Intent, understood
 from tacit.study.drafting import names_of_answers, recipient_law, told_law, value_of
 from tacit.study.optimality import lower_bound
 from tacit.study.records import ClosedRecord, DeliveredRecord, HoldingRecord, PartyRecord
@@ -44,7 +44,8 @@ class Replay:
     def begin(created: Entry) -> Replay:
         """Only the first entry is read."""
         books = Books.begin(created)
-        return Replay(books, Account.start(books.counts, books.memory, books.policy), {})
+        with understood(created):
+            return Replay(books, Account.start(books.counts, books.memory, books.policy), {})
 
     def follow(self, entry: Entry) -> list[str]:
         """Read an entry; what is wrong with it, in words.
@@ -54,16 +55,17 @@ class Replay:
         """
         try:
             after = self.books.read_on([entry])
-            problems = list(_PROBLEMS[entry.kind](self, after, entry))
-        except (TacitError, KeyError, IndexError, ValueError, TypeError) as error:
-            raise ReplayError(f"entry {entry.number} cannot be replayed: {error!r}") from error
+            with understood(entry):
+                problems = list(_PROBLEMS[entry.kind](self, after, entry))
+        except LedgerError as error:
+            raise ReplayError(f"entry {entry.number} cannot be replayed: {error}") from error
         if self.books.is_closed and entry.kind != "delivered":
             problems.append("it was appended after the study was closed")
         self.books = after
         return [f"entry {entry.number}: {problem}" for problem in problems]
 
 
-class ReplayError(TacitError):
+class ReplayError(LedgerError):
     """An entry that makes no sense after those before it; nothing after it can be checked."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from tacit.errors import InvalidInputError, KeyFileError
+from tacit.errors import CorruptLedgerError, InvalidInputError, KeyFileError
 from tacit.ledger import Ledger
 from tacit.study.books import Books, Intent
 from tacit.study.closing import DigestKeys
@@ -68,8 +68,11 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
             problems += _paper_problems(ledger, configuration.study, Path(receipt))
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
-        first, *entries = ledger.entries(configuration.study)
-    replay = Replay.begin(first)
+        try:
+            first, *entries = ledger.entries(configuration.study)
+            replay = Replay.begin(first)
+        except CorruptLedgerError as error:  # sealed, and yet nothing that tacit has written
+            return Verification(0, 0, (str(error),), (), {})
     try:
         for entry in entries:
             problems += replay.follow(entry)
@@ -125,8 +128,11 @@ def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str],
         if intent.delivery is None:
             notes.append(f"release {intent.number} was recorded but never delivered")
             continue
+        if intent.entry.hash not in keys.releases:
+            problems.append(f"release {intent.number} was not there when the study was closed")
+            continue
         file = Path(intent.delivery.file)
-        if not file.is_file():
+        if not _is_there(file):
             notes.append(f"release {intent.number} is no longer at {file}")
             continue
         found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
@@ -135,6 +141,13 @@ def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str],
         elif found is not intent:
             notes.append(f"{file} was release {intent.number} and is release {found.number} now")
     return problems, notes
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except OSError:  # a name that no disk can have
+        return False
 
 
 def _own_first(intent: Intent, books: Books) -> list[Intent]:
@@ -146,6 +159,6 @@ def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:
     """Whether a file has the content of a release."""
     try:
         digest = digest_of(file, keys.releases[intent.entry.hash])
-    except InvalidInputError:
+    except (InvalidInputError, KeyError):
         return False
     return intent.delivery is not None and digest == intent.delivery.digest
