@@ -462,9 +462,9 @@ def looked_at(study: Path) -> tuple[str, str]:
 
 
 def try_case(forgery: Forgery, seed: int, case: int) -> Outcome | None:
-    """Forge, look, judge; ``None`` where the database does not take the forgery."""
+    """Forge, look, judge; ``None`` where nothing changes, or the database refuses the change."""
     what, rows = forged(forgery.rows, seed, case)
-    if not forgery.write(rows):
+    if rows == forgery.rows or not forgery.write(rows):
         return None
     start = time.perf_counter()
     with time_limit(SECONDS):

@@ -80,6 +80,8 @@ class Intent:
         wish: what it answers.
         channel: the integer table that is sampled.
         next_state: state after it, [m, letter]; -1 where that cannot occur.
+        party_limit: its party's limit at that time, as it was set.
+        own_limit: that, or the limit of a coalition around the party where it was lower.
         delivery: says that its file was written; ``None`` until then.
     """
 
@@ -88,6 +90,8 @@ class Intent:
     wish: Wish
     channel: IntegerChannel
     next_state: Transitions
+    party_limit: float
+    own_limit: float
     delivery: DeliveredRecord | None = None
 
     @property
@@ -285,7 +289,15 @@ def _intent(books: Books, entry: Entry) -> Intent:
             f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
         )
     channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
-    return Intent(entry, record, wish, channel, np.array(record.next_state, dtype=np.intp))
+    return Intent(
+        entry,
+        record,
+        wish,
+        channel,
+        np.array(record.next_state, dtype=np.intp),
+        books.limits[record.party],
+        books.own_limit(record.party),
+    )
 
 
 def _read_delivery(books: Books, entry: Entry) -> Books:

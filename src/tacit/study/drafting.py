@@ -256,8 +256,20 @@ def intent_record(drafted: Draft) -> IntentRecord:
         everyone_bits=drafted.after.everyone_bits,
         value=drafted.value,
         blind=drafted.blind,
-        bound=drafted.design.solution.bound,
+        bound=_bound(drafted),
     )
+
+
+def _bound(drafted: Draft) -> float | None:
+    """No release within the limits does better.
+
+    The design's own bound is for limits that are lower by the reserve. It is a price per bit times
+    each limit, and something that does not depend on the limits (DESIGN fact 2).
+    """
+    solution = drafted.design.solution
+    if drafted.wish.measure.is_information or solution.bound is None:
+        return solution.bound
+    return solution.bound - RESERVE_BITS * sum(solution.multipliers.values())
 
 
 def _holding(drafted: Draft, coalition: Parties) -> HoldingRecord:

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.errors import InvalidInputError
+from tacit.information import entropy
 from tacit.ledger import Entry
+from tacit.ledger.canonical import canonical_json
+from tacit.sampling import keyed_digest
 from tacit.study.books import Books, Intent
 from tacit.study.records import HoldingRecord, entry_in_words
 from tacit.study.utilities import Measure
-from tacit.study.wording import bits_up, value_in_words
+from tacit.study.wording import (
+    bits_up,
+    is_used_up,
+    limit_in_words,
+    time_in_words,
+    value_in_units,
+    value_in_words,
+)
 from tacit.tables.whole_file import whole_file
 
-PAPER_FORMAT = 1
+PAPER_FORMAT = 2
+"""Of papers, pages included: a page that looks different is another format.
+
+1: without seal, limit of the party and H(X); made by 0.1.
+"""
+
 CERTIFICATE_SUFFIX = ".certificate.json"
 
-_EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
+_ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
+"""Signs that could end, or begin, an element of the page that JSON stands in."""
 
 
 class Paper(BaseModel):
@@ -33,6 +48,8 @@ class Paper(BaseModel):
         hash: that seals it.
         time: when it was recorded.
         in_words: what it says.
+        seal: keyed digest of all the rest, by which the study knows its own papers even when its
+            ledger has lost the entry; ``None`` where the study's key was missing.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
@@ -43,6 +60,14 @@ class Paper(BaseModel):
     hash: str
     time: str
     in_words: str
+    seal: str | None = None
+
+    def sealed(self, key: bytes | None) -> Self:
+        """The same paper with its seal."""
+        return self if key is None else self.model_copy(update={"seal": self._seal(key)})
+
+    def _seal(self, key: bytes) -> str:
+        return seal_of(self.model_dump(mode="json"), key)
 
     def write(self, path: Path) -> None:
         """As JSON, whole or not at all."""
@@ -55,9 +80,13 @@ class Paper(BaseModel):
         environment = Environment(
             loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True
         )
-        environment.filters["bits_up"] = bits_up
-        # "</" would end the script element early.
-        data = self.model_dump_json().replace("</", "<\\/")
+        environment.filters |= {
+            "bits_up": bits_up,
+            "in_units": lambda value, kind: value_in_units(kind, value),
+            "limit": limit_in_words,
+            "time": time_in_words,
+        }
+        data = "".join(_ESCAPED.get(sign, sign) for sign in self.model_dump_json())
         return environment.get_template(template).render(paper=self, json=data)
 
 
@@ -95,11 +124,34 @@ class ReleasePaper(Paper):
     digest: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a coalition holds of its limit, in bits about one record."""
+
+    name: str
+    bits: float
+    limit: float
+
+    @property
+    def percent(self) -> float:
+        """Of the limit, at most 100."""
+        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing is left of it."""
+        return is_used_up(self.bits, self.limit)
+
+
 class Receipt(ReleasePaper):
     """For the custodian: names other parties, so it is not for the recipient.
 
     Attributes:
-        file: where the release was written last.
+        file: where the release was written first.
+        party_limit: bits about one record that the party may hold in all, as it was set.
+        around_limit: a lower limit on a coalition around the party, which it has to keep, too;
+            ``None`` if there is none.
+        entropy_bits: H(X), all there is to learn about a record.
         value: mean cost of the answers, or bits about R.
         blind: the same for a blind guess.
         bound: no release within the limits does better.
@@ -108,11 +160,38 @@ class Receipt(ReleasePaper):
     """
 
     file: str | None
+    party_limit: float | None = None
+    around_limit: float | None = None
+    entropy_bits: float | None = None
     value: float
     blind: float
     bound: float | None
     everyone_bits: float
     holdings: tuple[HoldingRecord, ...]
+
+    @property
+    def shares(self) -> list[Share]:
+        """Who holds what of which limit after it, the party itself first."""
+        first_own = sorted(self.holdings, key=lambda each: each.parties != (self.party,))
+        return [self._share(holding) for holding in first_own]
+
+    def _share(self, holding: HoldingRecord) -> Share:
+        name = " + ".join(holding.parties)
+        if holding.parties != (self.party,) or self.party_limit is None:
+            return Share(name, holding.bits, holding.limit)
+        limits = (self.party_limit, self.around_limit)
+        return Share(name, holding.bits, min(each for each in limits if each is not None))
+
+    @property
+    def limit_in_words(self) -> str | None:
+        """The party's limit, as it was set."""
+        if self.party_limit is None:
+            return None
+        limit = f"{self.party} may hold {limit_in_words(self.party_limit)} bits in all, as set"
+        if self.around_limit is None:
+            return limit
+        around = limit_in_words(self.around_limit)
+        return f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
 
     def as_html(self) -> str:
         """One page that opens anywhere; it holds the receipt for machines, too."""
@@ -163,27 +242,10 @@ class Certificate(ReleasePaper):
             ) from error
 
 
-class Sealed(BaseModel):
-    """What every paper has that a ledger can be asked for."""
-
-    study: str
-    entry: int
-    hash: str
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """From a receipt (JSON or HTML) or a certificate."""
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"cannot read the receipt {path}: {error}") from error
-        embedded = _EMBEDDED.search(text)
-        try:
-            return cls.model_validate(json.loads(embedded.group(1) if embedded else text))
-        except ValueError as error:
-            raise InvalidInputError(
-                f"{path} is no receipt: give a file made by tacit receipt, or a certificate"
-            ) from error
+def seal_of(content: dict[str, Any], key: bytes) -> str:
+    """The seal of a paper: HMAC over all that it says, but for the seal."""
+    said = {name: value for name, value in content.items() if name != "seal"}
+    return keyed_digest(key, [canonical_json(said).encode()])
 
 
 def certificate_path(release: Path) -> Path:
@@ -198,6 +260,9 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         **_common(books, intent),
         digest=None if delivery is None else delivery.digest,
         file=None if delivery is None else delivery.file,
+        party_limit=intent.party_limit,
+        around_limit=intent.own_limit if intent.own_limit < intent.party_limit else None,
+        entropy_bits=entropy(books.p_x),
         value=record.value,
         blind=record.blind,
         bound=record.bound,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -17,6 +17,7 @@ STUDY_FORMAT = 1
 
 Bits = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class Record(BaseModel):
@@ -86,8 +87,8 @@ class CreatedRecord(ToldRecord):
     memory: Annotated[int, Field(ge=1)]
     everyone: Bits | None
     is_id_public: bool
-    key_check: str
-    snapshot_digest: str
+    key_check: Digest
+    snapshot_digest: Digest
 
     @model_validator(mode="after")
     def _counts_every_record_once(self) -> Self:
@@ -185,7 +186,7 @@ class QuestionRecord(Record):
 class MeasureRecord(Record):
     """How answers are judged: a word, or a table of costs [rhat, r]."""
 
-    kind: Literal["hamming", "absolute", "squared", "information", "costs"]
+    kind: Annotated[str, Field(pattern="^(hamming|absolute|squared|information|costs)$")]
     costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
 
     @model_validator(mode="after")
@@ -265,7 +266,7 @@ class DeliveredRecord(ToldRecord):
     """A release's file was written; the digest is keyed and does not depend on the format."""
 
     intent: int
-    digest: str
+    digest: Digest
     file: str
 
     @property

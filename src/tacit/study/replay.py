@@ -19,11 +19,27 @@ from tacit.scheme.policy import Parties
 from tacit.study.books import Books, Intent, understood
 from tacit.study.drafting import names_of_answers, recipient_law, told_law, value_of
 from tacit.study.optimality import lower_bound
-from tacit.study.records import ClosedRecord, DeliveredRecord, HoldingRecord, PartyRecord
+from tacit.study.records import (
+    ClosedRecord,
+    DeliveredRecord,
+    HoldingRecord,
+    IntentRecord,
+    PartyRecord,
+)
+from tacit.study.refutation import better_value
 from tacit.study.standing import every_limit
 
 _SAME = 1e-9
 """What is recorded and what is computed again may differ by rounding on another machine."""
+
+_EQUAL = 1e-12
+"""A bound that is so near to the value is the value: a solver never comes as near."""
+
+_WORST_GAP = 2e-3
+"""No release is recorded whose value is farther from its bound: see ``drafting``, and rounding."""
+
+_SLACK = 1e-5
+"""Beyond what is proved here and was proved when a release was recorded."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +77,8 @@ class Replay:
             raise ReplayError(f"entry {entry.number} cannot be replayed: {error}") from error
         if self.books.is_closed and entry.kind != "delivered":
             problems.append("it was appended after the study was closed")
+        if entry.payload and entry.kind != "intent":
+            problems.append("it carries a table, which only a release has")
         self.books = after
         return [f"entry {entry.number}: {problem}" for problem in problems]
 
@@ -185,11 +203,36 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
     if abs(blind - record.blind) > _SAME:
         yield f"a blind guess is worth {blind:.9f}, not {record.blind:.9f}"
     if wish.measure.is_information:
+        if record.bound is not None and record.bound < value - _SAME:
+            yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
         return
     best = lower_bound(before, wish, intent.channel, record.holdings)
     replay.proved_gaps[intent.number] = max(value - best, 0.0)
-    if record.bound is None or record.bound > value + _SAME:
-        yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
+    known = better_value(replay.account, wish, record.holdings, value)
+    yield from _bound_problems(record, value, best, known)
+
+
+def _bound_problems(
+    record: IntentRecord, value: float, proved: float, known: float
+) -> Iterator[str]:
+    """Whether the recorded bound on a mean cost can be what was proved when it was recorded.
+
+    Args:
+        record: of the release.
+        value: its mean cost.
+        proved: no release within the limits costs less.
+        known: a release within the limits that costs this is known.
+    """
+    bound, scale = record.bound, max(1.0, abs(record.blind))
+    if bound is None or bound > value + _SAME:
+        yield f"it claims that nothing beats {bound}, and is worth {value:.9f} itself"
+    elif bound >= value - _EQUAL * scale and known < value - _SAME:
+        yield (
+            f"it claims that nothing beats {bound:.9f}, its own worth, and a release within the "
+            f"limits that is better by {value - known:.1e} is known"
+        )
+    elif bound < min(proved, value - _WORST_GAP * scale) - _SLACK * scale:
+        yield f"it claims only that nothing beats {bound:.9f}, and {proved:.9f} is proved"
 
 
 def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:

@@ -28,7 +28,7 @@ from tacit.study.admission import (
 )
 from tacit.study.asking import Question, Wish, Words
 from tacit.study.books import Books, Intent
-from tacit.study.closing import DigestKeys, load_key, release_digest_key
+from tacit.study.closing import DigestKeys, load_key, paper_key, release_digest_key
 from tacit.study.configuration import Configuration
 from tacit.study.dispatch import Dispatch
 from tacit.study.drafting import intent_record
@@ -356,9 +356,10 @@ class Study:
                 f"release {intent.number} came out differently from when it was first delivered, "
                 f"so {target} was removed: the snapshot or the key was changed; run tacit verify"
             )
+        sealing = paper_key(dispatch.key, self.configuration.study)
         paper = certificate_of(
             self._books, intent, digest, release_digest_key(dispatch.key, intent)
-        )
+        ).sealed(sealing)
         try:
             paper.write(certificate_path(target))
         except OSError as error:
@@ -373,7 +374,7 @@ class Study:
             return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
 
         self._append("delivered", record)
-        return receipt_of(self._books, self._books.intents[intent.number])
+        return receipt_of(self._books, self._books.intents[intent.number]).sealed(sealing)
 
     def _dispatch(self) -> Dispatch:
         """Key and snapshot, checked to be this study's: the key for sure, the snapshot by counts.
@@ -402,8 +403,19 @@ class Study:
         return audit(self._refreshed().audited_scheme, records=records, seed=seed)
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
-        """The receipt of a release by its number in the ledger, or of any other entry."""
+        """The receipt of a release by its number in the ledger, or of any other entry.
+
+        Sealed with the study's key, or with what was kept of it when it was destroyed; a study
+        whose key is missing gives receipts without a seal.
+
+        Raises:
+            KeyFileError: there is a key, and it is damaged, open to others or not this study's.
+        """
         books = self._refreshed()
+        keys = DigestKeys.find(self._layout, self.configuration.study, books)
+        return self._unsealed_receipt(books, number).sealed(None if keys is None else keys.paper)
+
+    def _unsealed_receipt(self, books: Books, number: int) -> Receipt | EntryReceipt:
         if number in books.intents:
             return receipt_of(books, books.intents[number])
         if not 1 <= number <= books.head.number:

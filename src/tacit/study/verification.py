@@ -14,7 +14,7 @@ from tacit.study.closing import DigestKeys
 from tacit.study.configuration import Configuration
 from tacit.study.founding import public_facts
 from tacit.study.layout import Layout
-from tacit.study.receipts import Sealed
+from tacit.study.papers import KeptPaper, PaperCheck
 from tacit.study.replay import Replay, ReplayError
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
@@ -62,28 +62,40 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
     Works on a study that cannot be opened because its ledger was tampered with.
     """
     layout, configuration = Layout(folder), Configuration.read(folder)
+    paper = None if receipt is None else KeptPaper.read(Path(receipt))
+    study = configuration.study
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
-        problems = [*ledger.verify(configuration.study)]
-        if receipt is not None:
-            problems += _paper_problems(ledger, configuration.study, Path(receipt))
+        problems = [*ledger.verify(study)]
+        if paper is not None and problems and not _is_in(ledger, study, paper):
+            problems.append(f"entry {paper.entry} is not in the ledger as {paper.path} has it")
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
         try:
-            first, *entries = ledger.entries(configuration.study)
-            replay = Replay.begin(first)
+            entries = ledger.entries(study)
+            replay = Replay.begin(entries[0])
         except CorruptLedgerError as error:  # sealed, and yet nothing that tacit has written
             return Verification(0, 0, (str(error),), (), {})
     try:
-        for entry in entries:
+        for entry in entries[1:]:
             problems += replay.follow(entry)
     except ReplayError as error:
         problems.append(f"{error}; nothing after it was checked")
     problems += _folder_problems(layout, replay.books)
-    more, notes = _file_problems(layout, configuration.study, replay.books)
+    keys, key_problems = _find_keys(layout, study, replay.books)
+    problems += key_problems
+    more, notes = _file_problems(layout, replay.books, keys)
+    if paper is not None:
+        check = PaperCheck(paper, keys)
+        check.against(replay.books, entries)
+        more, notes = [*more, *check.problems], [*notes, *check.notes]
     n_releases = len(replay.books.intents)
     return Verification(
-        1 + len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
+        len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
     )
+
+
+def _is_in(ledger: Ledger, study: str, paper: KeptPaper) -> bool:
+    return paper.study == study and ledger.contains(study, paper.entry, paper.hash)
 
 
 def _folder_problems(layout: Layout, books: Books) -> list[str]:
@@ -101,22 +113,18 @@ def _folder_problems(layout: Layout, books: Books) -> list[str]:
     return problems
 
 
-def _paper_problems(ledger: Ledger, study: str, paper: Path) -> list[str]:
-    sealed = Sealed.read(paper)
-    if sealed.study != study:
-        return [f"{paper} is a receipt of another study, {sealed.study}"]
-    if not ledger.contains(study, sealed.entry, sealed.hash):
-        lost = f"entry {sealed.entry} is not in the ledger as {paper} has it"
-        return [f"{lost}: the ledger was rolled back or rewritten since"]
-    return []
-
-
-def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str], list[str]]:
-    """What is wrong with the snapshot and the release files, and what could not be checked."""
+def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[str]]:
+    """Keys that tell genuine files and papers, and what is wrong with the study's key."""
     try:
-        keys = DigestKeys.find(layout, study, books)
+        return DigestKeys.find(layout, study, books), []
     except KeyFileError as error:
-        return [str(error)], []
+        return None, [str(error)]
+
+
+def _file_problems(
+    layout: Layout, books: Books, keys: DigestKeys | None
+) -> tuple[list[str], list[str]]:
+    """What is wrong with the snapshot and the release files, and what could not be checked."""
     if keys is None:
         return [], ["without a key, neither the snapshot nor release files can be checked"]
     problems, notes = [], []

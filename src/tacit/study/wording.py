@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from tacit.scheme.policy import Parties
@@ -32,6 +33,37 @@ def bits_down(bits: float, digits: int = DIGITS) -> str:
 def limit_in_words(bits: float) -> str:
     """A limit as it was given."""
     return f"{bits:.12g}"
+
+
+def is_used_up(bits: float, limit: float) -> bool:
+    """Whether what is held is shown as no less than its limit."""
+    return float(bits_up(bits)) >= limit
+
+
+def time_in_words(time: str) -> str:
+    """When an entry was recorded, to the second; as it stands there if that is no time."""
+    try:
+        when = datetime.fromisoformat(time)
+    except ValueError:
+        return time
+    if when.utcoffset() != timedelta(0):
+        return time
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def value_in_units(kind: str, value: float) -> str:
+    """What answers are worth, with its unit."""
+    match kind:
+        case "information":
+            return f"{value:.4f} bits about what was asked"
+        case "hamming":
+            return f"{value:.4f} of the values wrong"
+        case "absolute":
+            return f"off by {value:.4f} on average"
+        case "squared":
+            return f"off, squared, by {value:.4f} on average"
+        case _:
+            return f"a cost of {value:.4f} on average"
 
 
 def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
