@@ -13,6 +13,14 @@ from tacit.study.records import STUDY_FORMAT
 _FILE = "study.json"
 
 
+def is_study(folder: Path) -> bool:
+    """Whether a folder is that of a study; one that cannot be looked into is none."""
+    try:
+        return (folder / _FILE).is_file()
+    except OSError:
+        return False
+
+
 class Configuration(BaseModel):
     """What never changes about a study.
 

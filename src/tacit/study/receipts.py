@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
+from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger import Entry
 from tacit.ledger.canonical import canonical_json
 from tacit.sampling import keyed_digest
@@ -24,6 +25,7 @@ from tacit.study.wording import (
     value_in_units,
     value_in_words,
 )
+from tacit.tables.release_file import csv_text
 from tacit.tables.whole_file import whole_file
 
 PAPER_FORMAT = 2
@@ -33,6 +35,8 @@ PAPER_FORMAT = 2
 """
 
 CERTIFICATE_SUFFIX = ".certificate.json"
+
+NO_SEAL = "none: the study's key was missing"
 
 _ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
 """Signs that could end, or begin, an element of the page that JSON stands in."""
@@ -87,7 +91,7 @@ class Paper(BaseModel):
             "time": time_in_words,
         }
         data = "".join(_ESCAPED.get(sign, sign) for sign in self.model_dump_json())
-        return environment.get_template(template).render(paper=self, json=data)
+        return environment.get_template(template).render(paper=self, json=data, no_seal=NO_SEAL)
 
 
 class EntryReceipt(Paper):
@@ -160,9 +164,9 @@ class Receipt(ReleasePaper):
     """
 
     file: str | None
-    party_limit: float | None = None
-    around_limit: float | None = None
-    entropy_bits: float | None = None
+    party_limit: float
+    around_limit: float | None
+    entropy_bits: float
     value: float
     blind: float
     bound: float | None
@@ -177,16 +181,15 @@ class Receipt(ReleasePaper):
 
     def _share(self, holding: HoldingRecord) -> Share:
         name = " + ".join(holding.parties)
-        if holding.parties != (self.party,) or self.party_limit is None:
+        if holding.parties != (self.party,):
             return Share(name, holding.bits, holding.limit)
-        limits = (self.party_limit, self.around_limit)
-        return Share(name, holding.bits, min(each for each in limits if each is not None))
+        # Not what this release was to leave it at: that was perhaps asked to be less.
+        limit = self.party_limit if self.around_limit is None else self.around_limit
+        return Share(name, holding.bits, limit)
 
     @property
-    def limit_in_words(self) -> str | None:
+    def limit_in_words(self) -> str:
         """The party's limit, as it was set."""
-        if self.party_limit is None:
-            return None
         limit = f"{self.party} may hold {limit_in_words(self.party_limit)} bits in all, as set"
         if self.around_limit is None:
             return limit
@@ -207,28 +210,39 @@ class Certificate(ReleasePaper):
         time_shares: how many channels take turns; the file has a column ``t`` where several do.
         p_rhat_given_r: law of the answer given the truth, [r, (t, rhat)].
         digest_key: under which ``digest`` was made.
+        csv_letters: ``letters`` as a CSV file shows them: with an apostrophe before what a
+            spreadsheet would run as a formula. ``None`` where 0.1 made the file, which put none.
     """
 
-    labels: tuple[str, ...]
-    letters: tuple[str, ...]
-    time_shares: int
+    labels: tuple[str, ...] = Field(min_length=1)
+    letters: tuple[str, ...] = Field(min_length=1)
+    time_shares: int = Field(ge=1)
     p_rhat_given_r: list[list[float]]
     digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
+    csv_letters: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
-    def _has_one_row_for_each_label(self) -> Self:
+    def _has_one_law_for_each_label(self) -> Self:
         n_letters = self.time_shares * len(self.letters)
         rows = [len(row) for row in self.p_rhat_given_r]
         if rows != [n_letters] * len(self.labels):
             raise ValueError("p_rhat_given_r has another shape than labels and letters")
+        for row in self.p_rhat_given_r:
+            if min(row) < 0 or abs(sum(row) - 1) > ROW_SUM_TOL:
+                raise ValueError("a row of p_rhat_given_r is no law")
         return self
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether apostrophes before formulas in its CSV file are tacit's."""
+        return self.csv_letters is not None
 
     @classmethod
     def beside(cls, release: Path) -> Self:
         """The certificate of a release file."""
         path = certificate_path(release)
         try:
-            return cls.model_validate_json(path.read_bytes())
+            found = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError as error:
             raise InvalidInputError(
                 f"{path.name} is not beside {release}: ask the custodian for the release's "
@@ -240,6 +254,11 @@ class Certificate(ReleasePaper):
             raise InvalidInputError(
                 f"{path} is no certificate of this version of tacit: ask the custodian for it again"
             ) from error
+        if found.format > PAPER_FORMAT:
+            raise InvalidInputError(
+                f"{path} was made by a version of tacit that is newer than this one: update tacit"
+            )
+        return found
 
 
 def seal_of(content: dict[str, Any], key: bytes) -> str:
@@ -293,6 +312,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
         time_shares=intent.record.time_shares,
         p_rhat_given_r=intent.record.p_rhat_given_r,
         digest_key=digest_key.hex(),
+        csv_letters=tuple(map(csv_text, intent.record.letters)),
     )
 
 

@@ -284,7 +284,7 @@ class Study:
         """
         target = Path(out)
         check_target(target)
-        refuse_own_files(self._layout, self.configuration.source, target)
+        refuse_own_files(self.configuration.source, target)
         check_max_error(max_error, utility)
         dispatch = self._dispatch()
         refuse_changed_source(self._layout, self.snapshot, self.configuration.source)
