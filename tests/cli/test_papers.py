@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -71,6 +72,36 @@ def test_the_page_of_a_release_says_who_holds_what(used: Path) -> None:
     shown = [float(text) for text in page.text if text.replace(".", "").isdigit() and "." in text]
     for holding in receipt["holdings"]:  # rounded up
         assert any(holding["bits"] <= number < holding["bits"] + 2e-6 for number in shown)
+
+
+def test_a_receipt_shows_limits_units_and_times_for_people(used: Path) -> None:
+    """lab-b may hold 0.3 as set, and was asked for 0.1; coalitions of two may hold 0.35."""
+    receipt = done("receipt", used, 7, "--json").json
+    text = done("receipt", used, 7).out
+    page, html = page_of(used, 7)
+    for shown in (text, " ".join(" ".join(page.text).split())):
+        assert "imit of lab-b, as set: 0.3 bits in all" in shown
+        assert f"{receipt['entropy_bits']:.4f} bits to learn about a record, H(X)" in shown
+        assert f"{receipt['value']:.4f} of the values wrong" in shown
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", shown)
+        assert not re.search(r"\d:\d\d\.\d{6}", shown)
+    assert (receipt["party_limit"], receipt["around_limit"]) == (0.3, None)
+    assert 'class="bar"' in html
+    assert 'class="bar full"' not in html
+
+
+def test_a_lower_limit_around_a_party_and_a_full_bar_are_shown(used: Path) -> None:
+    done("party", "add", used, "lab-c", "--limit", 0.8)
+    done("collusion", "set", used, "--group", "lab-c,lab-d=0.2")
+    done("release", used, "lab-c", "income", "--out", "c.csv")
+    entry = 11
+    said = "as set: 0.8 bits in all; a coalition around it may hold only 0.2, and so may lab-c"
+    assert said in done("receipt", used, entry).out
+    page, html = page_of(used, entry)
+    assert said in " ".join(page.text)
+    assert 'class="bar full" role="img" aria-label="100 % of the limit"' in html
+    done("party", "add", used, "lab-c", "--limit", 0.9)  # a receipt shows what was set then
+    done("verify", used, "--receipt", "receipt.html")
 
 
 def test_entries_that_are_no_release_have_receipts_too(used: Path) -> None:

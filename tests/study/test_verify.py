@@ -166,6 +166,14 @@ def test_a_bound_on_information_is_not_below_what_is_told(tmp_path: Path) -> Non
     assert_found(verify_study(tmp_path / "clinic"), "entry 3: it claims that nothing beats")
 
 
+def test_a_question_that_is_not_its_columns_is_found(tmp_path: Path) -> None:
+    with make_clinic(tmp_path, external=["outcome"]) as study:
+        study.set_party("lab-a", 0.3)
+        study.release("lab-a", "outcome", bits=0.1, out=tmp_path / "a.csv")
+    forge_last(tmp_path / "clinic", "intent", lambda body: body["question"].update(name="age"))
+    assert_found(verify_study(tmp_path / "clinic"), "entry 3: its question is not that of")
+
+
 def test_a_recorded_bound_is_one_for_the_recorded_limits(sqlite_clinic: Path) -> None:
     """Designs aim a little below the limits: what bounds them need not bound all releases."""
     for intent in intents_of(sqlite_clinic):

@@ -186,17 +186,14 @@ def show_receipt(paper: Receipt | EntryReceipt) -> None:
         print(f"  digest     {paper.digest or 'not delivered yet'}")
     print(f"  study      {paper.study}")
     print(f"  sealed by  {paper.hash}")
-    print(f"  seal       {paper.seal or NO_SEAL}")
+    print(f"  keyed seal {paper.seal or NO_SEAL}")
 
 
 def _show_worth(paper: Receipt) -> None:
     from tacit.study.wording import value_in_units
 
-    print(f"  {value_in_units(paper.measure, paper.value)}", end="")
-    if paper.bound is None:
-        print()
-    else:
-        print(f"; nothing within these limits beats {paper.bound:.4f}")
+    beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
+    print(f"  {value_in_units(paper.measure, paper.value)}{beats}")
     print(f"  {plain(paper.limit_in_words)}")
     print(f"  there are {paper.entropy_bits:.4f} bits to learn about a record, H(X)")
 

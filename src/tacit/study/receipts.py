@@ -190,7 +190,7 @@ class Receipt(ReleasePaper):
     @property
     def limit_in_words(self) -> str:
         """The party's limit, as it was set."""
-        limit = f"{self.party} may hold {limit_in_words(self.party_limit)} bits in all, as set"
+        limit = f"limit of {self.party}, as set: {limit_in_words(self.party_limit)} bits in all"
         if self.around_limit is None:
             return limit
         around = limit_in_words(self.around_limit)

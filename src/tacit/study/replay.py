@@ -240,6 +240,8 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
     wish, record = intent.wish, intent.record
     if record.identity != wish.identity:
         yield "its identity is not that of its request"
+    if record.question != wish.question.record:
+        yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
     if rest or record.letters != names_of_answers(wish, n_letters):
         yield "its answers are named wrongly"
