@@ -182,7 +182,7 @@ class PaperCheck:
             case True:
                 return (
                     f"{lost}, and {paper.path} is genuine, sealed by this study's key: the ledger "
-                    f"has lost entry {paper.entry}; it was rolled back or rewritten since"
+                    f"has lost entry {paper.entry}; {since}"
                 )
             case False:
                 return f"{lost}, and its seal is not by this study's key: {paper.path} is forged"
