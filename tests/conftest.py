@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from tests.postgres import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url", "registry"]
+
+# Whatever is made outside a test names its ledger: never the user's own.
+os.environ["TACIT_LEDGER"] = "sqlite:////no/such/folder/ledger.sqlite"
 
 
 @pytest.fixture(autouse=True)

@@ -72,9 +72,7 @@ def test_a_redelivery_that_comes_out_differently_leaves_the_good_file(
 ) -> None:
     good = (tmp_path / "2.csv").read_bytes()
     forge_last(clinic, "delivered", lambda body: body.update(digest="0" * 64))
-    for trace in ("high-water.json", "states", "../2.csv.certificate.json"):
-        path = clinic / trace
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (tmp_path / "2.csv.certificate.json").unlink()  # it would show that the ledger was another one
     with Study.open(clinic) as study:
         with pytest.raises(DeliveryError, match=r"differently.*2\.csv was not written"):
             study.release("lab-a", "diagnosis", out=tmp_path / "2.csv", bits=0.2)

@@ -75,7 +75,7 @@ def back_up(folder: Path, file: Path) -> Backup:
         RolledBackError: the ledger has lost entries, so that an older backup is worth more.
     """
     layout, configuration = Layout(folder), Configuration.read(folder)
-    _check_new(layout, configuration, file)
+    _check_new(configuration, file)
     with scratch_folder(file) as scratch:
         copy = scratch / layout.ledger.name
         with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
@@ -148,8 +148,8 @@ def _own_files(layout: Layout) -> tuple[Path, ...]:
     return layout.configuration, layout.key, layout.high_water, layout.digest_keys
 
 
-def _check_new(layout: Layout, configuration: Configuration, file: Path) -> None:
-    refuse_own_files(layout, configuration.source, file)
+def _check_new(configuration: Configuration, file: Path) -> None:
+    refuse_own_files(configuration.source, file)
     if file.exists():
         raise InvalidInputError(f"{file} exists already: give every backup a name of its own")
     if not file.parent.is_dir():

@@ -6,13 +6,14 @@ have equal books.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tacit.accounting import Account, Counts
-from tacit.errors import LedgerError
+from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry, Head
 from tacit.ledger.ledger import FIRST_KIND
 from tacit.problem import Array
@@ -39,6 +40,38 @@ from tacit.study.utilities import Measure
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
 
+SENSELESS = (
+    TacitError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What following an entry can raise that nobody but a forger would have written."""
+
+
+@contextmanager
+def understood(entry: Entry) -> Iterator[None]:
+    """Raise CorruptLedgerError, in one line, for whatever is raised by what an entry says.
+
+    Whoever owns the database can write any entry and seal it. Sums that are no numbers raise, too.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+    except LedgerError:
+        raise
+    except SENSELESS as error:
+        said = str(error).partition("\n")[0]
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
+            f"those before it ({type(error).__name__}: {said}): run tacit verify, and restore the "
+            "ledger from a backup"
+        ) from error
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intent:
@@ -52,6 +85,8 @@ class Intent:
         next_state: state after it, [m, letter]; -1 where that cannot occur.
         draw: name of the random numbers that it is drawn with, see ``study.draws``.
         past: name of all that was released up to it, itself included.
+        party_limit: its party's limit at that time, as it was set.
+        own_limit: that, or the limit of a coalition around the party where it was lower.
         delivery: says that its file was written; ``None`` until then.
     """
 
@@ -62,6 +97,8 @@ class Intent:
     next_state: Transitions
     draw: str
     past: str
+    party_limit: float
+    own_limit: float
     delivery: DeliveredRecord | None = None
 
     @property
@@ -119,7 +156,11 @@ class Books:
         """The books of a study of which only the first entry is read."""
         _refuse_newer(created)
         check_readable(created, [FIRST_KIND])
-        record = CreatedRecord.of(created)
+        with understood(created):
+            return Books._begun(created, CreatedRecord.of(created))
+
+    @staticmethod
+    def _begun(created: Entry, record: CreatedRecord) -> Books:
         externals = {
             name: Question(
                 name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
@@ -136,7 +177,8 @@ class Books:
         books = self
         for entry in entries:
             check_readable(entry, _READERS)
-            books = replace(_READERS[entry.kind](books, entry), head=entry.head)
+            with understood(entry):
+                books = replace(_READERS[entry.kind](books, entry), head=entry.head)
         return books
 
     def under(self, policy: Collusion) -> Books:
@@ -155,7 +197,8 @@ class Books:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
         for intent in self.intents.values():
-            account = _continued(account, intent)
+            with understood(intent.entry):
+                account = _continued(account, intent)
         object.__setattr__(self, "account", account)
         return account
 
@@ -189,6 +232,12 @@ class Books:
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
         return min(limit.bits for limit in self.all_limits.binding_on({party}))
+
+    @property
+    def n_states(self) -> int:
+        """States that a record can be in now."""
+        last = next(reversed(self.intents.values()), None)
+        return 1 if last is None else int(last.next_state.max()) + 1
 
     @property
     def holders(self) -> Parties:
@@ -255,12 +304,27 @@ def _intent(books: Books, entry: Entry) -> Intent:
         Measure.of_record(record.measure),
         record.bits,
     )
-    channel = IntegerChannel.from_bytes(entry.payload)
+    n_cells, n_states = len(books.counts), len(record.next_state)
+    if n_states != books.n_states or not wish.question.counts.shape[0] == n_cells:
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} tells {wish.question.counts.shape[0]} "
+            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
+        )
+    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
     next_state = np.array(record.next_state, dtype=np.intp)
     # What is recorded as ``draw`` is not believed, only that it is: ``verify`` compares the two.
     draw = entry.hash if record.draw is None else draw_of(books.past, channel)
-    past = next_past(books.past, draw, next_state)
-    return Intent(entry, record, wish, channel, next_state, draw, past)
+    return Intent(
+        entry,
+        record,
+        wish,
+        channel,
+        next_state,
+        draw,
+        next_past(books.past, draw, next_state),
+        books.limits[record.party],
+        books.own_limit(record.party),
+    )
 
 
 def _read_delivery(books: Books, entry: Entry) -> Books:

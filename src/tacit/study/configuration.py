@@ -12,6 +12,14 @@ from tacit.study.layout import Layout
 from tacit.study.records import STUDY_FORMAT
 
 
+def is_study(folder: Path) -> bool:
+    """Whether a folder is that of a study; one that cannot be looked into is none."""
+    try:
+        return Layout(folder).configuration.is_file()
+    except OSError:
+        return False
+
+
 class Configuration(BaseModel):
     """What never changes about a study.
 

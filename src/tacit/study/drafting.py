@@ -75,6 +75,18 @@ class Draft:
         return self.value if self.wish.measure.is_information else self.blind - self.value
 
     @property
+    def bound(self) -> float | None:
+        """No release within the limits does better; ``None`` where no proof is known.
+
+        The design's own bound is for limits that are lower by the reserve. It is a price per bit
+        times each limit, and something that does not depend on the limits (DESIGN fact 2).
+        """
+        solution = self.design.solution
+        if self.wish.measure.is_information or solution.bound is None:
+            return solution.bound
+        return solution.bound - RESERVE_BITS * sum(solution.multipliers.values())
+
+    @property
     def time_shares(self) -> int:
         """How many channels take turns, disclosed; 1 for no time-sharing."""
         solution = self.design.solution
@@ -306,7 +318,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         everyone_bits=drafted.after.everyone_bits,
         value=drafted.value,
         blind=drafted.blind,
-        bound=drafted.design.solution.bound,
+        bound=drafted.bound,
         draw=draw_of(past, drafted.channel),
     )
 

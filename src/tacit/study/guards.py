@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tacit.errors import InvalidInputError, LedgerError, RolledBackError
 from tacit.ledger import Ledger
-from tacit.study.configuration import Configuration
+from tacit.study.configuration import Configuration, is_study
 from tacit.study.layout import Layout
 from tacit.study.records import CreatedRecord
 from tacit.study.source_check import source_changes, source_file, source_shown
@@ -50,12 +50,20 @@ def refuse_changed_snapshot(snapshot: Snapshot, key: bytes, created: CreatedReco
         snapshot.check(key, created.snapshot_digest)
 
 
-def refuse_own_files(layout: Layout, source: str, target: Path) -> None:
-    """A release file that would lie in the study's folder, or over its table."""
-    place, table = target.resolve(), source_file(source)
-    is_ours = layout.folder.resolve() in place.parents
-    if is_ours or (table is not None and place == table.resolve()):
+def refuse_own_files(source: str, target: Path) -> None:
+    """A file that would lie in the folder of a study, of any, or over the study's table."""
+    table, place = source_file(source), target.resolve()
+    refuse_study_files(target)
+    if table is not None and place == table.resolve():
         raise InvalidInputError(
-            f"{target} belongs to the study: give a file that is neither in its folder nor "
-            "the table that it was made of"
+            f"{target} belongs to the study, which was made of it: give another file"
         )
+
+
+def refuse_study_files(target: Path) -> None:
+    """A file that would lie in the folder of a study, of any."""
+    for folder in target.resolve().parents:
+        if is_study(folder):
+            raise InvalidInputError(
+                f"{target} belongs to the study {folder}: give a file that is not in its folder"
+            )

@@ -147,7 +147,7 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         measure=drafted.wish.measure.kind,
         value=drafted.value,
         blind=drafted.blind,
-        bound=drafted.design.solution.bound,
+        bound=drafted.bound,
         in_words=value_in_words(drafted.wish.measure, drafted.value, drafted.blind),
         own=own,
         worst=_worst(shares),

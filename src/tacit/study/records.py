@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self
+from math import prod
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry
@@ -15,6 +16,10 @@ from tacit.scheme import Collusion
 
 STUDY_FORMAT = 1
 """Of a study's folder and of its entries; larger numbers are from newer versions."""
+
+Bits = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 _MOST_LISTED = 3
 """As many fields of an entry that cannot be read are named."""
@@ -70,7 +75,7 @@ class ExternalRecord(Record):
 
     labels: tuple[str, ...]
     numbers: tuple[float | None, ...] | None
-    counts: list[list[int]]
+    counts: list[list[Count]]
 
 
 class AttributeRecord(Record):
@@ -101,16 +106,28 @@ class CreatedRecord(ToldRecord):
 
     format: int
     made_by: str
-    records: int
+    records: Annotated[Count, Field(ge=1)]
     attributes: tuple[AttributeRecord, ...]
-    counts: list[int]
+    counts: list[Count]
     externals: dict[str, ExternalRecord]
-    memory: int
-    everyone: float | None
+    memory: Annotated[int, Field(ge=1)]
+    everyone: Bits | None
     is_id_public: bool
-    key_check: str
-    snapshot_digest: str
-    snapshot_seal: str | None = None
+    key_check: Digest
+    snapshot_digest: Digest
+    snapshot_seal: Digest | None = None
+
+    @model_validator(mode="after")
+    def _counts_every_record_once(self) -> Self:
+        _require(sum(self.counts) == self.records, "counts do not sum to the records")
+        n_cells = prod(len(attribute.labels) for attribute in self.attributes)
+        _require(len(self.counts) == n_cells, "counts are not one for each cell")
+        for name, external in self.externals.items():
+            sums = [sum(row) for row in external.counts]
+            _require(sums == self.counts, f"the counts of {name} do not sum to those of the cells")
+            _require(_is_table(external.counts, len(external.labels)), f"{name} has other levels")
+            _require(_has_number_each(external), f"{name} has other numbers than levels")
+        return self
 
     @property
     def in_words(self) -> str:
@@ -125,7 +142,7 @@ class PartyRecord(ToldRecord):
     """A party joins, or its limit changes: bits about one record, over all that it ever holds."""
 
     party: str
-    limit: float
+    limit: Bits
 
     @property
     def in_words(self) -> str:
@@ -136,9 +153,9 @@ class PartyRecord(ToldRecord):
 class PolicyRecord(ToldRecord):
     """Limits on coalitions, in the place of those before."""
 
-    everyone: float | None = None
-    sizes: tuple[tuple[int, float], ...] = ()
-    groups: tuple[tuple[tuple[str, ...], float], ...] = ()
+    everyone: Bits | None = None
+    sizes: tuple[tuple[int, Bits], ...] = ()
+    groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -195,22 +212,39 @@ class QuestionRecord(Record):
     sql: str | None = None
     letter_of_cell: tuple[int, ...] | None = None
 
+    @model_validator(mode="after")
+    def _gives_every_cell_a_letter(self) -> Self:
+        _require(_has_number_each(self), "there are other numbers than labels")
+        letters = self.letter_of_cell
+        if self.external is None:
+            _require(letters is not None, "no cell has a letter")
+        _require(all(0 <= letter < len(self.labels) for letter in letters or ()), "unknown letters")
+        return self
+
 
 class MeasureRecord(Record):
     """How answers are judged: a word, or a table of costs [rhat, r]."""
 
-    kind: str
-    costs: tuple[tuple[float, ...], ...] | None = None
+    kind: Annotated[str, Field(pattern="^(hamming|absolute|squared|information|costs)$")]
+    costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
+
+    @model_validator(mode="after")
+    def _has_costs_if_it_says_so(self) -> Self:
+        _require((self.kind == "costs") == (self.costs is not None), "costs go with their kind")
+        if self.costs is not None:
+            is_table = bool(self.costs) and _is_table(self.costs, len(self.costs[0]))
+            _require(is_table, "the costs are no table")
+        return self
 
 
 class HoldingRecord(Record):
     """A coalition that a release feeds: its limit, and what it holds at most after it."""
 
     parties: tuple[str, ...]
-    limit: float
-    bits: float
+    limit: Bits
+    bits: Bits
     is_covered: bool
-    multiplier: float
+    multiplier: Annotated[float, Field(ge=0)]
 
 
 class IntentRecord(Record):
@@ -239,24 +273,42 @@ class IntentRecord(Record):
     party: str
     question: QuestionRecord
     measure: MeasureRecord
-    bits: float | None
+    bits: Bits | None
     letters: tuple[str, ...]
-    time_shares: int
-    p_rhat_given_r: list[list[float]]
-    next_state: list[list[int]]
+    time_shares: Annotated[int, Field(ge=1)]
+    p_rhat_given_r: list[list[Annotated[float, Field(ge=0)]]]
+    next_state: list[list[Annotated[int, Field(ge=-1)]]]
     holdings: tuple[HoldingRecord, ...]
-    everyone_bits: float
+    everyone_bits: Bits
     value: float
     blind: float
     bound: float | None
     draw: str | None = None
+
+    @model_validator(mode="after")
+    def _has_tables_of_one_size(self) -> Self:
+        told, states = self.p_rhat_given_r, self.next_state
+        _require(len(told) == len(self.question.labels), "the law has other rows than labels")
+        _require(_is_table(told, self.n_letters), "the law has other columns than letters")
+        _require(_is_table(states, self.n_letters), "the states have other columns than letters")
+        # States are numbered without gaps: a larger number would only make room for nothing.
+        n_moves = len(states) * self.n_letters
+        _require(all(state < n_moves for row in states for state in row), "unknown states")
+        own = [each for each in self.holdings if each.parties == (self.party,)]
+        _require(len(own) == 1, "the party's own holding is missing")
+        return self
+
+    @property
+    def n_letters(self) -> int:
+        """Columns of the integer channel: every answer of every channel that takes turns."""
+        return self.time_shares * len(self.letters)
 
 
 class DeliveredRecord(ToldRecord):
     """A release's file was written; the digest is keyed and does not depend on the format."""
 
     intent: int
-    digest: str
+    digest: Digest
     file: str
 
     @property
@@ -295,6 +347,21 @@ class ClosedRecord(ToldRecord):
     def in_words(self) -> str:
         """For people."""
         return f"the key was destroyed after {self.releases} releases"
+
+
+def _require(is_so: bool, otherwise: str) -> None:
+    """For validators: whoever owns the database can write any body and seal it."""
+    if not is_so:
+        raise ValueError(otherwise)
+
+
+def _is_table(rows: Sequence[Sequence[object]], n_columns: int) -> bool:
+    """Whether there are rows, all of a length above 0."""
+    return bool(rows) and n_columns > 0 and all(len(row) == n_columns for row in rows)
+
+
+def _has_number_each(record: ExternalRecord | QuestionRecord) -> bool:
+    return record.numbers is None or len(record.numbers) == len(record.labels)
 
 
 _TOLD: dict[str, type[ToldRecord]] = {

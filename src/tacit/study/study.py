@@ -29,6 +29,7 @@ from tacit.study.books import Books, Intent
 from tacit.study.closing import (
     DigestKeys,
     load_key,
+    paper_key,
     release_digest_key,
     snapshot_digest_key,
 )
@@ -315,7 +316,7 @@ class Study:
         """
         target = Path(out)
         check_target(target)
-        refuse_own_files(self._layout, self.configuration.source, target)
+        refuse_own_files(self.configuration.source, target)
         check_max_error(max_error, utility)
         self._settle_rollback(certificate_path(target))
         dispatch = self._dispatch()
@@ -399,9 +400,10 @@ class Study:
     ) -> Receipt:
         """Write the file and its certificate, and record that they were."""
         digest = dispatch.write(self._books, intent, target, progress)
+        sealing = paper_key(dispatch.key, self.configuration.study)
         paper = certificate_of(
             self._books, intent, digest, release_digest_key(dispatch.key, intent)
-        )
+        ).sealed(sealing)
         try:
             paper.write(certificate_path(target))
         except OSError as error:
@@ -416,7 +418,7 @@ class Study:
             return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
 
         self._append("delivered", record)
-        return receipt_of(self._books, self._books.intents[intent.number])
+        return receipt_of(self._books, self._books.intents[intent.number]).sealed(sealing)
 
     def _dispatch(self) -> Dispatch:
         """Key and snapshot, checked to be this study's, byte by byte."""
@@ -443,8 +445,19 @@ class Study:
         return audit(self._refreshed().audited_scheme, records=records, seed=seed)
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
-        """The receipt of a release by its number in the ledger, or of any other entry."""
+        """The receipt of a release by its number in the ledger, or of any other entry.
+
+        Sealed with the study's key, or with what was kept of it when it was destroyed; a study
+        whose key is missing gives receipts without a seal.
+
+        Raises:
+            KeyFileError: there is a key, and it is damaged, open to others or not this study's.
+        """
         books = self._refreshed()
+        keys = DigestKeys.find(self._layout, self.configuration.study, books)
+        return self._unsealed_receipt(books, number).sealed(None if keys is None else keys.paper)
+
+    def _unsealed_receipt(self, books: Books, number: int) -> Receipt | EntryReceipt:
         if number in books.intents:
             return receipt_of(books, books.intents[number])
         if not 1 <= number <= books.head.number:
