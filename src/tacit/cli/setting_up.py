@@ -195,7 +195,7 @@ def close(
                 f"Destroy the key of {plain(str(folder))}? "
                 "Nothing can ever be released or delivered again."
             )
-        study.close()
+        study.destroy_key()
         standing = study.status()
     after = counted(standing.releases, "release")
     done = f"{plain(str(folder))} is closed after {after}; tacit verify still works"

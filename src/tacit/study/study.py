@@ -161,6 +161,10 @@ class Study:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the ledger; the study can be opened again."""
         self._ledger.close()
 
     @property
@@ -418,8 +422,8 @@ class Study:
         """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""
         return verify_study(self._layout.folder, receipt)
 
-    def close(self) -> None:
-        """Destroy the key: no more releases, everything stays verifiable."""
+    def destroy_key(self) -> None:
+        """End the study for good: no more releases, everything stays verifiable."""
 
         def record(books: Books) -> Record | None:
             if books.is_closed:
