@@ -6,8 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,27 +16,37 @@ from tests.cli.clinic import done, found_in, names_in
 
 RELEASE = ["release", "clinic", "lab-a", "income", "--out", "a.csv"]
 
+_TELLING_WHEN_IT_WAITS = """
+import sys
+from tacit.cli import main
 
-def _has_open(pid: int, file: Path) -> bool:
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
-            if link.readlink() == file.resolve():
-                return True
-    return False
+def tell(frame, event, called):
+    # Nobody can begin to write while another does: from here on the command waits.
+    owner = getattr(called, "__self__", None)
+    is_query = event == "c_call" and type(owner).__module__ == "sqlite3"
+    if is_query and "BEGIN IMMEDIATE" in frame.f_locals.values():
+        sys.setprofile(None)
+        print("waits", flush=True)
+
+sys.setprofile(tell)
+main()
+"""
+"""Runs a command, and says so when it is about to wait for the ledger's lock."""
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
 def test_before_the_intent_nothing_is_spent(fresh: Path) -> None:
     """A release that waits for the ledger's lock, which we hold until it was interrupted."""
     before = found_in(Path())
-    ledger = fresh / "ledger.sqlite"
-    with closing(sqlite3.connect(ledger, isolation_level=None)) as other:
+    with closing(sqlite3.connect(fresh / "ledger.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        command = [sys.executable, "-m", "tacit.cli", *RELEASE]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-            while not _has_open(running.pid, ledger):
-                assert running.poll() is None
-                time.sleep(0.02)
+        with subprocess.Popen(
+            [sys.executable, "-c", _TELLING_WHEN_IT_WAITS, *RELEASE],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "waits\n"
             running.send_signal(signal.SIGINT)
             other.execute("ROLLBACK")
             _, said = running.communicate(timeout=60)
