@@ -174,6 +174,8 @@ def show_receipt(paper: Receipt | EntryReceipt) -> None:
     print(plain(title))
     print(f"  {plain(paper.in_words)}")
     if isinstance(paper, Receipt):
+        for remark in paper.remarks:
+            print(f"  {plain(remark)}")
         _show_holdings(paper)
         print(f"  file       {plain(paper.file or 'not delivered yet')}")
         print(f"  digest     {paper.digest or 'not delivered yet'}")

@@ -59,8 +59,18 @@ def init(
         bool, typer.Option("--public-id", help="Write raw ids into release files.")
     ] = False,
     min_cell: Annotated[
-        int, typer.Option(metavar="NUMBER", help="List cells with fewer records than this.")
+        int,
+        typer.Option(metavar="NUMBER", min=0, help="List cells with fewer records; 0 for none."),
     ] = 10,
+    min_records: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Refuse a smaller table: whoever knows its counts learns more than the limits "
+            "say, from everybody else's rows.",
+        ),
+    ] = 50,
     memory: Annotated[
         int,
         typer.Option(metavar="STATES", help="The most states to remember a record's past by."),
@@ -98,13 +108,15 @@ def init(
             memory=memory,
             ledger=ledger,
             accept_reset=accept_reset,
+            min_records=min_records,
         ) as study,
     ):
         standing, small = study.status(), study.small_cells(min_cell)
         names = [attribute.name for attribute in study.attributes]
+        remarks = [*study.remarks, *standing.remarks]
     if as_json:
-        cells = [{"levels": list(cell.levels), "records": cell.records} for cell in small]
-        show_json(standing.as_dict() | {"attributes": names, "small_cells": cells})
+        found = {"attributes": names, "small_cells": [cell.as_dict() for cell in small]}
+        show_json(standing.as_dict() | found | {"remarks": remarks})
         return
     print(
         f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
@@ -113,20 +125,28 @@ def init(
     )
     print("How many records have each combination of levels counts as public, and so does")
     print("every quote, design and refusal.")
-    if small:
-        _show_cells(names, small, min_cell)
-    for remark in standing.remarks:
-        print(f"note: {remark}")
+    _show_cells(names, small, min_cell)
+    for remark in remarks:
+        print(f"note: {plain(remark)}")
     print(f"Next: tacit party add {shlex.quote(str(folder))} NAME --limit BITS")
 
 
 def _show_cells(names: Sequence[str], small: Sequence[SmallCell], min_cell: int) -> None:
-    have = "combination has" if len(small) == 1 else "combinations have"
-    print(f"{len(small):,} {have} fewer than {min_cell} records:")
-    rows = [(*cell.levels, str(cell.records)) for cell in small[:_MOST_CELLS_SHOWN]]
-    show_rows((*names, "records"), rows)
-    if len(small) > _MOST_CELLS_SHOWN:
-        print(f"and {len(small) - _MOST_CELLS_SHOWN:,} more; --json lists all")
+    """Few records by private levels, then by these and each external column."""
+    kinds: dict[str | None, list[SmallCell]] = {}
+    for cell in small:
+        kinds.setdefault(cell.external[0] if cell.external else None, []).append(cell)
+    for external, cells in kinds.items():
+        with_it = "" if external is None else f" with {plain(external)}"
+        have = f"combination{with_it} has" if len(cells) == 1 else f"combinations{with_it} have"
+        print(f"{len(cells):,} {have} fewer than {min_cell} records:")
+        rows = [
+            (*cell.levels, *(cell.external or ())[1:], str(cell.records))
+            for cell in cells[:_MOST_CELLS_SHOWN]
+        ]
+        show_rows((*names, *([] if external is None else [external]), "records"), rows)
+        if len(cells) > _MOST_CELLS_SHOWN:
+            print(f"and {len(cells) - _MOST_CELLS_SHOWN:,} more; --json lists all")
 
 
 def party_add(

@@ -142,4 +142,5 @@ def _remarks(file: Path, certificate: Certificate, found: Estimate, is_told: boo
         yield "the letters hardly come from the certificate's channel: do not rely on it"
     if not is_told:
         yield "some levels are told only together with others: they have bounds, and sums are told"
+    yield from certificate.remarks
     yield "for all rows together: in a subgroup of your choice the answers may err differently"

@@ -85,6 +85,7 @@ class ReleasePaper(Paper):
         party_bits: what the party holds about one record after it, at most.
         records: how many rows the file has.
         digest: of the file's content, keyed; ``None`` until the file was written.
+        remarks: what whoever reads the answers should know; papers of 0.1 have none.
     """
 
     party: str
@@ -93,6 +94,7 @@ class ReleasePaper(Paper):
     party_bits: float
     records: int
     digest: str | None
+    remarks: tuple[str, ...] = ()
 
 
 class Receipt(ReleasePaper):
@@ -245,4 +247,5 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
+        "remarks": intent.wish.question.remarks,
     }

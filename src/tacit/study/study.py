@@ -65,6 +65,7 @@ from tacit.study.standing import (
     policy_limits,
     small_cells,
     standing,
+    table_remarks,
     too_high,
 )
 from tacit.study.utilities import Measure
@@ -80,6 +81,11 @@ class Study:
 
     What was promised and released stands in the ledger. The folder has the key, the encoded table
     and one small number for each record.
+
+    Attributes:
+        configuration: what the folder says about itself.
+        remarks: on its table, for the custodian who has just made it; empty for one that is opened.
+        snapshot: the encoded table.
     """
 
     def __init__(self, layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
@@ -87,6 +93,7 @@ class Study:
         self._layout = layout
         self._ledger = ledger
         self.configuration = configuration
+        self.remarks: tuple[str, ...] = ()
         self.snapshot = Snapshot.open(layout.snapshot)
         first, *entries = ledger.entries(configuration.study)
         self._books = Books.begin(first).read_on(entries)
@@ -105,6 +112,7 @@ class Study:
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
+        min_records: int = 50,
     ) -> Self:
         """Make a study of a table.
 
@@ -121,6 +129,8 @@ class Study:
             ledger: address of the ledger, ``postgresql://...``; by default a file in the folder.
             accept_reset: whether a ledger that knows these records under another study may take
                 them again, and so begin to count their bits anew.
+            min_records: refuse a smaller table: whoever knows its counts learns more than the
+                limits say, from everybody else's rows.
         """
         if everyone is not None:
             check_limit("everyone", everyone)
@@ -135,9 +145,12 @@ class Study:
             everyone,
             ledger,
             accept_reset,
+            min_records,
         )
         found(Path(folder), plan)
-        return cls.open(folder)
+        study = cls.open(folder)
+        study.remarks = (*plan.remarks, *table_remarks(study._books))
+        return study
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -398,8 +411,8 @@ class Study:
         return standing(self.configuration.study, self._refreshed())
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
-        """Cells with few records: how many there are is public."""
-        return small_cells(self._books.counts, self.attributes, below)
+        """Cells with few records, also by level of an external column: these counts are public."""
+        return small_cells(self._books, below)
 
     def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
         """What each party, each coalition and everyone learned, with an executed attack."""
