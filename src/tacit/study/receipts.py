@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.errors import InvalidInputError
-from tacit.ledger import Entry
-from tacit.study.books import Books, Intent
 from tacit.study.records import HoldingRecord, entry_in_words
 from tacit.study.utilities import Measure
 from tacit.study.wording import bits_up, value_in_words
 from tacit.tables.whole_file import whole_file
+
+if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
+    from tacit.ledger import Entry
+    from tacit.study.books import Books, Intent
 
 PAPER_FORMAT = 1
 CERTIFICATE_SUFFIX = ".certificate.json"
