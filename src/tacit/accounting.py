@@ -8,7 +8,7 @@ is above the leakage of exactly what is sampled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, nextafter
@@ -118,6 +118,61 @@ def information_added_upper_bits(mass: Array, channel: IntegerChannel, roundings
         spread = _sum_x_log_x(joint.reshape(-1), roundings + mass.shape[1] + 2)
         states = _sum_x_log_x(mass.sum(axis=1), roundings + mass.shape[1])
         return _upper_bits(rows - spread + states)
+
+
+def other_rows_upper_bits(counts: Counts, channels: Sequence[IntegerChannel] | None) -> float:
+    """Upper bound on what everybody else's answers add to a record's own, in bits.
+
+    For somebody who knows the counts, records are drawn from the table without replacement: the
+    others' answers tell a little about what is left for this one. That is I(X1; Y2...Yn | Y1) for
+    n records in random order with these counts, at most I(X1; Y2...Yn), the same or less for a
+    coalition that holds only some of the releases. Cells whose rows agree in all releases count
+    as one class. Two bounds hold, and the smaller is taken:
+
+    - H(X1 | Y) >= H(X1...Xn | Y) / n >= (log M) / n - I(X1; Y1) with M = n! / prod n_x! orders, so
+      the others add at most H(X) - (log M) / n, whatever was released.
+    - With probability e a record's answers do not depend on its class: e is the product over the
+      releases of min_m sum_letter min_x p(letter | m, x). So they tell no more than if each class
+      were disclosed with probability 1 - e. Of N classes not disclosed, this one's included, chance
+      makes other shares than the table's: the information is at most log(1 + E chi2) with
+      E chi2 = (k - 1) (n / N - 1) / (n - 1), and E 1/N = (1 - (1 - e)^n) / (n e), for k classes.
+
+    Args:
+        counts: records in each cell x.
+        channels: all releases; ``None`` for whatever may ever be released.
+    """
+    occupied = np.flatnonzero(counts)
+    tables = [channel.weights[:, occupied] for channel in channels or ()]
+    classes = counts[occupied] if channels is None else _class_counts(counts[occupied], tables)
+    if len(classes) == 1:
+        return 0.0
+    with ctx.workprec(_PRECISION):
+        n = int(classes.sum())
+        orders = arb(n + 1).lgamma() - sum((arb(c + 1).lgamma() for c in classes.tolist()), arb(0))
+        by_counting = -_sum_p_log_p(classes) - orders / n
+        if channels is None:
+            return _upper_bits(by_counting)
+        return min(_upper_bits(by_counting), _undisclosed_bits(len(classes), n, tables))
+
+
+def _class_counts(counts: Counts, tables: Sequence[NDArray[np.uint64]]) -> Counts:
+    """Records in each class: cells whose rows [m, letter] agree in all tables."""
+    found: dict[tuple[bytes, ...], int] = {}
+    for x, count in enumerate(counts.tolist()):
+        rows = tuple(table[:, x].tobytes() for table in tables)
+        found[rows] = found.get(rows, 0) + count
+    return np.array([*found.values()], dtype=np.int64)
+
+
+def _undisclosed_bits(n_classes: int, n: int, tables: Sequence[NDArray[np.uint64]]) -> float:
+    """log2(1 + E chi2) of ``other_rows_upper_bits``; infinite where answers may tell the class."""
+    independent = arb(1)
+    for table in tables:
+        independent *= arb(int(table.min(axis=1).sum(axis=1).min())) / TOTAL
+    if not independent > 0:
+        return inf
+    chi_square = (1 - (1 - independent) ** n) / independent - 1
+    return _upper_bits((1 + chi_square * (n_classes - 1) / (n - 1)).log())
 
 
 def _is_constant_in_x(mass: Array, weights: NDArray[np.uint64]) -> bool:

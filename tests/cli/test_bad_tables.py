@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def init(*private: str, table: str = "t.csv", options: tuple[object, ...] = ()) -> list[object]:
     declared = [word for name in private for word in ("--private", name)]
-    return ["init", "clinic", "--table", table, "--id", "patient_id", *declared, *options]
+    words = ["init", "clinic", "--table", table, "--id", "patient_id", *declared]
+    return [*words, "--min-records", 1, *options]
 
 
 def refused_init(code: int, arguments: list[object]) -> str:
@@ -113,6 +115,44 @@ def test_a_limit_on_everyone_above_all_there_is_to_learn() -> None:
     assert "a record has only 0.9183 bits to learn" in said
     assert "protects nothing" in done("status", "clinic").out
     assert len(done("status", "clinic", "--json").json["remarks"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "number", "least"),
+    [("--min-cell", -5, 0), ("--min-records", 0, 1), ("--min-records", -5, 1)],
+)
+def test_numbers_that_make_no_sense(option: str, number: int, least: int) -> None:
+    write_rows(Path("t.csv"), ROWS)
+    said = refused_init(2, init("diagnosis", options=(option, number)))
+    assert f"'{option}': Input should be greater than or equal to {least}" in said
+
+
+def test_a_table_of_few_records() -> None:
+    write_rows(Path("t.csv"), ROWS)
+    words = init("diagnosis", options=("--min-records", 50))
+    said = refused_init(4, words)
+    assert "t.csv has 3 records and 50 is the fewest" in said
+    assert said.endswith("accept that with --min-records 3")
+    done(*init("diagnosis", options=("--min-records", 3)))
+
+
+def test_small_counts_with_an_external_column_are_listed() -> None:
+    rows = [(f"p{k}", 40, ("flu", "none")[k % 2], "high" if k < 3 else "low") for k in range(60)]
+    write_rows(Path("t.csv"), rows)
+    words = [*init("diagnosis"), "--external", "income", "--min-cell", 4]
+    said = done(*words).out
+    assert "2 combinations with income have fewer than 4 records:" in said
+    assert "note: income is predicted from the private attributes" in said
+    assert "note: 60 records are few" in said
+    shutil.rmtree("clinic")
+    found = done(*words, "--json").json
+    assert found["small_cells"] == [
+        {"levels": ["none"], "records": 1, "external": ["income", "high"]},
+        {"levels": ["flu"], "records": 2, "external": ["income", "high"]},
+    ]
+    assert len(found["remarks"]) == 2
+    shutil.rmtree("clinic")
+    assert "fewer than" not in done(*words, "--min-cell", 0).out
 
 
 def test_a_folder_that_is_taken() -> None:

@@ -76,7 +76,7 @@ def make_originals(place: Path) -> list[Path]:
     folders = [place / "clinic", place / "closed"]
     shutil.copytree(*folders)
     with Study.open(folders[1]) as study:
-        study.close()
+        study.destroy_key()
     for folder in folders:
         tamper(f"sqlite:///{folder / 'ledger.sqlite'}")  # the triggers go
         remove_traces(folder)

@@ -198,7 +198,7 @@ def test_a_genuine_paper_of_a_lost_entry_is_told_from_a_forged_one(place: Path, 
 
 def test_after_closing_seals_are_still_made_and_checked(place: Path) -> None:
     with Study.open(place / "clinic") as study:
-        study.close()
+        study.destroy_key()
         study.receipt(10).write(place / "late.json")
     for paper in (*PAPERS, "late.json"):
         assert verified(place, paper).notes == ()

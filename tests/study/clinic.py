@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     public_id: bool
     memory: int
     accept_reset: bool
+    min_records: int
 
 
 def write_patients(table: Path, n_records: int = 200, seed: int = 0, first: int = 0) -> Path:

@@ -37,7 +37,7 @@ DATABASE_CALLS = frozenset(["connect", "execute", "executemany", "commit", "roll
 
 IMPORTED = (
     "tacit.cli",
-    "tacit.study",
+    "tacit.study.study",
     "psycopg",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",

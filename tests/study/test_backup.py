@@ -96,7 +96,7 @@ def test_a_ledger_that_went_on_differently_is_refused(tmp_path: Path) -> None:
 
 def test_the_key_of_a_closed_study_stays_destroyed(clinic: Path, tmp_path: Path) -> None:
     with Study.open(clinic) as study:
-        study.close()
+        study.destroy_key()
     restored = restore(tmp_path / "monday.tar", clinic)
     assert "key" not in restored.files
     assert not (clinic / "key").exists()

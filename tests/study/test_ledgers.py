@@ -52,7 +52,7 @@ def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
         assert again == first
         assert study.status() == standing
         study.receipt(first.entry).write(tmp_path / "receipt.json")
-        study.close()
+        study.destroy_key()
     assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "a.parquet").read_bytes()
     assert verify_study(folder, tmp_path / "receipt.json").is_whole
     estimate = estimate_file(tmp_path / "a.parquet")

@@ -141,12 +141,12 @@ def test_a_key_that_outlives_its_study_is_found_and_destroyed(tmp_path: Path) ->
     with make_clinic(tmp_path) as study:
         key = tmp_path / "clinic" / "key"
         secret = key.read_bytes()
-        study.close()
+        study.destroy_key()
         assert study.verify().is_whole
         key.write_bytes(secret)  # as if the process had been killed just before
         key.chmod(0o600)
         assert any("key is still there" in problem for problem in study.verify().problems)
-        study.close()
+        study.destroy_key()
         assert not key.exists()
         assert study.verify().is_whole
 
@@ -158,7 +158,7 @@ def test_a_delivery_that_ends_after_the_study_was_closed_is_in_order(tmp_path: P
 
         def close_meanwhile(done: int, total: int) -> None:
             if done == total and not other.status().is_closed:
-                other.close()
+                other.destroy_key()
 
         study.release("lab", "diagnosis", out=tmp_path / "lab.csv", progress=close_meanwhile)
         kinds = [entry.kind for entry in entries_of(tmp_path / "clinic")]

@@ -224,7 +224,7 @@ def test_a_policy_below_what_was_held_is_found(sqlite_clinic: Path) -> None:
 
 def test_entries_after_the_end_are_found(sqlite_clinic: Path) -> None:
     with Study.open(sqlite_clinic) as study:
-        study.close()
+        study.destroy_key()
 
     def reopened(entries: list[Entry]) -> list[Entry]:
         party = next(entry for entry in entries if entry.kind == "party")
@@ -342,7 +342,7 @@ def test_a_wrong_key_is_found_and_never_used(clinic: Path, tmp_path: Path) -> No
         with pytest.raises(KeyFileError, match="not this study's"):
             study.release("lab-b", "age", out=clinic.parent / "4.csv", bits=0.1)
         with pytest.raises(KeyFileError, match="not this study's"):
-            study.close()
+            study.destroy_key()
     assert len(entries_of(clinic)) == n_entries
     assert (clinic / "key").exists()
 
@@ -352,7 +352,7 @@ def test_a_wrong_key_is_found_and_never_used(clinic: Path, tmp_path: Path) -> No
 
 def test_a_closed_study_is_verified_and_refuses_all_else(clinic: Path) -> None:
     with Study.open(clinic) as study:
-        study.close()
+        study.destroy_key()
         assert not (clinic / "key").exists()
         for refused in (
             lambda: study.set_party("lab-c", 0.1),
@@ -373,7 +373,7 @@ def test_a_closed_study_is_verified_and_refuses_all_else(clinic: Path) -> None:
 def test_closing_twice_is_closing_once(clinic: Path) -> None:
     for _ in range(2):
         with Study.open(clinic) as study:
-            study.close()
+            study.destroy_key()
     kinds = [entry.kind for entry in entries_of(clinic)]
     assert kinds.count("closed") == 1
     assert verify_study(clinic).is_whole

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
 from tacit.tables.attribute import Attribute, Bins, Categories, Groups, labels_of, numbers_of
-from tacit.tables.declaration import Categorical, Cut, Declared, Grouped, Quantiles, parse
+from tacit.tables.declaration import (
+    OTHERS,
+    Categorical,
+    Cut,
+    Declared,
+    Grouped,
+    Quantiles,
+    parse,
+)
 from tacit.tables.freezing import freeze, freeze_all
 from tacit.tables.staging import staged
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, declared, write_parquet
@@ -202,6 +210,58 @@ def test_a_value_without_a_group_is_named(tmp_path: Path) -> None:
     path.write_text('{"flu": "infection"}')
     with pytest.raises(InvalidInputError, match=r"groups? \(2\), such as 'asthma': add .* \"\*\""):
         frozen(["flu", "gout", "asthma", None], f":map={path}", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "key", "value"),
+    [
+        (["Female", "Male"], {"Femal": "F", "*": "M"}, "Femal", "Female"),
+        (["Female", "Male"], {"Femal": "F", "Male": "M"}, "Femal", "Female"),
+        (["Asian", "Other"], {"Asain": "A", "*": "O"}, "Asain", "Asian"),
+        (["m", "f"], {"F": "women", "*": "others"}, "F", "f"),
+        (["flu ", "gout"], {"flu": "ill", "*": "rest"}, "flu", "flu "),
+        ([1.0, 2.0], {"1": "one", "*": "others"}, "1", "1.0"),
+        (["Alzheimers disease", "gout"], {"Alzhiemer disease": "A", "*": "O"}, None, None),
+        (["type 1 diabets", "gout"], {"type 1 diabetes": "D", "*": "O"}, None, None),
+    ],
+)
+def test_a_misspelt_value_in_a_mapping_is_refused_with_the_nearest(
+    values: list[object], groups: dict[str, str], key: str | None, value: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "groups.json"
+    path.write_text(json.dumps(groups))
+    key, value = key or next(iter(groups)), value or str(values[0])
+    message = f"names {key!r}, which no record has, and not {value!r}, which 1 has"
+    with pytest.raises(InvalidInputError, match=message):
+        frozen(values, f":map={path}", tmp_path)
+    if OTHERS in groups:
+        path.write_text(json.dumps({value: "of its own"} | groups))  # as the message says
+        assert frozen(values, f":map={path}", tmp_path).n_levels == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [
+        (["A01", "A04"], {"A01": "a", "A03": "a", "*": "others"}),
+        (["12345", "12346"], {"12345": "a", "12347": "a", "*": "others"}),
+        (["Female", "Diverse"], {"Male": "m", "Female": "f", "*": "others"}),
+        (["Female", "Diverse"], {"Male": "m", "*": "others", "Diverse": "d"}),
+        (["DEU", "FRA"], {"FRA": "west", "DNK": "north", "*": "others"}),
+        (["Femal", "Female"], {"Femal": "F", "Female": "F", "femal": "F", "*": "F", "": "M"}),
+        (["Type 1 diabetes", "gout"], {"Type 2 diabetes": "D", "gout": "G", "*": "O"}),
+        (["flu", "gout"], {"flu": "ill", "gouty": "rest", "*": "rest"}),
+    ],
+)
+def test_codes_that_do_not_occur_are_only_remarked(
+    values: list[object], groups: dict[str, str], tmp_path: Path
+) -> None:
+    """A list of codes serves many extracts: no table has all of them."""
+    path = write_parquet(tmp_path / "values.parquet", {"value": [*values, None]})
+    with staged(path, ["value"], tmp_path) as table:
+        freeze(table, Declared("value", Grouped(groups)))
+    n_unused = len(set(groups) - set(values) - {OTHERS})
+    assert len(table.remarks) == 1
+    assert f"names {n_unused} value" in table.remarks[0]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -202,9 +203,20 @@ def python_values(term: Term) -> list[set[Value]]:
     ]
 
 
+UNKNOWN_LEVEL = re.compile(
+    r"diagnosis (=|IS NOT DISTINCT FROM|IN) \(?('flu', )?'(|DEMENTIA|it''s|x)'"
+    r"|'(|DEMENTIA|it''s|x)' (=|IS NOT DISTINCT FROM) diagnosis"
+)
+"""Comparisons of diagnosis itself with a text that is none of its levels."""
+
+
 @given(CONDITIONS | TEXTS | INTEGERS)
 def test_sql_is_what_plain_python_makes_of_it(term: Term) -> None:
     assume(term.sql.count("||") < 20)  # more would be refused
+    if UNKNOWN_LEVEL.search(term.sql):
+        with pytest.raises(InvalidInputError, match="diagnosis has no level"):
+            SMALL.evaluate(term.sql)
+        return
     expected = python_values(term)
     if len(set.union(*expected)) == 1:
         with pytest.raises(InvalidInputError, match="is the same at every cell"):
@@ -295,6 +307,75 @@ def test_names_may_be_anything() -> None:
     )
     sql = '64*"we""ird; --" + 32*"select" + 16*levels_0 + 8*level + 4*value + 2*bin + x'
     assert values(cells.evaluate(sql)) == list(range(128))
+
+
+def test_a_name_that_is_a_keyword_needs_no_quotes() -> None:
+    coding = Categories(texts=("0", "1"))
+    for name in ("union", "order", "group", "Table", "desc", "default", "with", "from", "café"):
+        cells = Cells(
+            tuple(
+                Attribute(name=each, sql_type="BIGINT", coding=coding, has_missing=False)
+                for each in (name, "select")
+            )
+        )
+        assert values(cells.evaluate(f"2*{name} + 'é'.length() * select")) == [0, 1, 2, 3], name
+        assert values(cells.evaluate(f'{name.upper()} = 1 and "select" > 0')) == [
+            *(False, False, False),
+            True,
+        ]
+
+
+@pytest.mark.parametrize("name", ["in", "and", "is"])
+def test_a_name_that_cannot_be_told_from_its_keyword_is_to_be_quoted(name: str) -> None:
+    attribute = Attribute(
+        name=name, sql_type="BIGINT", coding=Categories(texts=("0", "1")), has_missing=True
+    )
+    cells = Cells((attribute,))
+    with pytest.raises(InvalidInputError, match=f'is a word of SQL.*write it as "{name}"'):
+        cells.evaluate(f"{name} in (0) and {name} is not null")
+    assert len(cells.evaluate(f'"{name}" in (0) and "{name}" is not null').letters) == 2
+
+
+# --- levels that are not there ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("diagnosis = 'dementa'", "diagnosis has no level 'dementa': it has 'dementia', "),
+        ("'flux' <> diagnosis", "diagnosis has no level 'flux': it has 'flu', "),
+        ("diagnosis in ('flu', 'Née')", "diagnosis has no level 'Née': it has 'née', "),
+        ("age > 60 and not diagnosis not in ('flue')", "no level 'flue': it has 'flu', "),
+        ("case diagnosis when 'fl' then 1 else 0 end", "no level 'fl': it has 'flu', "),
+        ("diagnosis is distinct from 'FLU'", "no level 'FLU': it has 'flu', "),
+        ("ward = 'sooth'", "ward has no level 'sooth': it has 'south', 'north'$"),
+        ("ward = 's1'", "ward has no level 's1'"),
+        ("diagnosis = 'missing'", "; a missing value is found by diagnosis is null$"),
+        ("ward = 'missing'", "it has 'north', 'south'$|it has 'south', 'north'$"),
+    ],
+)
+def test_a_level_that_is_not_there_is_refused_with_the_nearest(sql: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        CELLS.evaluate(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "diagnosis like 'dementa%' or diagnosis = 'flu'",
+        "upper(diagnosis) = 'FLU'",
+        "diagnosis < 'e'",
+        "diagnosis between 'd' and 'f'",
+        "coalesce(diagnosis, 'none') = 'none'",
+        "case when kids = 0 then 'nobody' else diagnosis end",
+        "kids in (0, 7)",
+        "kids <> 5 or diagnosis = 'flu'",
+        "kids = '2'",
+        "diagnosis in ('flu', null)",
+    ],
+)
+def test_what_is_no_comparison_with_a_level_stays_as_it_was(sql: str) -> None:
+    assert len(CELLS.evaluate(sql).letters) > 1
 
 
 # --- finer than bins ----------------------------------------------------------------------------
@@ -595,7 +676,7 @@ REFUSED = {
         "'x'",
         "true or age > 60",
         "case when age > 60 then null end",
-        "diagnosis = 'nobody' and false",
+        "diagnosis = 'flu' and false",
         "left(diagnosis, 0) || 'x' is not null or true",
     ],
 }
@@ -623,4 +704,4 @@ def test_what_is_just_allowed() -> None:
 
 def test_a_long_list_is_fine() -> None:
     words = ", ".join(f"'{number}'" for number in range(1200))
-    assert CELLS.evaluate(f"diagnosis in ({words}, 'flu')").letters == (False, True, None)
+    assert CELLS.evaluate(f"lower(diagnosis) in ({words}, 'flu')").letters == (False, True, None)

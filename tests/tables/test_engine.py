@@ -47,8 +47,8 @@ def test_a_locked_connection_reaches_nothing(
 
 
 def test_no_extension_is_fetched_or_loaded_on_the_way(tmp_path: Path) -> None:
-    for connection in (connect_memory(), connect_file(tmp_path)):
-        with connection, pytest.raises(duckdb.Error):
+    for connected in (connect_memory(), connect_file(tmp_path)):
+        with connected as connection, pytest.raises(duckdb.Error):
             connection.execute("SELECT * FROM sqlite_scan('x', 'y')")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -107,7 +108,7 @@ def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
         ("empty.csv", "is empty"),
         ("names.csv", "has no rows"),
         ("names.parquet", "has no rows"),
-        ("noise.csv", "cannot be read: Error when sniffing"),
+        ("noise.csv", "cannot be read: "),
         ("latin.csv", "not utf-8"),
         ("noise.parquet", "cannot be read: "),
         ("noise.duckdb", "cannot be read: "),
@@ -155,14 +156,54 @@ def test_types_hold_for_the_whole_file(tmp_path: Path) -> None:
     assert ("x1",) in rows
 
 
+@pytest.mark.parametrize("n_rows", [5, 40_000])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("p,1,2,3", "line {} has 4 fields and the line of names has 3"),
+        ("p,1", "line {} has 2 fields and the line of names has 3"),
+        ("p", "line {} has 1 field and the line of names has 3"),
+        ('p,1,"x', "line {} has a quote that is not closed, or a very long field"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_a_ragged_line_is_named(
+    line: str, said: str, delimiter: str, n_rows: int, ending: str, tmp_path: Path
+) -> None:
+    rows = [f'p{row},{row % 7},"a\nb"' for row in range(n_rows)]
+    rows.insert(n_rows - 2, line)
+    text = "\n".join(["id,age,note", *rows, ""]).replace(",", delimiter).encode()
+    path = tmp_path / f"t.{ending}"
+    path.write_bytes(gzip.compress(text) if ending == "csv.gz" else text)
+    message = f"t.{ending} cannot be read: {said.format(2 * n_rows - 2)}; "
+    with pytest.raises(InvalidInputError, match=re.escape(message)) as raised:
+        read(str(path), "id", "age", folder=tmp_path)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_single_column_with_a_comma_in_its_name(tmp_path: Path) -> None:
+    rows = read_text('"name, first"\nann\n"bob, jr"\n', "name, first", folder=tmp_path)
+    assert sorted(rows) == [("ann",), ("bob, jr",)]
+
+
 def test_leading_zeros_are_kept(tmp_path: Path) -> None:
     rows = read_text("id,b\n007,1\n7,2\n", "id", folder=tmp_path)
     assert rows == [("007",), ("7",)]
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n3\n4,5,6\n", "a,b,c\n1,2,3\n3\n", "# x\na,b\n1,2\n"])
-def test_no_line_is_skipped_to_make_the_rest_regular(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no column 'a'"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3\n4,5,6\n", "line 3 has 1 field"),
+        ("a,b,c\n1,2,3\n3\n", "line 3 has 1 field"),
+        ("# x\na,b\n1,2\n", "no column 'a'"),
+    ],
+)
+def test_no_line_is_skipped_to_make_the_rest_regular(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
         read_text(text, "a", folder=tmp_path)
 
 

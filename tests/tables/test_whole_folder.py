@@ -58,15 +58,35 @@ def test_an_empty_folder_is_taken_and_a_full_one_is_not(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "a").read_text() == "1"
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", ["folder", "another", ".hidden", "a b\n"])
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path, killed: str) -> None:
     path = tmp_path / "folder"
-    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(path)], check=False)
+    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(tmp_path / killed)], check=False)
     [left] = tmp_path.iterdir()
     assert left.name.endswith(".partial")
     with whole_folder(path) as partial:
         (partial / "private").write_text("whole")
         assert list(tmp_path.iterdir()) == [partial]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    for name in (".x.partial", "x.0123456789abcdef.partial", ".x.0123456789abcdeg.partial"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".x.0123456789abcdef.partial").write_text("a file, not a folder")
+    (tmp_path / ".y.0123456789abcdef.partial").symlink_to(tmp_path / ".x.partial")
+    before = sorted(tmp_path.iterdir())
+    write(tmp_path / "folder", "1", nothing)
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "folder"])
+
+
+def test_another_writer_that_is_alive_is_left_alone(tmp_path: Path) -> None:
+    def beside(slow: Path) -> None:
+        write(tmp_path / "other", "quick", nothing)
+        assert (slow / "a").read_text() == "slow"
+
+    write(tmp_path / "folder", "slow", beside)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "other"]
 
 
 def test_a_writer_that_is_alive_is_left_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import typer
 from tacit.cli.asking import quote, release
 from tacit.cli.backup import backup, restore
 from tacit.cli.demo import demo
-from tacit.cli.failing import INTERRUPTED, INTERRUPTION, failure_of
+from tacit.cli.failing import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.looking import audit, estimate, receipt, status, verify
 from tacit.cli.reproduce import reproduce
 from tacit.cli.setting_up import close, collusion_set, init, party_add
@@ -51,7 +51,13 @@ def main() -> None:
     """Run the command line of this process."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # still real files
-    raise SystemExit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        # Python would end with the signal instead, if it came while a module was imported.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
@@ -70,6 +76,11 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
         return 1
     except (TacitError, typer.TyperException, OSError) as error:
         return failure_of(error).tell(as_json=as_json, stream=errors)
+    except ModuleNotFoundError as error:
+        missing = missing_package(error, arguments[0])
+        if missing is None:
+            raise
+        return missing.tell(as_json=as_json, stream=errors)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
         if sys.stderr.isatty():
             print(file=sys.stderr)  # after the ^C that the terminal shows

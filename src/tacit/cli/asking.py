@@ -118,6 +118,10 @@ def show_quote(quoted: Quote) -> None:
         f"{limit_in_words(worst.limit)} bits"
     )
     print(f"  {_more(quoted)}")
+    print(
+        f"  everybody else's rows would add at most {bits_up(quoted.others_bits)} bits, for "
+        "whoever knows every count"
+    )
     print()
     _show_shares(quoted)
     if len(quoted.curve) > 1:
@@ -147,6 +151,8 @@ def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     party = plain(receipt.party)
     print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
     print(f"  {receipt.in_words}")
+    for remark in receipt.remarks:
+        print(f"  {plain(remark)}")
     print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
     certificate = Certificate.beside(out)
     if out.suffix.lower() == ".csv" and certificate.csv_letters != certificate.letters:
@@ -158,6 +164,8 @@ def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
 def _show_question(quoted: Quote) -> None:
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, judged by {quoted.measure}:")
     print(f"  {quoted.in_words}")
+    for remark in quoted.remarks:
+        print(f"  {plain(remark)}")
 
 
 def _more(quoted: Quote) -> str:

@@ -34,6 +34,17 @@ EXIT_CODES: dict[type[Exception], int] = {
 }
 """0: done. The first that fits counts."""
 
+PACKAGES = {
+    "cli": ("rich", "typer"),
+    "plots": ("matplotlib", "plotly"),
+    "postgresql": ("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"),
+    "study": (
+        *("alembic", "cryptography", "duckdb", "jinja2"),
+        *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy"),
+    ),
+}
+"""An extra of tacit -> packages that it brings, as they are imported."""
+
 Failing = TacitError | typer.TyperException | OSError
 
 
@@ -75,6 +86,17 @@ def failure_of(error: Failing) -> Failure:
     code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
     kind = "UsageError" if code == USAGE else type(error).__name__
     return Failure(kind, plain(_message(error)), code, _details(error))
+
+
+def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
+    """What to say where a package of an extra is not installed; ``None`` for any other module."""
+    package = (error.name or "").partition(".")[0]
+    extras = [extra for extra, packages in PACKAGES.items() if package in packages]
+    if not extras:
+        return None
+    extra = "recipient" if command == "estimate" else extras[0]
+    said = f"tacit {command} needs the package {package}, which is not installed"
+    return Failure("MissingPackage", f"{said}: pip install 'tacit[{extra}]'", 1)
 
 
 def _message(error: Failing) -> str:

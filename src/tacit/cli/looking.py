@@ -181,6 +181,8 @@ def show_receipt(paper: Receipt | EntryReceipt) -> None:
     print(f"  {plain(paper.in_words)}")
     if isinstance(paper, Receipt):
         _show_worth(paper)
+        for remark in paper.remarks:
+            print(f"  {plain(remark)}")
         _show_holdings(paper)
         print(f"  file       {plain(paper.file or 'not delivered yet')}")
         print(f"  digest     {paper.digest or 'not delivered yet'}")

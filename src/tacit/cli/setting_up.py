@@ -63,8 +63,18 @@ def init(
         bool, typer.Option("--public-id", help="Write raw ids into release files.")
     ] = False,
     min_cell: Annotated[
-        int, typer.Option(metavar="NUMBER", help="List cells with fewer records than this.")
+        int,
+        typer.Option(metavar="NUMBER", min=0, help="List cells with fewer records; 0 for none."),
     ] = 10,
+    min_records: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Refuse a smaller table: whoever knows its counts learns more than the limits "
+            "say, from everybody else's rows.",
+        ),
+    ] = 50,
     memory: Annotated[
         int,
         typer.Option(metavar="STATES", help="The most states to remember a record's past by."),
@@ -104,15 +114,17 @@ def init(
             memory=memory,
             ledger=ledger,
             accept_reset=accept_reset,
+            min_records=min_records,
         ) as study,
     ):
         standing, small = study.status(), study.small_cells(min_cell)
         names, place = [attribute.name for attribute in study.attributes], study.ledger_shown
+        remarks = [*study.remarks, *standing.remarks]
     noticed = least_overlap_noticed(standing.records)
     if as_json:
-        cells = [{"levels": list(cell.levels), "records": cell.records} for cell in small]
-        more = {"attributes": names, "small_cells": cells, "ledger": place}
-        show_json(standing.as_dict() | more | {"overlap_noticed": noticed})
+        found = {"attributes": names, "small_cells": [cell.as_dict() for cell in small]}
+        found |= {"remarks": remarks, "ledger": place, "overlap_noticed": noticed}
+        show_json(standing.as_dict() | found)
         return
     print(
         f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
@@ -124,20 +136,28 @@ def init(
     print(f"Ledger: {plain(place)}")
     shared = "any" if noticed == 1 else f"{noticed:,} or more"
     print(f"It notices another study with {shared} of these records, by their ids.")
-    if small:
-        _show_cells(names, small, min_cell)
-    for remark in standing.remarks:
-        print(f"note: {remark}")
+    _show_cells(names, small, min_cell)
+    for remark in remarks:
+        print(f"note: {plain(remark)}")
     print(f"Next: tacit party add {shlex.quote(str(folder))} NAME --limit BITS")
 
 
 def _show_cells(names: Sequence[str], small: Sequence[SmallCell], min_cell: int) -> None:
-    have = "combination has" if len(small) == 1 else "combinations have"
-    print(f"{len(small):,} {have} fewer than {min_cell} records:")
-    rows = [(*cell.levels, str(cell.records)) for cell in small[:_MOST_CELLS_SHOWN]]
-    show_rows((*names, "records"), rows)
-    if len(small) > _MOST_CELLS_SHOWN:
-        print(f"and {len(small) - _MOST_CELLS_SHOWN:,} more; --json lists all")
+    """Few records by private levels, then by these and each external column."""
+    kinds: dict[str | None, list[SmallCell]] = {}
+    for cell in small:
+        kinds.setdefault(cell.external[0] if cell.external else None, []).append(cell)
+    for external, cells in kinds.items():
+        with_it = "" if external is None else f" with {plain(external)}"
+        have = f"combination{with_it} has" if len(cells) == 1 else f"combinations{with_it} have"
+        print(f"{len(cells):,} {have} fewer than {min_cell} records:")
+        rows = [
+            (*cell.levels, *(cell.external or ())[1:], str(cell.records))
+            for cell in cells[:_MOST_CELLS_SHOWN]
+        ]
+        show_rows((*names, *([] if external is None else [external]), "records"), rows)
+        if len(cells) > _MOST_CELLS_SHOWN:
+            print(f"and {len(cells) - _MOST_CELLS_SHOWN:,} more; --json lists all")
 
 
 def party_add(
@@ -219,7 +239,7 @@ def close(
                 f"Destroy the key of {plain(str(folder))}? "
                 "Nothing can ever be released or delivered again."
             )
-        study.close()
+        study.destroy_key()
         standing = study.status()
     after = counted(standing.releases, "release")
     done = f"{plain(str(folder))} is closed after {after}; tacit verify still works"

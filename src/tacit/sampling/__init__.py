@@ -1,8 +1,14 @@
 """Integer channels and keyed sampling: a recorded release has one outcome, on every machine."""
 
-from tacit.sampling.integer_channel import TOTAL, IntegerChannel
-from tacit.sampling.keyed import Sampler, pseudonyms, uniforms
-from tacit.sampling.keys import StudyKey, keyed_digest
+from typing import TYPE_CHECKING
+
+from tacit.deferral import deferred
+
+if TYPE_CHECKING:
+    from tacit.sampling.digest import keyed_digest
+    from tacit.sampling.integer_channel import TOTAL, IntegerChannel
+    from tacit.sampling.keyed import Sampler, pseudonyms, uniforms
+    from tacit.sampling.keys import StudyKey
 
 __all__ = [
     "TOTAL",
@@ -13,3 +19,13 @@ __all__ = [
     "pseudonyms",
     "uniforms",
 ]
+
+__getattr__ = deferred(
+    __name__,
+    {
+        "digest": ("keyed_digest",),
+        "integer_channel": ("TOTAL", "IntegerChannel"),
+        "keyed": ("Sampler", "pseudonyms", "uniforms"),
+        "keys": ("StudyKey",),
+    },
+)

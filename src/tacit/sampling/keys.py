@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
 import os
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -98,14 +96,6 @@ class StudyKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a study's key cannot be pickled or copied: load it from its file")
-
-
-def keyed_digest(key: bytes, chunks: Iterable[bytes]) -> str:
-    """HMAC-SHA256 of the chunks one after the other, in hexadecimal."""
-    digest = hmac.new(key, digestmod="sha256")
-    for chunk in chunks:
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _encoded(item: bytes | str | int) -> bytes:

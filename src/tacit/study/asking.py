@@ -14,6 +14,7 @@ from tacit.problem import Array, Utility
 from tacit.scheme import Request
 from tacit.study.records import QuestionRecord
 from tacit.study.utilities import Measure
+from tacit.study.wording import external_in_words
 from tacit.tables.attribute import labels_of
 from tacit.tables.cells import CellFunction
 
@@ -51,6 +52,11 @@ class Question:
     def arguments(self) -> tuple[str, ...]:
         """How it is asked for on the command line."""
         return (self.name,) if self.sql is None else ("--sql", self.sql)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What whoever gets the answer should know."""
+        return () if self.external is None else (external_in_words(self.external),)
 
     @property
     def request(self) -> Request:

@@ -96,7 +96,7 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         confidence,
         levels,
         () if is_told else tuple(_contrast(certificate, each) for each in found.contrasts),
-        tuple(_remarks(found, is_told)),
+        tuple(_remarks(certificate, found, is_told)),
     )
 
 
@@ -163,9 +163,10 @@ def _contrast(certificate: Certificate, contrast: Contrast) -> str:
     return f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
 
 
-def _remarks(found: Estimate, is_told: bool) -> Iterator[str]:
+def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[str]:
     if not found.is_consistent:
         yield "the letters hardly come from the certificate's channel: do not rely on it"
     if not is_told:
         yield "some levels are told only together with others: they have bounds, and sums are told"
+    yield from certificate.remarks
     yield "for all rows together: in a subgroup of your choice the answers may err differently"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import ceil, log
 from pathlib import Path
@@ -20,7 +20,7 @@ from tacit.study.configuration import Configuration
 from tacit.study.layout import Layout
 from tacit.study.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
 from tacit.study.rollback import raise_mark
-from tacit.study.source_check import keep_look, look
+from tacit.study.source_check import keep_look, look, source_shown
 from tacit.tables import Snapshot, build, parse
 from tacit.tables.whole_folder import whole_folder
 
@@ -47,6 +47,8 @@ class Plan:
     everyone: float | None
     ledger: str | None
     accept_reset: bool
+    min_records: int
+    remarks: list[str] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
         if self.memory < 1:
@@ -125,7 +127,15 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
     layout = Layout(partial)
     private, external = map(parse, plan.private), map(parse, plan.external)
     seen = look(plan.table)
-    build(plan.table, plan.id_columns, list(private), list(external), layout.snapshot)
+    snapshot = build(
+        plan.table,
+        plan.id_columns,
+        list(private),
+        list(external),
+        layout.snapshot,
+        remark=plan.remarks.append,
+    )
+    _refuse_few(snapshot.n_records, plan)
     if seen is not None and seen == look(plan.table):
         keep_look(layout, seen)
     StudyKey.create(layout.key)
@@ -137,6 +147,17 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
     )
     configuration.write(partial)
     return configuration
+
+
+def _refuse_few(n_records: int, plan: Plan) -> None:
+    """A table so small that everybody else's rows tell much about a person."""
+    if n_records < plan.min_records:
+        raise InvalidInputError(
+            f"{source_shown(plan.table)} has {n_records:,} records and {plan.min_records:,} is the "
+            "fewest: limits are on what a person's own rows tell, and in a small table whoever "
+            "knows the counts learns much more from everybody else's rows; add records, or accept "
+            f"that with --min-records {n_records}"
+        )
 
 
 def _register(layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger) -> None:

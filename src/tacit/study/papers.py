@@ -36,6 +36,7 @@ _ADDED_BY_FORMAT_2 = (
     "around_limit",
     "entropy_bits",
     "csv_letters",
+    "remarks",
 )
 
 _SAME = 1e-9

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
 
-from tacit.accounting import Account
+from tacit.accounting import Account, other_rows_upper_bits
 from tacit.errors import TacitError
+from tacit.sampling import IntegerChannel
 from tacit.scheme.policy import Parties
 from tacit.study.books import Books, Intent
 from tacit.study.drafting import Draft, draft
@@ -110,6 +111,9 @@ class Quote:
         curve: bits to the party against value, around the asked point.
         answered_by: number of the release that answered this very request before, which asking
             again delivers once more, at no cost; ``None`` for a new one.
+        others_bits: what everybody else's rows add at most, to any coalition that knows every
+            count of the table; limits are on what a person's own rows tell.
+        remarks: what whoever gets the answer should know.
     """
 
     party: str
@@ -125,6 +129,8 @@ class Quote:
     about_more: int
     curve: tuple[CurvePoint, ...]
     answered_by: int | None
+    others_bits: float
+    remarks: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -155,6 +161,8 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         about_more=min(map(_fits, shares)),
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
+        others_bits=_others_bits(books, drafted.channel),
+        remarks=drafted.wish.question.remarks,
     )
 
 
@@ -177,7 +185,15 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         about_more=MOST_COUNTED,
         curve=(),
         answered_by=intent.number,
+        others_bits=_others_bits(books),
+        remarks=intent.wish.question.remarks,
     )
+
+
+def _others_bits(books: Books, *more: IntegerChannel) -> float:
+    """After all releases, and these."""
+    channels = [intent.channel for intent in books.intents.values()]
+    return other_rows_upper_bits(books.counts, [*channels, *more])
 
 
 def _shares(

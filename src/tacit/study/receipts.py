@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL
-from tacit.ledger import Entry
 from tacit.ledger.canonical import canonical_json
 from tacit.sampling import keyed_digest
-from tacit.study.books import Books, Intent
 from tacit.study.records import HoldingRecord, entry_in_words
 from tacit.study.utilities import Measure
 from tacit.study.wording import (
@@ -28,10 +26,14 @@ from tacit.study.wording import (
 from tacit.tables.release_file import csv_text
 from tacit.tables.whole_file import whole_file
 
+if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
+    from tacit.ledger import Entry
+    from tacit.study.books import Books, Intent
+
 PAPER_FORMAT = 2
 """Of papers, pages included: a page that looks different is another format.
 
-1: without seal, limit of the party and H(X); made by 0.1.
+1: without seal, limit of the party, H(X) and remarks; made by 0.1.
 """
 
 CERTIFICATE_SUFFIX = ".certificate.json"
@@ -118,6 +120,7 @@ class ReleasePaper(Paper):
         party_bits: what the party holds about one record after it, at most.
         records: how many rows the file has.
         digest: of the file's content, keyed; ``None`` until the file was written.
+        remarks: what whoever reads the answers should know; papers of 0.1 have none.
     """
 
     party: str
@@ -126,6 +129,7 @@ class ReleasePaper(Paper):
     party_bits: float
     records: int
     digest: str | None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,4 +334,5 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
+        "remarks": intent.wish.question.remarks,
     }

@@ -8,12 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting import Counts
+from tacit.accounting import Counts, other_rows_upper_bits
+from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.scheme.policy import Limit, Parties
 from tacit.study.books import Books
-from tacit.study.wording import coalition_name, limit_in_words, whom_in_words
-from tacit.tables import Attribute
+from tacit.study.wording import (
+    bits_up,
+    coalition_name,
+    external_in_words,
+    limit_in_words,
+    whom_in_words,
+)
+
+FEW_RECORDS = 1_000
+"""In a smaller table, everybody else's rows tell a person's more than a little."""
 
 MOST_COALITIONS = 50
 """As many coalitions are listed, those nearest to their limit first."""
@@ -89,22 +98,63 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class SmallCell:
-    """A combination of levels that few records have."""
+    """A combination of levels that few records have.
+
+    Attributes:
+        levels: of the private attributes.
+        records: how many have them.
+        external: name and level of an external column that they have, too; ``None`` where the
+            private attributes alone are few.
+    """
 
     levels: tuple[str, ...]
     records: int
+    external: tuple[str, str] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
 
 
-def small_cells(counts: Counts, attributes: Sequence[Attribute], below: int) -> list[SmallCell]:
-    """Cells with fewer records than ``below``, and any; the smallest first."""
-    shape = [attribute.n_levels for attribute in attributes]
-    labels = [attribute.labels for attribute in attributes]
-    cells = [
-        SmallCell(tuple(names[code] for names, code in zip(labels, codes, strict=True)), int(count))
-        for codes, count in np.ndenumerate(counts.reshape(shape))
-        if 0 < count < below
+def small_cells(books: Books, below: int) -> list[SmallCell]:
+    """Combinations of private levels, and of these with a level of an external column, that fewer
+    records than ``below`` have, and any: first the private ones, each kind the smallest first.
+    """
+    if below < 0:
+        raise InvalidInputError(f"cells with fewer than {below} records: give 0, for none, or more")
+    labels = [attribute.labels for attribute in books.created.attributes]
+    cells = [SmallCell(levels, n) for levels, n in _few(books.counts, labels, below)]
+    for name, question in books.externals.items():
+        cells += [
+            SmallCell(tuple(levels), n, (name, level))
+            for (*levels, level), n in _few(question.counts, [*labels, question.labels], below)
+        ]
+    return cells
+
+
+def _few(
+    counts: Counts, labels: Sequence[tuple[str, ...]], below: int
+) -> list[tuple[tuple[str, ...], int]]:
+    """Levels of the entries between 0 and ``below``, and these, the smallest first."""
+    table = counts.reshape([len(names) for names in labels])
+    found = [
+        (tuple(names[code] for names, code in zip(labels, codes, strict=True)), int(table[*codes]))
+        for codes in np.argwhere((table > 0) & (table < below))
     ]
-    return sorted(cells, key=lambda cell: cell.records)
+    return sorted(found, key=lambda each: each[1])
+
+
+def table_remarks(books: Books) -> list[str]:
+    """What a custodian should know of a table that a study is made of."""
+    remarks = [external_in_words(name) for name in books.externals]
+    n_records = books.created.records
+    if n_records < FEW_RECORDS:
+        added = bits_up(other_rows_upper_bits(books.counts, None))
+        remarks.append(
+            f"{n_records:,} records are few: limits are on what a person's own rows tell, and to "
+            f"whoever knows every count, everybody else's rows may add up to {added} bits"
+        )
+    return remarks
 
 
 def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:

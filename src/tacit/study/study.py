@@ -70,6 +70,7 @@ from tacit.study.standing import (
     lower_around,
     small_cells,
     standing,
+    table_remarks,
     too_high,
 )
 from tacit.study.utilities import Measure
@@ -85,6 +86,11 @@ class Study:
 
     What was promised and released stands in the ledger. The folder has the key, the encoded table
     and one small number for each record.
+
+    Attributes:
+        configuration: what the folder says about itself.
+        remarks: on its table, for the custodian who has just made it; empty for one that is opened.
+        snapshot: the encoded table.
     """
 
     def __init__(
@@ -95,6 +101,7 @@ class Study:
         self._ledger = ledger
         self._accept_rollback = accept_rollback
         self.configuration = configuration
+        self.remarks: tuple[str, ...] = ()
         self.snapshot = Snapshot.open(layout.snapshot)
         first, *entries = ledger.entries(configuration.study)
         self._books = Books.begin(first).read_on(entries)
@@ -113,6 +120,7 @@ class Study:
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
+        min_records: int = 50,
     ) -> Self:
         """Make a study of a table.
 
@@ -132,6 +140,8 @@ class Study:
                 same people is noticed only within one ledger.
             accept_reset: whether a ledger that knows these records under another study may take
                 them again, and so begin to count their bits anew.
+            min_records: refuse a smaller table: whoever knows its counts learns more than the
+                limits say, from everybody else's rows.
         """
         if everyone is not None:
             check_limit("everyone", everyone)
@@ -146,9 +156,12 @@ class Study:
             everyone,
             ledger,
             accept_reset,
+            min_records,
         )
         found(Path(folder), plan)
-        return cls.open(folder)
+        study = cls.open(folder)
+        study.remarks = (*plan.remarks, *table_remarks(study._books))
+        return study
 
     @classmethod
     def open(cls, folder: str | Path, *, accept_rollback: bool = False) -> Self:
@@ -179,6 +192,10 @@ class Study:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the ledger; the study can be opened again."""
         self._ledger.close()
 
     @property
@@ -437,8 +454,8 @@ class Study:
         return standing(self.configuration.study, self._refreshed(), self._lost().in_words)
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
-        """Cells with few records: how many there are is public."""
-        return small_cells(self._books.counts, self.attributes, below)
+        """Cells with few records, also by level of an external column: these counts are public."""
+        return small_cells(self._books, below)
 
     def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
         """What each party, each coalition and everyone learned, with an executed attack."""
@@ -472,8 +489,8 @@ class Study:
         """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""
         return verify_study(self._layout.folder, receipt)
 
-    def close(self) -> None:
-        """Destroy the key: no more releases, everything stays verifiable."""
+    def destroy_key(self) -> None:
+        """End the study for good: no more releases, everything stays verifiable."""
 
         def record(books: Books) -> Record | None:
             if books.is_closed:

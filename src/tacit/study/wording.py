@@ -31,6 +31,11 @@ def bits_down(bits: float, digits: int = DIGITS) -> str:
     return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
 
 
+def external_in_words(name: str) -> str:
+    """What an answer about an external column is: the channel reads the private attributes only."""
+    return f"{name} is predicted from the private attributes; nobody's own {name} is read"
+
+
 def limit_in_words(bits: float) -> str:
     """A limit as it was given."""
     return f"{bits:.12g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,6 +40,8 @@ def build(
     attributes: Sequence[Declared],
     externals: Sequence[Declared],
     folder: Path,
+    *,
+    remark: Callable[[str], None] | None = None,
 ) -> Snapshot:
     """Read a source and freeze it in a new folder.
 
@@ -49,6 +51,7 @@ def build(
         attributes: the private attributes; x counts their levels in this order.
         externals: columns that may be asked for though they are no function of x.
         folder: where the snapshot will be; it must not exist.
+        remark: called with what the custodian should know about the table.
     """
     columns = [*id_columns, *(declared.name for declared in (*attributes, *externals))]
     _check_each_once(columns)
@@ -58,6 +61,9 @@ def build(
                 _check_ids(table, id_columns)
                 encoding = _freeze(table, id_columns, attributes, externals)
                 _write_records(table, encoding, partial)
+            if remark is not None:
+                for line in table.remarks:
+                    remark(line)
             description = Description(n_records=table.n_records, encoding=encoding)
             (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
     except (duckdb.Error, OSError) as error:

@@ -83,7 +83,9 @@ class Cells:
         with connect_memory() as connection:
             cells = self._make_cells(connection)
             lock(connection)
-            expression = expression_sql(parse_expression(connection, sql), self.attributes)
+            names = {attribute.name.casefold() for attribute in self.attributes}
+            node = parse_expression(connection, sql, names)
+            expression = expression_sql(node, self.attributes)
             try:
                 texts, sql_type = self._values(connection, cells, expression)
             except duckdb.Error as error:

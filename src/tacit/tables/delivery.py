@@ -20,9 +20,9 @@ from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import Sampler, pseudonyms, uniforms
 from tacit.sampling.keyed import Codes
 from tacit.tables.ahead import N_THREADS, in_order
+from tacit.tables.block import Block
 from tacit.tables.engine import reason
 from tacit.tables.ordering import (
-    Block,
     ByPseudonym,
     ByPublicId,
     Order,

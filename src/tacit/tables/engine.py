@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -19,23 +21,38 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def connect_memory() -> duckdb.DuckDBPyConnection:
+@contextmanager
+def connect_memory() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory that may read files, and spills nowhere."""
     connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": ""})
-    return _in_utc(connection)
+    with _interruptible(), connection:
+        yield _in_utc(connection)
 
 
-def connect_file(folder: Path) -> duckdb.DuckDBPyConnection:
+@contextmanager
+def connect_file(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in ``folder`` for tables that may not fit into memory, in no order of rows."""
     config = {
         **_CONFIG,
         "temp_directory": str(folder / "spill"),
         "preserve_insertion_order": False,
     }
-    connection = _in_utc(duckdb.connect(folder / "staging.duckdb", config=config))
-    # The bounds that a Parquet file states leave NaN out: isnan would be "optimised" to false.
-    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-    return connection
+    with _interruptible(), duckdb.connect(folder / "staging.duckdb", config=config) as connection:
+        _in_utc(connection)
+        # The bounds that a Parquet file states leave NaN out: isnan would be "optimised" to false.
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        yield connection
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C while a query runs is what Ctrl-C is elsewhere; DuckDB makes an error of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:

@@ -33,6 +33,7 @@ _COMPARISONS = {
     "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
     "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
 }
+_EQUALITIES = ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 _NUMBERS = ("INTEGER", "NUMERIC")
 _IS_NULL = {"OPERATOR_IS_NULL": "IS NULL", "OPERATOR_IS_NOT_NULL": "IS NOT NULL"}
 _CONJUNCTIONS = {"CONJUNCTION_AND": " AND ", "CONJUNCTION_OR": " OR "}
@@ -170,7 +171,20 @@ class _Writer:
             return self.threshold(left, operator, right)
         if self.is_binned(right):
             return self.threshold(right, MIRRORED.get(operator, operator), left)
+        if operator in _EQUALITIES:
+            self.check_levels(left, [right])
+            self.check_levels(right, [left])
         return f"({self.sql(left)} {operator} {self.sql(right)})"
+
+    def check_levels(self, column: Node, others: Sequence[Node]) -> None:
+        """Refuse to compare an attribute of texts with a text that is none of its levels."""
+        if column.kind != "COLUMN_REF" or self.attribute(column).level_type != "VARCHAR":
+            return
+        attribute = self.attribute(column)
+        for other in others:
+            is_text = other.kind == "CONSTANT" and other.name == "STRING"
+            if is_text and "\0" not in other.text and other.text not in attribute.texts:
+                raise _no_level(attribute, other.text)
 
     def between(self, node: Node) -> str:
         value, low, high = node.children
@@ -199,6 +213,7 @@ class _Writer:
             case "OPERATOR_COALESCE":
                 return f"coalesce({', '.join(operands)})"
             case "COMPARE_IN":
+                self.check_levels(node.children[0], node.children[1:])
                 return f"({operands[0]} IN ({', '.join(operands[1:])}))"
             case _:
                 raise refused(node.shown, "is not allowed")
@@ -232,6 +247,16 @@ class _Writer:
             raise refused(node.shown, f"uses {node.name!r}, which is none of {_ALLOWED}")
         arguments = map(self.sql, _arguments(node, *_FUNCTIONS[node.name]))
         return f"{node.name}({', '.join(arguments)})"
+
+
+def _no_level(attribute: Attribute, text: str) -> InvalidInputError:
+    """What to say about a text that an attribute never is."""
+    levels = [level for level in attribute.texts if level is not None]
+    is_missing = attribute.has_missing and text == attribute.labels[-1]
+    hint = f"; a missing value is found by {attribute.name} is null" if is_missing else ""
+    return InvalidInputError(
+        f"{attribute.name} has no level {text!r}: it has {nearest_first(text, levels)}{hint}"
+    )
 
 
 def _n_joints(node: Node) -> int:

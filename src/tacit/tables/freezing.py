@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import floor, prod
 
 import pyarrow as pa
@@ -21,6 +22,45 @@ from tacit.tables.declaration import (
 )
 from tacit.tables.engine import quote_name
 from tacit.tables.staging import Staged
+
+_SIGNS_OF_A_WORD = 4
+_SIGNS_OF_A_LONG_WORD = 8
+"""A word of so many signs may have two mistakes, a shorter one, of as many as above, one."""
+
+_MOST_COMPARED, _MOST_SIGNS = 1_000, 100
+"""Values of the mapping, and of the column, and how long they may be, so that it takes no time."""
+
+_NEARLY_ALIKE_SQL = f"""
+WITH
+unused AS (
+    SELECT text, lower(trim(text)) AS word FROM mapping ANTI JOIN occurring USING (text)
+    WHERE text <> '{OTHERS}' AND length(text) <= {_MOST_SIGNS} LIMIT {_MOST_COMPARED}
+),
+unnamed AS (
+    SELECT text, lower(trim(text)) AS word, times FROM occurring ANTI JOIN mapping USING (text)
+    WHERE length(text) <= {_MOST_SIGNS} ORDER BY times DESC, text LIMIT {_MOST_COMPARED}
+),
+pairs AS (
+    SELECT
+        unused.text AS key,
+        unnamed.text AS value,
+        unnamed.times,
+        damerau_levenshtein(unused.word, unnamed.word) AS mistakes,
+        least(length(unused.word), length(unnamed.word)) AS signs,
+        -- Codes differ in their digits: A03 is no misspelt A04.
+        regexp_replace(unused.word, '[^0-9]', '', 'g')
+        = regexp_replace(unnamed.word, '[^0-9]', '', 'g') AS has_same_digits,
+        coalesce(TRY_CAST(key AS DOUBLE) = TRY_CAST(value AS DOUBLE), false) AS is_same_number
+    FROM unused, unnamed
+)
+SELECT key, value, times FROM pairs
+WHERE mistakes = 0 OR is_same_number OR (
+    has_same_digits AND signs >= {_SIGNS_OF_A_WORD}
+    AND mistakes <= CASE WHEN signs >= {_SIGNS_OF_A_LONG_WORD} THEN 2 ELSE 1 END
+)
+ORDER BY mistakes, times DESC, key, value
+"""
+"""Values of a mapping that do not occur, beside values nearly alike that it does not name."""
 
 MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
@@ -107,24 +147,67 @@ def _quantiles(staged: Staged, name: str, n: int) -> list[float]:
 
 def _groups(staged: Staged, name: str, groups: Mapping[str, str]) -> Groups:
     """The groups that occur, in the order of the mapping."""
-    mapping = pa.table({"text": [*groups], "name": [*groups.values()]})
-    staged.connection.register("mapping", mapping)
-    rows = staged.connection.execute(
-        "SELECT mapping.name, min(value.text), count(DISTINCT value.text) "
-        f"FROM (SELECT CAST({quote_name(name)} AS VARCHAR) AS text FROM staged) AS value "
-        "LEFT JOIN mapping USING (text) WHERE value.text IS NOT NULL GROUP BY mapping.name"
-    ).fetchall()
-    staged.connection.unregister("mapping")
-    occurring = set()
+    with _compared(staged, name, groups):
+        _refuse_misspelt(staged, name, groups)
+        _remark_unused(staged, name)
+        rows = staged.connection.execute(
+            "SELECT mapping.name, min(text), count(*) FROM occurring "
+            "LEFT JOIN mapping USING (text) GROUP BY mapping.name"
+        ).fetchall()
+    found = set()
     for group, example, n_values in rows:
         if group is None and OTHERS not in groups:
             raise InvalidInputError(
                 f"{name} has values without a group ({n_values:,}), such as {example!r}: "
                 f'add them to the mapping, or add "{OTHERS}" for all others'
             )
-        occurring.add(groups[OTHERS] if group is None else group)
-    names = tuple(group for group in dict.fromkeys(groups.values()) if group in occurring)
+        found.add(groups[OTHERS] if group is None else group)
+    names = tuple(group for group in dict.fromkeys(groups.values()) if group in found)
     return Groups(names=names, group_of=dict(groups))
+
+
+@contextmanager
+def _compared(staged: Staged, name: str, groups: Mapping[str, str]) -> Iterator[None]:
+    """Tables ``mapping`` (text, name) and ``occurring`` (text, times) to compare."""
+    connection, column = staged.connection, quote_name(name)
+    mapping = pa.table({"text": [*groups], "name": [*groups.values()]})
+    connection.register("mapping", mapping)
+    connection.execute(
+        f"CREATE TEMP TABLE occurring AS SELECT CAST(staged.{column} AS VARCHAR) AS text, "
+        f"count(*) AS times FROM staged WHERE staged.{column} IS NOT NULL GROUP BY ALL"
+    )
+    try:
+        yield
+    finally:
+        connection.execute("DROP TABLE occurring")
+        connection.unregister("mapping")
+
+
+def _refuse_misspelt(staged: Staged, name: str, groups: Mapping[str, str]) -> None:
+    """A value of the mapping that no record has, beside one nearly alike that it does not name.
+
+    It would silently go to all others.
+    """
+    rows = staged.connection.execute(_NEARLY_ALIKE_SQL).fetchall()
+    for key, value, times in rows:
+        if groups[key] != groups.get(OTHERS):
+            have = f"which {times:,} {'has' if times == 1 else 'have'}"
+            raise InvalidInputError(
+                f"the mapping of {name} names {key!r}, which no record has, and not {value!r}, "
+                f"{have}: correct it, or give {value!r} a group, too"
+            )
+
+
+def _remark_unused(staged: Staged, name: str) -> None:
+    """Say how many values of the mapping no record has: a list of codes has many such."""
+    rows = staged.connection.execute(
+        f"SELECT text FROM mapping ANTI JOIN occurring USING (text) WHERE text <> '{OTHERS}'"
+    ).fetchall()
+    if rows:
+        values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
+        staged.remarks.append(
+            f"the mapping of {name} names {values} that no record has, such as {rows[0][0]!r}"
+        )
 
 
 def _n_occurring(staged: Staged, attribute: Attribute) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from binascii import hexlify
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,10 +23,8 @@ from numpy.typing import NDArray
 
 from tacit.sampling.keyed import Codes
 from tacit.tables.ahead import in_order
+from tacit.tables.block import BATCH, Block
 from tacit.tables.engine import connect_file, quote_file
-
-BATCH = 2**18
-"""Records handled at a time: a few megabytes, near what a core's cache holds."""
 
 _WORD_BITS = 64
 _FEWEST_BUCKET_BITS = 8
@@ -43,19 +40,6 @@ Words = NDArray[np.uint64]
 
 class PseudonymCollisionError(Exception):
     """Two records have the same pseudonym: deliver again with the party's next key."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """Consecutive records of a file.
-
-    Attributes:
-        record: what the recipient calls them.
-        letters: what they got.
-    """
-
-    record: pa.Array
-    letters: Codes
 
 
 class Order(Protocol):

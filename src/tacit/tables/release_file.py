@@ -27,7 +27,7 @@ from pyarrow import csv, parquet
 
 from tacit.errors import InvalidInputError
 from tacit.sampling import keyed_digest
-from tacit.tables.ordering import BATCH, Block
+from tacit.tables.block import BATCH, Block
 
 _COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
 _ZSTD_LEVEL = 1

@@ -19,6 +19,7 @@ from tacit.errors import InvalidInputError
 from tacit.tables import postgresql
 from tacit.tables.engine import quote_file, quote_name, quote_text
 from tacit.tables.nearest import nearest_first
+from tacit.tables.ragged import ragged_line
 
 _FORMS = "give a .csv, .parquet or .duckdb file, or postgresql://host/database#table"
 
@@ -56,7 +57,8 @@ def opened(source: str, connection: duckdb.DuckDBPyConnection) -> Iterator[Table
     if match:
         yield _duckdb_table(connection, path, match["table"])
     elif path.name.lower().endswith((".csv", ".csv.gz")):
-        yield _csv_table(connection, path)
+        with _ragged_told(path):
+            yield _csv_table(connection, path)
     elif path.suffix.lower() == ".parquet":
         yield _table(connection, f"read_parquet({quote_file(path)})")
     else:
@@ -85,6 +87,8 @@ def _csv_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
         f"SELECT Delimiter, DateFormat, TimestampFormat, Columns FROM sniff_csv({file}, {options})"
     ).fetchall()
     types = {column["name"]: column["type"] for column in columns}
+    if len(types) == 1:  # DuckDB's last resort where no delimiter fits every line
+        _refuse_ragged(path)
     chosen = [*_CSV_OPTIONS, "auto_detect = false", f"delim = {quote_text(delimiter)}"]
     if date_format:
         chosen.append(f"dateformat = {quote_text(date_format)}")
@@ -93,6 +97,25 @@ def _csv_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     pairs = (f"{quote_text(name)}: {quote_text(kind)}" for name, kind in types.items())
     chosen.append(f"columns = {{{', '.join(pairs)}}}")
     return Table(types, lambda _: f"read_csv({file}, {', '.join(chosen)})")
+
+
+@contextmanager
+def _ragged_told(path: Path) -> Iterator[None]:
+    """Name the line where DuckDB, reading a CSV file, says only that it cannot."""
+    try:
+        yield
+    except duckdb.InvalidInputException:
+        _refuse_ragged(path)
+        raise
+
+
+def _refuse_ragged(path: Path) -> None:
+    """Name the line that keeps a CSV file from being a table, if there is one."""
+    line = ragged_line(path)
+    if line is not None:
+        raise InvalidInputError(
+            f"{path} cannot be read: {line}; give every line one field for each name"
+        )
 
 
 def _duckdb_table(connection: duckdb.DuckDBPyConnection, path: Path, wanted: str | None) -> Table:

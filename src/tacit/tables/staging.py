@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -29,11 +29,13 @@ class Staged:
         connection: to a database whose table ``staged`` is the copy.
         types: the stored type of each column.
         n_records: how many rows there are.
+        remarks: what the custodian should know, gathered while its columns are looked at.
     """
 
     connection: duckdb.DuckDBPyConnection
     types: dict[str, str]
     n_records: int
+    remarks: list[str] = field(default_factory=list)
 
 
 @contextmanager

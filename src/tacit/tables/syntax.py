@@ -6,7 +6,8 @@ DuckDB parses the text and runs nothing. Whatever in its answer is not known her
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,19 +88,64 @@ def shortened(text: str) -> str:
     return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
 
 
-def parse_expression(connection: duckdb.DuckDBPyConnection, text: str) -> Node:
-    """The tree of a text that is one expression."""
+def parse_expression(
+    connection: duckdb.DuckDBPyConnection, text: str, names: Collection[str] = ()
+) -> Node:
+    """The tree of a text that is one expression.
+
+    Args:
+        names: what may be named in it. One that is a word of SQL, such as ``union``, is taken for
+            a name where the text cannot be read otherwise.
+    """
     if not 0 < len(text.strip()) <= len(text) <= MOST_CHARACTERS:
         raise refused("SQL", f"has {len(text):,} characters, not 1 to {MOST_CHARACTERS:,}")
-    query = _BEFORE + text + _AFTER
     try:
-        encoded = query.encode()
+        text.encode()
     except UnicodeEncodeError:
         raise refused("SQL", "has characters that are not Unicode") from None
+    try:
+        return _parse(connection, text)
+    except InvalidInputError as error:
+        keywords = [place for place in _keywords(text) if place[1].casefold() in names]
+        if not keywords:
+            raise
+        try:
+            return _parse(connection, _with_quotes(text, keywords))
+        except InvalidInputError:
+            raise _ambiguous(keywords[0][1], error) from None
+
+
+def _keywords(text: str) -> Iterator[tuple[int, str]]:
+    """Words of SQL in a text, and the byte at which each begins."""
+    encoded = text.encode()
+    for place, kind in duckdb.tokenize(text):
+        word = re.match(rb"\w+", encoded[place:])
+        if kind == duckdb.token_type.keyword and word is not None:
+            yield place, word[0].decode()
+
+
+def _with_quotes(text: str, words: Sequence[tuple[int, str]]) -> str:
+    """The text with these words in double quotes, which makes names of them."""
+    encoded = text.encode()
+    for place, word in reversed(words):
+        end = place + len(word)
+        encoded = encoded[:place] + f'"{word}"'.encode() + encoded[end:]
+    return encoded.decode()
+
+
+def _ambiguous(word: str, error: InvalidInputError) -> InvalidInputError:
+    return InvalidInputError(
+        f"{error}; {word} is a word of SQL, too: where the attribute is meant, "
+        f'write it as "{word}", in double quotes'
+    )
+
+
+def _parse(connection: duckdb.DuckDBPyConnection, text: str) -> Node:
+    query = _BEFORE + text + _AFTER
     [(answer,)] = connection.execute(
         "SELECT json_serialize_sql(?, skip_null := true, skip_empty := true)", [query]
     ).fetchall()
-    return _Reader(encoded).node(_only_expression(_parsed(answer)), 0)
+    return _Reader(query.encode()).node(_only_expression(_parsed(answer)), 0)
 
 
 def _parsed(answer: str) -> list[Raw]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacit.errors import InvalidInputError
+
+_TOKEN_BYTES = 8
+_PARTIAL = re.compile(rf"\..+\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}\.partial", re.DOTALL)
 
 
 @contextmanager
@@ -32,8 +36,11 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(path: Path) -> Iterator[Path]:
-    """A folder beside ``path`` that is gone afterwards; if we are killed, the next removes it."""
-    _remove_abandoned(path)
+    """A folder beside ``path`` that is gone afterwards.
+
+    If we are killed, the next writer of a folder in the same place removes it.
+    """
+    _remove_abandoned(path.parent)
     scratch, descriptor = _locked_scratch(path)
     try:
         yield scratch
@@ -45,7 +52,7 @@ def scratch_folder(path: Path) -> Iterator[Path]:
 def _locked_scratch(path: Path) -> tuple[Path, int]:
     """A new folder beside ``path``, locked until its descriptor is closed, or we are dead."""
     while True:
-        scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+        scratch = path.with_name(f".{path.name}.{secrets.token_hex(_TOKEN_BYTES)}.partial")
         scratch.mkdir(mode=0o700)
         with suppress(FileNotFoundError):  # another writer may take it for abandoned before ...
             descriptor = os.open(scratch, os.O_RDONLY)
@@ -70,16 +77,16 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove what writers of ``path`` left behind that are no longer alive to hold its lock."""
-    for partial in path.parent.iterdir():
-        is_partial = partial.name.startswith(f".{path.name}.") and partial.suffix == ".partial"
-        if is_partial and partial.is_dir():
+def _remove_abandoned(place: Path) -> None:
+    """Remove what writers of folders left behind here that are no longer alive to hold a lock."""
+    for partial in place.iterdir():
+        if _PARTIAL.fullmatch(partial.name) and partial.is_dir() and not partial.is_symlink():
             _remove_unless_locked(partial)
 
 
 def _remove_unless_locked(partial: Path) -> None:
-    with suppress(FileNotFoundError), _opened(partial) as descriptor:
+    # Gone meanwhile, or another user's.
+    with suppress(FileNotFoundError, PermissionError), _opened(partial) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

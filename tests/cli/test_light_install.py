@@ -1,0 +1,85 @@
+"""A recipient's install: no databases, no cryptography, and `tacit estimate` works."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tacit.cli.failing import PACKAGES
+from tests.cli.clinic import done
+
+CUSTODIANS_OWN = ("sqlalchemy", "alembic", "duckdb", "cryptography", "jinja2")
+EXTRAS = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+_WITHOUT = """
+import json, sys
+for name in json.loads(sys.argv.pop(1)):
+    sys.modules[name] = None  # importing it fails, as if it were not installed
+from tacit.cli import main
+main()
+"""
+
+
+def without(packages: Sequence[str], *words: object) -> subprocess.CompletedProcess[str]:
+    """A command run where some packages are not installed."""
+    command = [sys.executable, "-c", _WITHOUT, json.dumps(packages), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_estimate_needs_nothing_of_the_custodians(fresh: Path, kind: str) -> None:
+    out = Path(f"a.{kind}")
+    done("release", fresh, "lab-a", "income", "--out", out)
+    ended = without(CUSTODIANS_OWN, "estimate", out)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == done("estimate", out).out
+
+
+def test_what_the_library_offers_recipients_is_light() -> None:
+    script = (
+        "import json, sys\n"
+        f"for name in {CUSTODIANS_OWN}: sys.modules[name] = None\n"
+        "import tacit\n"
+        "print(tacit.estimate_file, tacit.Certificate, tacit.estimate)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "extra"),
+    [
+        (("estimate", "a.csv"), "pyarrow", "recipient"),
+        (("estimate", "a.csv"), "pydantic", "recipient"),
+        (("status", "clinic"), "sqlalchemy", "study"),
+        (("quote", "clinic", "lab-a", "income"), "duckdb", "study"),
+        (("verify", "clinic"), "cryptography", "study"),
+        (("init", "x", "--table", "t.csv", "--id", "a", "--private", "b"), "pyarrow", "study"),
+        (("receipt", "clinic", "1", "--html", "r.html"), "jinja2", "study"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    fresh: Path, words: tuple[str, ...], package: str, extra: str
+) -> None:
+    Path("a.csv").write_text("record,rhat\n1,x\n")
+    ended = without([package], *words, "--json")
+    line = f"tacit {words[0]} needs the package {package}, which is not installed"
+    assert ended.stderr == f"tacit: {line}: pip install 'tacit[{extra}]'\n"
+    assert ended.returncode == 1
+    assert json.loads(ended.stdout)["error"]["kind"] == "MissingPackage"
+
+
+def test_extras_are_those_of_the_project() -> None:
+    """What is said to be missing is what the extra brings."""
+    for extra, packages in PACKAGES.items():
+        brought = {line.partition(">")[0].partition("[")[0] for line in EXTRAS[extra]}
+        named = {package.replace("_", "-") for package in packages}
+        assert named - {"adbc-driver-manager", "pydantic-core"} == brought
+    light = {line.partition(">")[0] for line in EXTRAS["recipient"]}
+    assert light == {"pyarrow", "pydantic", "rich", "typer"}
+    assert set(EXTRAS["recipient"]) <= {*EXTRAS["study"], *EXTRAS["cli"]}

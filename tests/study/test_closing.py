@@ -1,0 +1,41 @@
+"""Closing a study closes its connections; only ``destroy_key`` ends it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tacit.errors import InvalidInputError
+from tacit.study import Study
+from tests.study.clinic import entries_of, files_in, make_clinic
+
+
+def test_closing_a_study_keeps_its_key_and_its_ledger(tmp_path: Path) -> None:
+    with closing(make_clinic(tmp_path)) as study:
+        study.set_party("lab", 0.3)
+    before = files_in(tmp_path / "clinic")
+    with closing(Study.open(tmp_path / "clinic")):
+        pass
+    assert files_in(tmp_path / "clinic") == before
+    with closing(Study.open(tmp_path / "clinic")) as study:
+        assert not study.status().is_closed
+        assert study.release("lab", "diagnosis", out=tmp_path / "lab.csv").digest is not None
+
+
+def test_a_study_may_be_closed_twice(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.close()
+    study.close()
+
+
+def test_destroying_the_key_ends_the_study(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab", 0.3)
+        study.destroy_key()
+        assert study.status().is_closed
+        with pytest.raises(InvalidInputError, match="key was destroyed"):
+            study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
+    assert not (tmp_path / "clinic" / "key").exists()
+    assert entries_of(tmp_path / "clinic")[-1].kind == "closed"
