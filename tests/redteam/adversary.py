@@ -2,20 +2,24 @@
 
 A seed decides everything: the table (cells of one record, empty cells, ties, heavy tails), parties,
 limits, how much is remembered, and a sequence of requests and changes of limits in between.
+``python -m tests.redteam.adversary SEED`` prints what happened and what a replay found, as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tacit import Collusion
 from tacit.errors import NotWithinLimitsError, TacitError, UnconvergedError
 from tacit.study import Study
+from tests.redteam.replay import replay
 from tests.redteam.studies import make_study, write_table
 
 FEWEST_RECORDS = 50
@@ -245,3 +249,22 @@ def _utility(
         (place / "costs.json").write_text(json.dumps(costs))
         return str(place / "costs.json")
     return "hamming"
+
+
+def main(seed: int) -> None:
+    with TemporaryDirectory() as place:
+        campaign = attack(Path(place), seed, LONG)
+        found = replay(campaign.folder)
+    said = {
+        "outcomes": campaign.outcomes,
+        "unclean": campaign.unclean,
+        "compared": found.compared,
+        "undecided": found.undecided,
+        "overshot": found.overshot,
+        "faults": found.faults,
+    }
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -23,6 +23,11 @@ def make_study(folder: Path, table: Path, *, ledger: str | None = OWN_LEDGER, **
     return Study.create(folder, str(table), ledger=ledger, **how)
 
 
+def own_ledger_words() -> list[str]:
+    """The same on the command line of ``tacit init``."""
+    return [] if OWN_LEDGER is None else ["--ledger", OWN_LEDGER]
+
+
 def ledger_file(folder: Path) -> Path:
     """The SQLite file that a study's ledger is in."""
     return Path(ledger_address(folder)[1])

@@ -10,6 +10,7 @@ import pytest
 from tacit import Collusion
 from tests.redteam.adversary import SHORT, attack
 from tests.redteam.replay import replay, unlikely_draws
+from tests.redteam.returning import come_back
 from tests.redteam.studies import AGES, DIAGNOSES, make_hospital, write_patients
 
 SEEDS = range(8)
@@ -83,3 +84,13 @@ def test_somebody_who_comes_back_and_changes_of_limits(tmp_path: Path) -> None:
     assert found.faults == []
     assert found.undecided == 0
     assert len(found.held) == 7
+
+
+def test_a_party_that_keeps_coming_back_to_a_real_table(tmp_path: Path) -> None:
+    """Adult, four limited coalitions, 16 states; ``python -m tests.redteam`` has twenty visits."""
+    visits = list(come_back(tmp_path, 6))
+    assert [visit.refusal for visit in visits] == [""] * 6
+    found = replay(tmp_path / "clinic")
+    assert found.faults == []
+    assert found.undecided == 0
+    assert len(found.held) == 8
