@@ -42,13 +42,13 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[objec
 
 
 def write_patients(path: Path, n_records: int = 600, seed: int = 0) -> Path:
-    """Patients with an age, a diagnosis that goes along with it, and a ward."""
+    """Patients with an age, a diagnosis that goes along with it, and a ward; ids tell the seed."""
     draw = random.Random(seed)
     rows = []
     for number in range(n_records):
         age = draw.choice(AGES)
         diagnosis = draw.choices(DIAGNOSES, [2, 6 if age == "old" else 1, 3])[0]
-        rows.append((f"p{number:05d}", age, diagnosis, draw.choice("NS")))
+        rows.append((f"p{seed}{number:05d}", age, diagnosis, draw.choice("NS")))
     return write_table(path, ("patient", "age", "diagnosis", "ward"), rows)
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tacit import Collusion
 from tacit.errors import TacitError
 from tacit.study import Study, verify_study
 from tests.redteam import damage
 from tests.redteam.damage import Damage
+from tests.redteam.replay import replay
 from tests.redteam.restoring import read_answers
 from tests.redteam.studies import make_hospital, write_patients
 
@@ -60,6 +62,21 @@ def assert_refused(folder: Path, target: Path) -> None:
         assert target.read_text() == "kept"
 
 
+def test_zeroed_states_would_break_a_limit(tmp_path: Path) -> None:
+    """Why states must not be believed: what would be held if every record were in state 0."""
+    with make_hospital(tmp_path) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.35)
+        study.set_collusion(Collusion(any_size=2, bits=0.3))
+        study.release("lab-a", "diagnosis", bits=0.2, out=tmp_path / "a.csv")
+        number = study.release("lab-b", "age", bits=0.2, out=tmp_path / "b.csv").entry
+    both = frozenset({"lab-a", "lab-b"})
+    assert replay(tmp_path / "clinic").faults == []
+    zeroed = replay(tmp_path / "clinic", {number: dict.fromkeys(range(8), 0)})
+    assert float(zeroed.held[number][both]) > 0.305
+    assert any("the limit of lab-a + lab-b is 0.3" in fault for fault in zeroed.faults)
+
+
 @pytest.mark.parametrize(
     "spoil", [*damage.OTHERS, damage.change_a_cell, damage.truncate_description]
 )
@@ -85,6 +102,7 @@ def test_states_that_are_not_whole_are_computed_anew(
         damage.swap_two_records,
         damage.rotate_records,
         damage.change_a_cell,
+        damage.take_ids_of_another_study,
         damage.truncate_cells,
         damage.truncate_ids,
         damage.truncate_description,
