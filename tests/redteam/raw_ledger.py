@@ -108,6 +108,7 @@ def ledger_address(folder: Path) -> tuple[str, str]:
     address = configuration["ledger"]
     if address is None:
         address = str(folder / "ledger.sqlite")
+    address = address.replace("postgresql+psycopg://", "postgresql://")
     return configuration["study"], address.removeprefix("sqlite:///")
 
 

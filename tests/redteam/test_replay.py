@@ -140,7 +140,7 @@ def test_a_bound_below_the_truth(folder: Path) -> None:
 def test_a_limit_below_what_is_held(folder: Path) -> None:
     ledger = read_ledger(folder)
     [policy] = numbers_of(ledger, "policy")
-    faults = replay_ledger(forged(ledger, policy, lambda body: body.update(bits=0.2))).faults
+    faults = replay_ledger(forged(ledger, policy, lambda body: body.update(everyone=0.2))).faults
     assert any("the limit of lab-a + lab-b is 0.2" in fault for fault in faults), faults
 
 
