@@ -116,3 +116,36 @@ def test_verify_names_what_is_damaged(made: Path, victim: Path, spoil: Damage) -
     found = verify_study(victim)
     assert not found.is_whole
     assert all("\n" not in problem for problem in found.problems)
+
+
+# -- states of the right size --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spoil", damage.STATES)
+def test_damaged_states_change_nothing(made: Path, victim: Path, spoil: Damage) -> None:
+    """An old release and a new one are as they would be with good states."""
+    twin = victim.parent / "twin"
+    shutil.copytree(made / "clinic", twin)
+    spoil(victim, made / "other")
+    for wanted in (OLD, NEW):
+        files = victim.parent / "victim.csv", victim.parent / "twin.csv"
+        assert answered(victim, files[0], wanted) == ""
+        assert answered(twin, files[1], wanted) == ""
+        assert read_answers(files[0]) == read_answers(files[1])
+    assert replay(victim).faults == []
+
+
+@pytest.mark.parametrize(
+    "spoil", [each for each in damage.STATES if each is not damage.flip_one_state]
+)
+def test_verify_names_damaged_states(made: Path, victim: Path, spoil: Damage) -> None:
+    spoil(victim, made / "other")
+    found = verify_study(victim)
+    said = [*found.problems, *found.notes]
+    assert any("states" in each for each in said), said
+
+
+@pytest.mark.parametrize("spoil", damage.SNAPSHOT)
+def test_a_damaged_snapshot_is_not_used(made: Path, victim: Path, spoil: Damage) -> None:
+    spoil(victim, made / "other")
+    assert_refused(victim, victim.parent / "out.csv")
