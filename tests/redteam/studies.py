@@ -11,7 +11,7 @@ from typing import Any
 from tacit.study import Study
 from tests.redteam.raw_ledger import ledger_address
 
-OWN_LEDGER: str | None = None
+OWN_LEDGER: str | None = "folder"
 """What ``Study.create`` is told, so that the ledger lies in the study's folder."""
 
 AGES = ("young", "middle", "old")
