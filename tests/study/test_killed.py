@@ -43,7 +43,7 @@ class Scene:
 
     place: Path
     kept: Path
-    ledger: str | None
+    ledger: str
     n_entries: int
 
     @property
@@ -74,7 +74,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, ledger: str | None) -> Scene:
+def scene(tmp_path: Path, ledger: str) -> Scene:
     """Three releases to others lie behind, and the source looks as if it might have changed."""
     place = tmp_path / "place"
     place.mkdir()

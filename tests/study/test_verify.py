@@ -24,14 +24,14 @@ from tests.study.forging import Edit, edit_rows, forge, forge_last
 
 
 @pytest.fixture
-def clinic(tmp_path: Path, ledger: str | None) -> Path:
+def clinic(tmp_path: Path, ledger: str) -> Path:
     """Folder of a study with two releases to one party and one to another, on every ledger."""
     return filled_clinic(tmp_path, ledger)
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return filled_clinic(tmp_path_factory.mktemp("original"), None).parent
+    return filled_clinic(tmp_path_factory.mktemp("original"), "folder").parent
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def sqlite_clinic(original: Path, tmp_path: Path) -> Path:
     return tmp_path / "clinic"
 
 
-def filled_clinic(place: Path, ledger: str | None) -> Path:
+def filled_clinic(place: Path, ledger: str) -> Path:
     with make_clinic(place, ledger, everyone=0.5) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.3)
@@ -217,7 +217,10 @@ def test_a_ledger_that_was_rolled_back_is_found_by_every_paper(clinic: Path) -> 
     for paper in kept:
         assert verify_study(clinic, paper).is_whole
     edit_rows(clinic, "DELETE FROM tacit_entries WHERE number > 8")
-    assert verify_study(clinic).is_whole
+    assert_found(verify_study(clinic), "lost entries", "high-water.json")
+    (clinic / "high-water.json").unlink()
+    shutil.rmtree(clinic / "states")
+    assert verify_study(clinic).is_whole  # nothing in the folder shows it any more
     for paper in kept:
         assert_found(verify_study(clinic, paper), "entry 9", "rolled back")
 

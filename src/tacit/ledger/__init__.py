@@ -2,6 +2,7 @@
 
 from tacit.ledger.entry import Entry, Head
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.registry import user_registry
 from tacit.ledger.sketch import HASH_DIGITS, Overlap, Sketch
 
-__all__ = ["HASH_DIGITS", "Entry", "Head", "Ledger", "Overlap", "Sketch"]
+__all__ = ["HASH_DIGITS", "Entry", "Head", "Ledger", "Overlap", "Sketch", "user_registry"]

@@ -80,4 +80,16 @@ def snapshot_digest_key(key: StudyKey, study: str) -> bytes:
 
 def release_digest_key(key: StudyKey, intent: Intent) -> bytes:
     """Under which the content of a release is digested."""
-    return key.derive("digest", intent.entry.hash)
+    if intent.is_of_0_1:
+        return key.derive("digest", intent.entry.hash)
+    return key.derive("digest", intent.draw, intent.wish.party)
+
+
+def draw_key(key: StudyKey, intent: Intent) -> bytes:
+    """Of the random numbers of a release."""
+    return key.derive("release" if intent.is_of_0_1 else "draw", intent.draw)
+
+
+def states_key(key: StudyKey, study: str) -> bytes:
+    """Under which state files are sealed."""
+    return key.derive("states", study)

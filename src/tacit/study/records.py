@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Self
+import re
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from tacit.errors import CorruptLedgerError
+from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Collusion
 
 STUDY_FORMAT = 1
 """Of a study's folder and of its entries; larger numbers are from newer versions."""
+
+_MOST_LISTED = 3
+"""As many fields of an entry that cannot be read are named."""
 
 
 class Record(BaseModel):
@@ -25,10 +31,29 @@ class Record(BaseModel):
         try:
             return cls.model_validate(entry.body)
         except ValidationError as error:
-            raise CorruptLedgerError(
-                f"entry {entry.number} of study {entry.study} is no {entry.kind!r} entry that this "
-                f"version of tacit can read: {error.error_count()} fields do not fit"
-            ) from error
+            raise _unreadable(entry, error) from error
+
+
+def _unreadable(entry: Entry, error: ValidationError) -> LedgerError:
+    """What to say of a body that does not fit its model."""
+    wrong = {".".join(map(str, each["loc"])): each for each in error.errors(include_url=False)}
+    unknown = [name for name, each in wrong.items() if each["type"] == "extra_forbidden"]
+    if unknown:
+        return LedgerError(
+            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, has fields that this "
+            f"version of tacit does not know ({_listed(unknown)}): update tacit"
+        )
+    reasons = [f"{name}: {each['msg']}" if name else each["msg"] for name, each in wrong.items()]
+    return CorruptLedgerError(
+        f"entry {entry.number} of study {entry.study} is no {entry.kind!r} entry that this "
+        f"version of tacit can read ({_listed(reasons)}): update tacit, or restore the ledger from "
+        "a backup"
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    more = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 class ToldRecord(Record):
@@ -70,6 +95,8 @@ class CreatedRecord(ToldRecord):
         is_id_public: whether release files carry raw ids.
         key_check: tells this study's key from others.
         snapshot_digest: of the encoded table.
+        snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
+            studies that 0.1 made, whose digest is checked instead.
     """
 
     format: int
@@ -83,6 +110,7 @@ class CreatedRecord(ToldRecord):
     is_id_public: bool
     key_check: str
     snapshot_digest: str
+    snapshot_seal: str | None = None
 
     @property
     def in_words(self) -> str:
@@ -109,29 +137,41 @@ class PolicyRecord(ToldRecord):
     """Limits on coalitions, in the place of those before."""
 
     everyone: float | None = None
-    any_size: int | None = None
-    bits: float | None = None
+    sizes: tuple[tuple[int, float], ...] = ()
     groups: tuple[tuple[tuple[str, ...], float], ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_0_1(cls, body: Any) -> Any:
+        """Version 0.1 wrote at most one size, as ``any_size`` and ``bits``."""
+        if not isinstance(body, Mapping) or not {"any_size", "bits"} & set(body) or "sizes" in body:
+            return body
+        size, bits = body.get("any_size"), body.get("bits")
+        if (size is None) != (bits is None):
+            raise ValueError(f"any_size is {size} and bits is {bits}, of which none goes alone")
+        rest = {name: value for name, value in body.items() if name not in ("any_size", "bits")}
+        return rest | {"sizes": [] if size is None else [[size, bits]]}
+
+    @model_validator(mode="after")
+    def _is_a_policy_that_names_each_coalition_once(self) -> Self:
+        sizes = {size for size, _ in self.sizes}
+        groups = {frozenset(group) for group, _ in self.groups}
+        if (len(sizes), len(groups)) != (len(self.sizes), len(self.groups)):
+            raise ValueError("a coalition is limited twice")
+        _ = self.policy
+        return self
 
     @classmethod
     def of_policy(cls, policy: Collusion) -> PolicyRecord:
         """The record of a policy."""
         groups = sorted((tuple(sorted(group)), bits) for group, bits in policy.groups.items())
-        return cls(
-            everyone=policy.everyone,
-            any_size=policy.any_size,
-            bits=policy.bits,
-            groups=tuple(groups),
-        )
+        sizes = tuple(policy.sizes.items())
+        return cls(everyone=policy.everyone, sizes=sizes, groups=tuple(groups))
 
     @property
     def in_words(self) -> str:
         """For people."""
-        parts = [] if self.everyone is None else [f"everyone: {self.everyone:.12g} bits"]
-        if self.any_size is not None:
-            parts.append(f"any {self.any_size} parties: {self.bits:.12g} bits")
-        parts += [f"{' + '.join(group)}: {bits:.12g} bits" for group, bits in self.groups]
-        return "limits on coalitions: " + ("; ".join(parts) or "none")
+        return f"limits on coalitions: {self.policy.in_words}"
 
     @property
     def newcomers(self) -> dict[str, float]:
@@ -142,7 +182,7 @@ class PolicyRecord(ToldRecord):
     @property
     def policy(self) -> Collusion:
         """The policy of a record."""
-        return Collusion(self.everyone, self.any_size, self.bits, dict(self.groups))
+        return Collusion(self.everyone, sizes=dict(self.sizes), groups=dict(self.groups))
 
 
 class QuestionRecord(Record):
@@ -191,6 +231,8 @@ class IntentRecord(Record):
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
         bound: no release within these limits does better; ``None`` where no proof is known.
+        draw: which random numbers it uses, see ``study.draws``; ``None`` in releases that 0.1
+            recorded, whose numbers go by the hash of their entry.
     """
 
     identity: str
@@ -207,6 +249,7 @@ class IntentRecord(Record):
     value: float
     blind: float
     bound: float | None
+    draw: str | None = None
 
 
 class DeliveredRecord(ToldRecord):
@@ -220,6 +263,27 @@ class DeliveredRecord(ToldRecord):
     def in_words(self) -> str:
         """For people."""
         return f"the file of release {self.intent} was written"
+
+
+class RollbackRecord(ToldRecord):
+    """The custodian accepted that entries of the ledger were lost, and that their bits are not
+    counted any more.
+
+    Attributes:
+        entries: number and hash of entries that the folder, or a file, shows and the ledger lacks.
+        states: names of state files of releases that the ledger lacks.
+    """
+
+    entries: tuple[tuple[int, str], ...]
+    states: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        return (
+            "a rollback of the ledger was accepted: releases that it has lost are not counted, and "
+            "whoever holds them may hold that much more"
+        )
 
 
 class ClosedRecord(ToldRecord):
@@ -238,6 +302,7 @@ _TOLD: dict[str, type[ToldRecord]] = {
     "party": PartyRecord,
     "policy": PolicyRecord,
     "delivered": DeliveredRecord,
+    "rollback": RollbackRecord,
     "closed": ClosedRecord,
 }
 
@@ -245,3 +310,34 @@ _TOLD: dict[str, type[ToldRecord]] = {
 def entry_in_words(entry: Entry) -> str:
     """What an entry that is no release says, for people."""
     return _TOLD[entry.kind].of(entry).in_words
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
+
+
+def check_readable(entry: Entry, kinds: Collection[str]) -> None:
+    """Refuse an entry of a kind, or with a time, that this version does not know.
+
+    Raises:
+        LedgerError: the kind is none of ``kinds``.
+        CorruptLedgerError: the time is no ISO-8601 in UTC with microseconds.
+    """
+    if entry.kind not in kinds:
+        raise LedgerError(
+            f"entry {entry.number} of study {entry.study} is of the kind {entry.kind!r}, which "
+            "this version of tacit does not know: update tacit"
+        )
+    if not _is_time(entry.time):
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} has the time {entry.time!r}, which is "
+            "no ISO-8601 in UTC with microseconds as this version of tacit knows it: update "
+            "tacit, or restore the ledger from a backup"
+        )
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return _TIME.fullmatch(text) is not None

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.errors import TacitError
+from tacit.errors import LedgerError, TacitError
 from tacit.ledger import Entry
 from tacit.scheme.policy import Parties
 from tacit.study.books import Books, Intent
 from tacit.study.drafting import names_of_answers, recipient_law, told_law, value_of
 from tacit.study.optimality import lower_bound
 from tacit.study.records import ClosedRecord, DeliveredRecord, HoldingRecord, PartyRecord
-from tacit.study.standing import every_limit
 
 _SAME = 1e-9
 """What is recorded and what is computed again may differ by rounding on another machine."""
@@ -55,6 +54,8 @@ class Replay:
         try:
             after = self.books.read_on([entry])
             problems = list(_PROBLEMS[entry.kind](self, after, entry))
+        except LedgerError as error:  # names the entry, and what to do
+            raise ReplayError(str(error)) from error
         except (TacitError, KeyError, IndexError, ValueError, TypeError) as error:
             raise ReplayError(f"entry {entry.number} cannot be replayed: {error!r}") from error
         if self.books.is_closed and entry.kind != "delivered":
@@ -80,7 +81,7 @@ def _policy(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
         replay.account, _ = replay.account.after(
             intent.wish.party, intent.channel, intent.next_state
         )
-    for coalition, limit in every_limit(after).items():
+    for coalition, limit in after.all_limits.limits_among(after.holders).items():
         held = replay.account.upper_bits(coalition)
         if held > limit + _SAME:
             name = " + ".join(sorted(coalition))
@@ -91,6 +92,11 @@ def _delivered(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
     number = DeliveredRecord.of(entry).intent
     if replay.books.intents[number].delivery is not None:
         yield f"release {number} was delivered already"
+
+
+def _rollback(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
+    """Nothing to compare: what it accepts was lost."""
+    return iter(())
 
 
 def _closed(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
@@ -117,6 +123,7 @@ _PROBLEMS: dict[str, Callable[[Replay, Books, Entry], Iterator[str]]] = {
     "policy": _policy,
     "intent": _intent,
     "delivered": _delivered,
+    "rollback": _rollback,
     "closed": _closed,
 }
 
@@ -195,6 +202,8 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
     wish, record = intent.wish, intent.record
     if record.identity != wish.identity:
         yield "its identity is not that of its request"
+    if record.draw is not None and record.draw != intent.draw:
+        yield "its draw is not named after its table and the releases before it"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
     if rest or record.letters != names_of_answers(wish, n_letters):
         yield "its answers are named wrongly"

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from tacit.errors import InvalidInputError, KeyFileError
-from tacit.ledger import Ledger
+from tacit.errors import InvalidInputError, KeyFileError, LedgerError
+from tacit.ledger import Entry, Ledger
 from tacit.study.books import Books, Intent
-from tacit.study.closing import DigestKeys
+from tacit.study.closing import DigestKeys, load_key
 from tacit.study.configuration import Configuration
+from tacit.study.dispatch import Dispatch
 from tacit.study.founding import public_facts
 from tacit.study.layout import Layout
 from tacit.study.receipts import Sealed
 from tacit.study.replay import Replay, ReplayError
+from tacit.study.rollback import Traces
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
 
@@ -68,19 +70,32 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
             problems += _paper_problems(ledger, configuration.study, Path(receipt))
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
+        traces = Traces.find(layout, configuration.study)  # before the ledger is read
         first, *entries = ledger.entries(configuration.study)
-    replay = Replay.begin(first)
-    try:
-        for entry in entries:
-            problems += replay.follow(entry)
-    except ReplayError as error:
-        problems.append(f"{error}; nothing after it was checked")
+        try:
+            replay = Replay.begin(first)
+        except LedgerError as error:
+            return Verification(1 + len(entries), 0, (*problems, str(error)), (), {})
+        problems += _replayed(replay, entries)
+        lost = traces.lost(replay.books, ledger, configuration.study)
+        problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
     problems += _folder_problems(layout, replay.books)
     more, notes = _file_problems(layout, configuration.study, replay.books)
     n_releases = len(replay.books.intents)
     return Verification(
         1 + len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
     )
+
+
+def _replayed(replay: Replay, entries: list[Entry]) -> list[str]:
+    """What is wrong with entries after those before them."""
+    problems: list[str] = []
+    try:
+        for entry in entries:
+            problems += replay.follow(entry)
+    except ReplayError as error:
+        problems.append(f"{error}; nothing after it was checked")
+    return problems
 
 
 def _folder_problems(layout: Layout, books: Books) -> list[str]:
@@ -121,6 +136,13 @@ def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str],
         Snapshot.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
     except InvalidInputError as error:
         problems.append(str(error))
+    if not problems and not books.is_closed:
+        problems += _draw_problems(layout, study, books)
+    if books.accepted:
+        notes.append(
+            "a rollback of the ledger was accepted: what it has lost is not counted, and whoever "
+            "holds it may hold more than is shown"
+        )
     for intent in books.intents.values():
         if intent.delivery is None:
             notes.append(f"release {intent.number} was recorded but never delivered")
@@ -135,6 +157,16 @@ def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str],
         elif found is not intent:
             notes.append(f"{file} was release {intent.number} and is release {found.number} now")
     return problems, notes
+
+
+def _draw_problems(layout: Layout, study: str, books: Books) -> list[str]:
+    """Whether every release, drawn again, is what was delivered."""
+    key, snapshot = load_key(layout, study, books), Snapshot.open(layout.snapshot)
+    dispatch = Dispatch(study, layout, snapshot, key, books.created.is_id_public)
+    try:
+        return list(dispatch.problems(books))
+    except InvalidInputError as error:
+        return [f"releases cannot be drawn again: {error}"]
 
 
 def _own_first(intent: Intent, books: Books) -> list[Intent]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from tacit.scheme.policy import Parties
+from tacit.scheme.policy import Limit, Parties
 from tacit.study.utilities import Measure
 
 DIGITS = 4
@@ -32,6 +33,19 @@ def bits_down(bits: float, digits: int = DIGITS) -> str:
 def limit_in_words(bits: float) -> str:
     """A limit as it was given."""
     return f"{bits:.12g}"
+
+
+def whom_in_words(limits: Sequence[Limit]) -> str:
+    """Whom limits are on."""
+    return " and ".join(limit.in_words for limit in limits)
+
+
+def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
+    """The bits of limits that are equal, and whose they are, said of a coalition."""
+    shown = limit_in_words(limits[0].bits)
+    if all(limit.group == coalition for limit in limits):
+        return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
+    return f"the {shown} bits that {whom_in_words(limits)} may hold"
 
 
 def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
