@@ -177,17 +177,12 @@ def _show_every_level(cells: list[tuple[int, ...]], counts: list[int]) -> None:
 
 
 def _policy(draw: random.Random, parties: list[str]) -> Collusion:
-    size = draw.choice([None, 1, 2, 3])
+    sizes = {size: draw.choice(LIMITS[1:]) for size in draw.choice([(), (1,), (2,), (2, 3)])}
     groups = {
         tuple(draw.sample(parties, draw.randint(2, len(parties)))): draw.choice(LIMITS)
         for _ in range(draw.randint(0, 2))
     }
-    return Collusion(
-        everyone=draw.choice([None, 0.3, 0.7, 2.0]),
-        any_size=size,
-        bits=None if size is None else draw.choice(LIMITS[1:]),
-        groups=groups,
-    )
+    return Collusion(everyone=draw.choice([None, 0.3, 0.7, 2.0]), sizes=sizes, groups=groups)
 
 
 def _act(

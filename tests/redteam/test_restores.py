@@ -79,6 +79,16 @@ def test_the_folder_is_restored_twelve_times(scene: Scene) -> None:
     assert loot.refusals == []
 
 
+def test_the_folder_is_restored_and_the_file_is_still_there(scene: Scene) -> None:
+    """A certificate beside the file tells of a release that the restored ledger lacks."""
+    loot = Loot()
+    loot.ask(scene.folder, scene.place / "0.csv")
+    scene.restore_folder()
+    loot.ask(scene.folder, scene.place / "0.csv", BITS + 0.001)
+    assert (len(loot.files), len(loot.refusals)) == (1, 1)
+    assert read_answers(scene.place / "0.csv") in loot.files
+
+
 def test_the_folder_is_restored_after_earlier_releases(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path, n_releases=2)
     loot = repeat(scene, Scene.restore_folder, times=3)
@@ -157,14 +167,14 @@ def test_the_folder_is_copied_elsewhere(scene: Scene) -> None:
 
 def test_a_plain_copy_after_a_kill_has_every_intent(scene: Scene) -> None:
     """``kill -9`` right after a release; then only ledger.sqlite is copied, and restored later."""
-    target, copy = scene.place / "out.csv", scene.place / "copy.sqlite"
-    words = ("release", str(scene.folder), "lab-a", ASKED, "--bits", str(BITS))
-    command = (*words, "--out", str(target))
+    words = ("release", str(scene.folder), "lab-a", ASKED, "--bits", str(BITS), "--out")
+    copy = scene.place / "copy.sqlite"
     with doomed() as server:
-        for point in points_after_the_file(server.rehearse(*command).steps):
+        steps = server.rehearse(*words, str(scene.place / "whole.csv")).steps
+        for point in points_after_the_file(steps):
             scene.restore_folder()
-            target.unlink()
-            killed = server.run(*command, die_at=point)
+            target = scene.place / f"{point}.csv"
+            killed = server.run(*words, str(target), die_at=point)
             assert killed.code == -signal.SIGKILL, killed.output
             assert target.exists()
             shutil.copyfile(ledger_file(scene.folder), copy)
