@@ -118,10 +118,8 @@ def show_quote(quoted: Quote) -> None:
         f"{limit_in_words(worst.limit)} bits"
     )
     print(f"  {_more(quoted)}")
-    print(
-        f"  everybody else's rows would add at most {bits_up(quoted.others_bits)} bits, for "
-        "whoever knows every count"
-    )
+    others = bits_up(quoted.others_bits)
+    print(f"  to whoever knows every count, others' rows would add at most {others} bits")
     print()
     _show_shares(quoted)
     if len(quoted.curve) > 1:
