@@ -26,7 +26,7 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 	$(BIN)/tacit demo --out build/demo
 
 test: $(DEV_STAMP)  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: format-check lint types imports test docs  ## Everything that CI runs
 

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tacit.tables.cells import Cells
+from tests.redteam.forger import try_cases
 from tests.redteam.hostile import expressions, try_expression
 from tests.redteam.studies import make_study, write_table
 
@@ -23,6 +24,7 @@ SLOWEST = 90
 """Seconds that one random study may take before it is given up, and counted as slow."""
 
 VISITS = 20
+FORGED_AT_ONCE = 100
 
 
 @dataclass(slots=True)
@@ -39,7 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.redteam", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="for all of it, about")
     end = time.monotonic() + 60 * parser.parse_args().minutes
-    lines = [_tests(), _expressions(), _visits(end), _accounts(end)]
+    lines = [_tests(), _expressions(), _ledgers(end), _visits(end), _accounts(end)]
     print(f"{'attack':<44} {'tried':>7} {'succeeded':>9}")
     for line in lines:
         print(f"{line.attack:<44} {line.tried:>7} {len(line.faults):>9}")
@@ -76,6 +78,25 @@ def _expressions() -> Line:
                 try_expression(cells, sql)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
                 line.faults.append(f"{sql[:60]!r}: {error!r}"[:200])
+    return line
+
+
+def _ledgers(end: float) -> Line:
+    """Forged ledgers, for a quarter of the time."""
+    line, found = Line("forged ledgers"), Counter[str]()
+    until = time.monotonic() + (end - time.monotonic()) / 4
+    with TemporaryDirectory() as name:
+        first = 0
+        while time.monotonic() < until:
+            place = Path(name) / str(first)
+            place.mkdir()
+            for each in try_cases(place, range(first, first + FORGED_AT_ONCE), seed=1):
+                line.tried += 1
+                found[each.verdict] += 1
+                if each.verdict == "raw":
+                    line.faults.append(f"case {each.case} ({each.forgery}): {each.said}"[:200])
+            first += FORGED_AT_ONCE
+    line.remarks.append(", ".join(f"{verdict}: {n}" for verdict, n in found.most_common()))
     return line
 
 
