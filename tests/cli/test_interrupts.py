@@ -173,5 +173,5 @@ def test_what_a_killed_init_left_is_cleared_by_the_next(
     assert names_in(tmp_path) != []
     done("init", "other", "--table", patients, *INIT)
     assert names_in(tmp_path) == ["other"]
-    done("init", "clinic", "--table", patients, *INIT)
+    done("init", "clinic", "--table", patients, *INIT, "--accept-reset")
     assert names_in(tmp_path) == ["clinic", "other"]
