@@ -42,29 +42,30 @@ _LEFTOVER = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Two lower bounds on the mean cost.
+    """How good the best release could have been.
 
     Attributes:
-        bound: no release within the recorded limits has a smaller mean cost.
-        kept_bound: no release has that also keeps ``RESERVE_BITS`` below each limit and tells
-            nothing more to a coalition with ``SPENT_BITS`` or less left, as every design does.
+        bound: no release has a smaller mean cost that is within the recorded limits as a design
+            keeps them: ``RESERVE_BITS`` below each, and nothing more for a coalition that has
+            ``SPENT_BITS`` or less left.
+        reserve_worth: a release that uses these last bits too costs less by at most this much.
     """
 
     bound: float
-    kept_bound: float
+    reserve_worth: float
 
 
 def lower_bound(
     before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
 ) -> float:
-    """No release within the recorded limits has a smaller mean cost; arguments as ``prove``."""
+    """The bound of ``prove``, which has the same arguments."""
     return prove(before, wish, channel, holdings).bound
 
 
 def prove(
     before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
 ) -> Proof:
-    """Lower bounds on the mean cost of every release that could have been made instead.
+    """A lower bound on the mean cost of every release that could have been made instead.
 
     Args:
         before: what every coalition held when the release was designed.
@@ -78,14 +79,15 @@ def prove(
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
     law = weights / weights.sum(axis=-1, keepdims=True)
-    views = _priced_views(before, holdings, _worth(cost, mass))
-    kept = [replace(view, budget=_kept(view)) for view in views]
-    proof = _Evaluation(cost, mass, before.memory.roundings)
+    limited = _priced_views(before, holdings, _worth(cost, mass))
+    views = [replace(view, budget=_kept(view)) for view in limited]
+    evaluation = _Evaluation(cost, mass, before.memory.roundings)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
-        forces = find_forces(cost, mass, law, kept, _NEAR)
-        blind, found = proof.bound([], []), proof.bound(kept, forces)
-        forgone = sum(map(_forgone, views, forces))
-    return Proof(max(blind, found - forgone), max(blind, found))
+        forces = find_forces(cost, mass, law, views, _NEAR)
+        bound = evaluation.bound(views, forces)
+        forgone = sum(map(_forgone, limited, forces))
+        blind = evaluation.bound([], [])
+    return Proof(bound, forgone) if bound > blind else Proof(blind, 0.0)
 
 
 def _worth(cost: Array, mass: Array) -> float:
@@ -125,20 +127,19 @@ def _priced_views(
     on_everyone: list[HoldingRecord] = []
     for holding in holdings:
         held_by = frozenset(holding.parties) & memory.present
-        law = memory.law(held_by)
-        if law is None or held_by == memory.present != frozenset():
+        held, law = memory.held(held_by), memory.law(held_by)
+        if held is None or law is None or held_by == memory.present != frozenset():
             on_everyone.append(holding)
             continue
-        law = np.ascontiguousarray(law.transpose(2, 0, 1)[occurs])
-        p_yx = law.sum(axis=2)
-        budget = holding.limit - _told_at_least(p_yx, memory.roundings + sum(law.shape))
-        views.append(_view(law, p_yx, holding.multiplier, budget))
+        p_yx = held.T[occurs]
+        budget = holding.limit - _told_at_least(p_yx, memory.roundings + law.shape[1])
+        views.append(_view(law.transpose(2, 0, 1)[occurs], p_yx, holding.multiplier, budget))
     if on_everyone:
         # The states themselves, limited as DESIGN fact 6 says; all share one multiplier.
         budget = min(each.limit for each in on_everyone) - before.everyone_bits
         multiplier = max(each.multiplier for each in on_everyone)
         views.append(_view(None, memory.mass.T[occurs], multiplier, budget))
-    return [view for view in views if view.multiplier > _LEFTOVER * worth]
+    return [view for view in views if view.multiplier > _LEFTOVER * worth > 0]
 
 
 def _view(law: Array | None, p_yx: Array, multiplier: float, budget: float) -> LimitedView:
@@ -159,7 +160,7 @@ def _told_at_least(p_yx: Array, roundings: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Evaluation:
-    """The bound for given laws, rounding taken off.
+    """The sum above for given laws, rounding taken off.
 
     Attributes:
         cost: [x, a].

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,6 +20,9 @@ from tacit.study.replay import Replay, ReplayError
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
 
+PROVED_NEAR = 1e-5
+"""In units of the cost: a release that is proved to be no farther from the best needs no note."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verification:
@@ -29,8 +33,10 @@ class Verification:
         releases: how many of them were releases.
         problems: everything that is not as it should be, in words.
         notes: what could not be checked, and why.
-        proved_gaps: release -> its mean cost is within this of the best, proved here; releases
-            judged by information have no such proof.
+        proved_gaps: release -> its mean cost is within this of the best, proved here. The best
+            keeps ``RESERVE_BITS`` below each limit, as every design does; releases judged by
+            information have no such proof.
+        reserve_worths: release -> with these last bits, the best costs less by at most this.
     """
 
     entries: int
@@ -38,6 +44,7 @@ class Verification:
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     proved_gaps: dict[int, float]
+    reserve_worths: dict[int, float] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -53,6 +60,7 @@ class Verification:
             "problems": list(self.problems),
             "notes": list(self.notes),
             "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
+            "reserve_worths": {str(number): cost for number, cost in self.reserve_worths.items()},
         }
 
 
@@ -77,10 +85,31 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         problems.append(f"{error}; nothing after it was checked")
     problems += _folder_problems(layout, replay.books)
     more, notes = _file_problems(layout, configuration.study, replay.books)
-    n_releases = len(replay.books.intents)
+    notes += _unproved(replay)
     return Verification(
-        1 + len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
+        1 + len(entries),
+        len(replay.books.intents),
+        (*problems, *more),
+        tuple(notes),
+        replay.proved_gaps,
+        replay.reserve_worths,
     )
+
+
+def _unproved(replay: Replay) -> Iterator[str]:
+    """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
+    for number, intent in replay.books.intents.items():
+        record, gap = intent.record, replay.proved_gaps.get(number)
+        if intent.wish.measure.is_information:
+            yield f"release {number} is judged by information: no proof shows how near to the best"
+        elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
+            recorded = record.value - record.bound
+            reason = (
+                f"its design came no nearer than {recorded:.1e}"
+                if recorded > 0.5 * gap
+                else f"{recorded:.1e} is recorded, and the search for a proof ended before that"
+            )
+            yield f"release {number} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
 def _folder_problems(layout: Layout, books: Books) -> list[str]:

@@ -35,7 +35,15 @@ _LEAST_MASS = 1e-290
 _USED = 1e-6
 """Entries of the recorded channel that are larger hold the search back."""
 
-_MOST_WORK = 4e8
+_STALLED = 150
+"""Steps in which the gap must fall by a twentieth: with wrong multipliers it never closes."""
+
+_WORTH_WAITING, _HOPELESS = 1e-5, 1e-3
+"""Relative to what an answer is worth: gaps between them may still close after a standstill."""
+
+_RANDOM_SUMS = 3
+
+_MOST_WORK = 3e9
 """Additions and multiplications that a search may take, about: a second or two."""
 
 
@@ -99,6 +107,7 @@ _PACES = (
     _Pace(0.3, 0.1, 50, 300),
     _Pace(1.0, 0.03, 50, 300),
     _Pace(0.1, 0.1, 50, 600),
+    _Pace(10.0, 0.02, 50, 1000),
     _Pace(0.3, 0.02, 500, 2000),
     _Pace(2.0, 0.03, 1e9, 3000),
 )
@@ -143,14 +152,19 @@ def _classes(
     cost: Array, mass: Array, views: Sequence[LimitedView]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Classes of x that nothing so far and no answer now tells apart (DESIGN fact 10), and one x
-    of each. Rounding may part or join some: forces are valid for any classes.
+    of each.
+
+    Laws are compared by some random sums of them. Chance and rounding may join or part some x:
+    forces are valid for any classes.
     """
     p_x = mass.sum(axis=1, keepdims=True)
-    laws = [view.law.reshape(len(p_x), -1) for view in views if view.law is not None]
-    told = np.concatenate([cost, *(law / p_x for law in (mass, *laws))], axis=1)
-    _, first, classes = np.unique(
-        np.round(told, 11), axis=0, return_index=True, return_inverse=True
-    )
+    rng = np.random.default_rng(0)
+    told = [cost / max(float(np.abs(cost).max()), 1e-300)]
+    for law in (mass, *(view.law for view in views if view.law is not None)):
+        rows = law.reshape(len(p_x), -1)
+        told.append(rows @ rng.random((rows.shape[1], _RANDOM_SUMS)) / p_x)
+    keys = np.round(np.concatenate(told, axis=1), 10)
+    _, first, classes = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return classes.reshape(-1), first
 
 
@@ -203,15 +217,20 @@ class _Search:
         n_letters = cost.shape[1]
         rows = [view.p_yx.size * n_letters for view in views]
         laws = [view.law.size * n_letters for view in views if view.law is not None]
-        work = 40 * (joint.size + sum(rows)) + 2 * sum(laws)
+        work = 3e5 + 40 * (joint.size + sum(rows)) + 2 * sum(laws)
         return _Search(cost, mass, log_channel, views, worth, value, work)
 
     def run(self, pace: _Pace, enough: float, most_work: float) -> _Found:
         """The best bound that is met on the way; its work is that of the whole way."""
         held = pace.pull * (self.log_channel > np.log2(_USED))
         log_c, forces, work = self.log_channel, self._first_forces(), 0.0
-        best = _Found(-inf, forces, 0.0)
+        best, seen = _Found(-inf, forces, 0.0), inf
         for step in range(pace.steps):
+            if step % _STALLED == 0:
+                gap = self.value - best.bound
+                if gap > 0.95 * seen and not _WORTH_WAITING < gap / self.worth < _HOPELESS:
+                    break
+                seen = gap
             price, ahead, forces, weight = self._step(log_c, forces, pace.step * self.worth)
             work += self.work
             best = max(best, _Found(self._bound(price), forces, 0.0), key=lambda each: each.bound)
