@@ -30,6 +30,7 @@ from tacit.auditing.measures import (
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.errors import InvalidInputError
 from tacit.scheme import Collusion, Scheme, SymmetricScheme
+from tacit.scheme.memory import BoundedMemory
 from tests.test_paper import assert_is_png, assert_works_offline
 
 Array = NDArray[np.float64]
@@ -345,6 +346,30 @@ def test_under_bounded_memory_carried_coalitions_are_exact_and_everyone_is_bound
             assert numbers(finding.exposure) == pytest.approx(numbers(truth), abs=ROUNDING)
     assert bounded_audit.of("a").exposure.is_exact
     assert not bounded_audit.everyone.exposure.is_exact
+
+
+def test_everyone_is_exact_while_a_bounded_memory_has_lost_nothing() -> None:
+    scheme = released(Scheme, memory=1000)
+    report = audit(scheme, records=RECORDS, confidence=SURE)
+    truth = exact_exposure(brute_law(scheme.p_x, scheme.history, scheme.parties))
+    assert scheme.is_exact(scheme.parties)
+    assert report.everyone.exposure.is_exact
+    assert not report.everyone.attack.is_bound
+    assert report.everyone.attack.is_consistent
+    assert numbers(report.everyone.exposure) == pytest.approx(numbers(truth), abs=ROUNDING)
+
+
+@settings(max_examples=100)
+@given(chains)
+def test_whether_a_memory_has_lost_nothing_is_told_from_the_recorded_states(chain) -> None:
+    p_x, steps = chain
+    memory = BoundedMemory.start(p_x, 4, Collusion())
+    for step in steps:
+        memory, _ = memory.after(step.party, step.channel, step.next_state)
+    truth = exact_exposure(brute_law(p_x, steps, {step.party for step in steps}))
+    if memory.is_sufficient:
+        exposure = exact_exposure(memory.mass)
+        assert numbers(exposure) == pytest.approx(numbers(truth), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("memory", [2, 3, 4])
