@@ -39,7 +39,6 @@ def audit(
 
     Each party and each coalition, measured in several ways.
     """
-    from tacit.cli.auditing import show_audit
     from tacit.study import Study
 
     with Study.open(folder) as study, waiting("attacking simulated records"):
@@ -47,7 +46,8 @@ def audit(
     if as_json:
         show_json(found.as_dict())
     else:
-        show_audit(found)
+        for line in found.as_text().split("\n"):
+            print(plain(line))
 
 
 def receipt(
