@@ -190,7 +190,8 @@ class IntentRecord(Record):
         everyone_bits: what all parties together hold at most after it.
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
-        bound: no release within these limits does better; ``None`` where no proof is known.
+        bound: no release does better that keeps the design's reserve below these limits; ``None``
+            where no proof is known.
     """
 
     identity: str
