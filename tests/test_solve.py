@@ -658,3 +658,8 @@ def test_assert_certified_can_fail() -> None:
 NEARLY_SPENT_TOL = 1e-6
 """What is asked where several views have next to nothing left at once: 1e-7 is missed by a few
 such problems in a thousand."""
+
+
+def test_an_array_is_no_problem() -> None:
+    with pytest.raises(InvalidInputError, match=r"ndarray: wrap .* in a Problem"):
+        solve(np.full((2, 2, 2), 1 / 8))  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.auditing import Audit, Finding
 from tacit.errors import TacitError
@@ -33,7 +34,7 @@ def utility_label(surface: Surface) -> str:
     return "most information I(ε, δ), bits" if is_information else "least distortion D(ε, δ)"
 
 
-def surface_png(path: Path, surface: Surface, title: str = "") -> Path:
+def surface_png(path: str | Path, surface: Surface, title: str = "") -> Path:
     """Write a trade-off surface as a 3-D picture."""
     figure = _new_figure((6.4, 5.0))
     axes = figure.add_subplot(projection="3d")
@@ -53,7 +54,7 @@ def surface_png(path: Path, surface: Surface, title: str = "") -> Path:
     return _save(figure, path)
 
 
-def surface_html(path: Path, surface: Surface, title: str = "") -> Path:
+def surface_html(path: str | Path, surface: Surface, title: str = "") -> Path:
     """Write a trade-off surface as an interactive page; hovering shows the certified gap."""
     graph_objects = _plotly()
     trace = graph_objects.Surface(
@@ -69,7 +70,7 @@ def surface_html(path: Path, surface: Surface, title: str = "") -> Path:
     return _save_page(figure, path)
 
 
-def points_png(path: Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
+def points_png(path: str | Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
     """Write clouds of points (leakages, utility), name -> [n, 3], as 3-D pictures side by side."""
     figure = _new_figure((5.2 * len(clouds), 4.6))
     for index, (name, cloud) in enumerate(clouds.items(), start=1):
@@ -81,7 +82,7 @@ def points_png(path: Path, clouds: Mapping[str, Array], label: str, title: str =
     return _save(figure, path)
 
 
-def points_html(path: Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
+def points_html(path: str | Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
     """Write clouds of points (leakages, utility), name -> [n, 3], as one interactive page."""
     graph_objects = _plotly()
     figure = graph_objects.Figure()
@@ -98,7 +99,7 @@ def points_html(path: Path, clouds: Mapping[str, Array], label: str, title: str 
 
 
 def curves_png(
-    path: Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
+    path: str | Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
 ) -> Path:
     """Write panels of curves, panel -> name -> [n, 2], side by side.
 
@@ -117,7 +118,7 @@ def curves_png(
 
 
 def curves_html(
-    path: Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
+    path: str | Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
 ) -> Path:
     """Write panels of curves, panel -> name -> [n, 2], as one interactive page."""
     graph_objects = _plotly()
@@ -134,7 +135,7 @@ def curves_html(
 
 
 def bars_and_lines_png(
-    path: Path,
+    path: str | Path,
     panels: Mapping[str, Mapping[str, Array]],
     ticks: Sequence[str],
     labels: tuple[str, str],
@@ -169,7 +170,7 @@ def bars_and_lines_png(
 
 
 def bars_and_lines_html(
-    path: Path,
+    path: str | Path,
     panels: Mapping[str, Mapping[str, Array]],
     ticks: Sequence[str],
     labels: tuple[str, str],
@@ -209,7 +210,7 @@ def _largest(panels: Mapping[str, Mapping[str, Array]]) -> float:
 
 
 def tradeoff_curves_png(
-    path: Path,
+    path: str | Path,
     panels: Mapping[str, Mapping[str, Array]],
     labels: tuple[str, str],
     title: str = "",
@@ -232,7 +233,7 @@ def tradeoff_curves_png(
 
 
 def tradeoff_curves_html(
-    path: Path,
+    path: str | Path,
     panels: Mapping[str, Mapping[str, Array]],
     labels: tuple[str, str],
     title: str = "",
@@ -270,7 +271,7 @@ def _scale(curves: Mapping[str, Array]) -> str:
 
 
 def table_png(
-    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
+    path: str | Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 ) -> Path:
     """Write a table as a picture."""
     figure = _new_figure((1.1 * len(header), 0.32 * (len(rows) + 3)))
@@ -285,7 +286,7 @@ def table_png(
 
 
 def table_html(
-    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
+    path: str | Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 ) -> Path:
     """Write a table as a page of its own."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
@@ -298,9 +299,7 @@ def table_html(
         "td,th{border:1px solid #999;padding:.3em .7em;text-align:center}</style>\n"
         f"<h1>{escape(title)}</h1>\n<table>\n<tr>{head}</tr>\n{body}\n</table>\n</html>\n"
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
-    return path
+    return _written(page, path)
 
 
 def _require(module: str) -> Any:
@@ -336,20 +335,30 @@ def _label_scene(figure: Any, labels: tuple[str, str, str], title: str) -> None:
     figure.update_layout(title=title, scene=scene)
 
 
-def _save(figure: Any, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_DPI, bbox_inches="tight", metadata={"Software": None})
-    return path
+def _save(figure: Any, path: str | Path) -> Path:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=_DPI, bbox_inches="tight", metadata={"Software": None})
+    return target
 
 
-def _save_page(figure: Any, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _save_page(figure: Any, path: str | Path) -> Path:
     page = figure.to_html(
         include_plotlyjs=True, include_mathjax=False, config={"displaylogo": False}
     )
-    path.write_text(page, encoding="utf-8")
-    return path
+    return _written(page, path)
 
+
+def _written(page: str, path: str | Path) -> Path:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+_BITS_LABEL = "bits about one record (hollow: at most; ∞ at the right edge)"
+
+_WIDEST_NAME = 40
 
 _MEASURES = (
     "mutual_information",
@@ -367,21 +376,26 @@ _MEASURE_NAMES = (
 )
 
 
-def audit_png(path: Path, audit: Audit, title: str = "") -> Path:
-    """Write an audit: leakage measures and attack, by coalition; hollow marks are upper bounds."""
+def audit_png(path: str | Path, audit: Audit, title: str = "") -> Path:
+    """Write an audit: leakage measures and attack, by coalition; hollow marks are upper bounds.
+
+    What is infinite is drawn at the right edge, with the sign ∞ beside it.
+    """
     figure = _new_figure((11.0, 1.6 + 0.32 * len(audit.findings)))
     bits, chances = figure.subplots(1, 2, sharey=True)
     rows = np.arange(len(audit.findings))
     for number, name in enumerate(_MEASURE_NAMES):
         fill = [f"C{number}" if f.exposure.is_exact else "none" for f in audit.findings]
-        values = _bits_of(audit, number)
+        values, is_infinite = _bits_of(audit, number)
         bits.scatter(values, rows, c=fill, edgecolors=f"C{number}", label=name, zorder=3)
+        for row in rows[is_infinite]:
+            bits.annotate("∞", (values[row], row), xytext=(6, -4), textcoords="offset points")
     for mark, label, values in _chances_of(audit):
         chances.plot(values, rows, mark, fillstyle="none", linestyle="", label=label)
     chances.hlines(rows, *np.transpose([_interval(f) for f in audit.findings]), color="k")
-    bits.set_yticks(rows, [finding.name for finding in audit.findings])
+    bits.set_yticks(rows, _names_of(audit))
     bits.invert_yaxis()
-    bits.set(xlabel="bits about one record (hollow: at most; ∞ not drawn)", xlim=(0, None))
+    bits.set(xlabel=_BITS_LABEL, xlim=(0, None))
     chances.set(xlabel="chance that one guess is right, and interval", xlim=(0, None))
     for axes in (bits, chances):
         axes.grid(alpha=0.3)
@@ -390,15 +404,25 @@ def audit_png(path: Path, audit: Audit, title: str = "") -> Path:
     return _save(figure, path)
 
 
-def audit_html(path: Path, audit: Audit, title: str = "") -> Path:
-    """Write an audit as an interactive page."""
+def audit_html(path: str | Path, audit: Audit, title: str = "") -> Path:
+    """Write an audit as an interactive page; what is infinite is drawn as in ``audit_png``."""
     graph_objects = _plotly()
     figure = import_module("plotly.subplots").make_subplots(rows=1, cols=2, shared_yaxes=True)
-    names = [finding.name for finding in audit.findings]
+    names = _names_of(audit)
     shape = ["circle" if f.exposure.is_exact else "circle-open" for f in audit.findings]
     for number, name in enumerate(_MEASURE_NAMES):
-        values, look = _bits_of(audit, number), {"symbol": shape, "size": 9}
-        dots = graph_objects.Scatter(x=values, y=names, name=name, mode="markers", marker=look)
+        values, is_infinite = _bits_of(audit, number)
+        dots = graph_objects.Scatter(
+            x=values,
+            y=names,
+            name=name,
+            mode="markers+text",
+            text=np.where(is_infinite, "∞", ""),
+            textposition="middle right",
+            customdata=np.where(is_infinite, "∞", np.round(values, 4).astype(str)),
+            hovertemplate="%{y}: %{customdata} bits",
+            marker={"symbol": shape, "size": 9},
+        )
         figure.add_trace(dots, row=1, col=1)
     for _, label, values in _chances_of(audit):
         dots = graph_objects.Scatter(x=values, y=names, name=label, mode="markers")
@@ -406,17 +430,29 @@ def audit_html(path: Path, audit: Audit, title: str = "") -> Path:
             low, high = np.transpose([_interval(f) for f in audit.findings])
             dots.error_x = {"array": high - values, "arrayminus": values - low, "symmetric": False}
         figure.add_trace(dots, row=1, col=2)
-    figure.update_xaxes(title="bits about one record (open: at most; ∞ not drawn)", col=1)
+    figure.update_xaxes(title=_BITS_LABEL, col=1)
     figure.update_xaxes(title="chance that one guess is right, and interval", col=2)
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(title=title, height=240 + 26 * len(names))
     return _save_page(figure, path)
 
 
-def _bits_of(audit: Audit, number: int) -> Array:
-    """One measure of every finding; NaN, which is not drawn, where it is infinite."""
-    values = [getattr(finding.exposure, _MEASURES[number]) for finding in audit.findings]
-    return np.where(np.isinf(values), np.nan, values)
+def _names_of(audit: Audit) -> list[str]:
+    """What stands beside each row; long names are cut, and numbered to stay apart."""
+    return [
+        name if len(name) <= _WIDEST_NAME else f"{name[:_WIDEST_NAME]}… ({number})"
+        for number, name in enumerate((finding.name for finding in audit.findings), start=1)
+    ]
+
+
+def _bits_of(audit: Audit, number: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Where one measure of every finding is drawn, and which of them are infinite."""
+    measured = np.array(
+        [[getattr(finding.exposure, name) for name in _MEASURES] for finding in audit.findings]
+    )
+    is_infinite = np.isinf(measured)
+    edge = 1.15 * max(1.0, float(np.where(is_infinite, 0.0, measured).max()))
+    return np.where(is_infinite, edge, measured)[:, number], is_infinite[:, number]
 
 
 def _chances_of(audit: Audit) -> list[tuple[str, str, Array]]:

@@ -57,7 +57,10 @@ class Shown:
 
 
 def on_terminal(
-    *commands: Sequence[object], cwd: Path | None = None, typed: Sequence[str] = ()
+    *commands: Sequence[object],
+    cwd: Path | None = None,
+    typed: Sequence[str] = (),
+    columns: int = COLUMNS,
 ) -> list[Shown]:
     """Run commands one after the other in a session of a terminal.
 
@@ -65,9 +68,10 @@ def on_terminal(
         commands: what is typed after ``tacit``.
         cwd: where.
         typed: answers to questions that end in ``[y/N]``.
+        columns: of the terminal.
     """
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     keep = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     words = json.dumps([[str(word) for word in command] for command in commands])
     with subprocess.Popen(

@@ -103,7 +103,7 @@ def test_status_shows_bars(answers: tuple[Path, list[Answer]]) -> None:
 
 def test_audit_holds_parties_to_their_own_limits(answers: tuple[Path, list[Answer]]) -> None:
     said = answer_to(answers, "audit")
-    assert "Every attack went as predicted." in said
+    assert said.startswith("Every coalition is within its limits; every attack went as predicted.")
     rows = [line.split() for line in said.splitlines() if line.startswith(("lab-", "everyone"))]
     limits = {who: limit for who, limit, *_ in rows[:3]}
     assert limits == {"lab-a": "0.3", "lab-b": "0.5", "everyone": "0.5"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.clinic import done, refused
 from tests.cli.terminal import COLUMNS, on_terminal, process
 
@@ -29,7 +31,24 @@ def test_tables_and_bars_fit(used: Path) -> None:
     assert any("<- this" in line for line in quote.lines)
     assert "writing a.csv" in release.sent  # while it lasts
     assert release.lines[-1].strip() == "receipt: tacit receipt clinic 10"
-    assert audit.lines[-1] == "Every attack went as predicted."
+    said = [line for line in audit.lines if line and "attacking simulated records" not in line]
+    assert said[0] == "Every coalition is within its limits; every attack went as predicted."
+
+
+@pytest.mark.parametrize("columns", [40, 20])
+def test_no_name_is_broken_into_letters_however_narrow_the_terminal(
+    used: Path, columns: int
+) -> None:
+    done("party", "add", used, "laboratory-of-the-north", "--limit", 0.1)
+    status, audit = on_terminal(
+        ["status", used], ["audit", used, "--records", 200], columns=columns
+    )
+    for shown in (status, audit):
+        assert shown.code == 0
+        assert not any(len(line.strip()) == 1 for line in shown.lines)
+    assert any(line.startswith("laboratory-") for line in status.lines)
+    for number in ("0.2000", "0.1000", "0.3"):
+        assert any(number in line for line in status.lines)  # no figure is cut
 
 
 def test_close_asks(used: Path) -> None:

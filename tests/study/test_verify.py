@@ -19,6 +19,7 @@ from tacit.scheme import Collusion
 from tacit.study import Study, Verification, verify_study
 from tacit.study.books import RESERVE_BITS
 from tacit.study.receipts import certificate_path
+from tacit.study.verification import PROVED_NEAR
 from tests.study.clinic import N_CELLS, channel_of, entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits
 from tests.study.forging import Edit, edit_rows, forge, forge_last, remove_traces
@@ -396,3 +397,57 @@ def test_an_undelivered_release_is_noted(tmp_path: Path) -> None:
         with pytest.raises(NotWithinLimitsError):
             study.set_party("lab-a", 0.2)
         assert arb(0.3) > exact_bits(tmp_path / "clinic", ("lab-a",)) > 0.2
+
+
+# -- how near to the best ---------------------------------------------------------------------
+
+
+def test_every_release_is_proved_near_the_best(clinic: Path) -> None:
+    found = verify_study(clinic)
+    assert (
+        set(found.proved_gaps)
+        == set(found.reserve_worths)
+        == {entry.number for entry in intents_of(clinic)}
+    )
+    assert max(found.proved_gaps.values()) <= PROVED_NEAR
+
+
+def test_a_release_judged_by_information_has_no_proof_and_is_named(tmp_path: Path) -> None:
+    with make_clinic(tmp_path, everyone=0.5) as study:
+        study.set_party("lab-a", 0.3)
+        study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.1, utility="information")
+        found = study.verify()
+    assert found.is_whole
+    assert found.proved_gaps == {}
+    assert found.notes == (
+        "release 3 is judged by information: no proof shows how near to the best",
+    )
+
+
+def test_a_release_that_is_not_proved_near_the_best_is_named_with_the_reason(
+    sqlite_clinic: Path,
+) -> None:
+    def without_prices(body: dict[str, Any]) -> None:
+        body["holdings"] = [{**each, "multiplier": 0.0} for each in body["holdings"]]
+
+    forge_last(sqlite_clinic, "intent", without_prices)
+    number = intents_of(sqlite_clinic)[-1].number
+    found = verify_study(sqlite_clinic)
+    assert found.proved_gaps[number] > PROVED_NEAR
+    [note] = [note for note in found.notes if note.startswith(f"release {number} is proved")]
+    assert "the search for a proof ended before that" in note
+
+
+def test_no_release_claims_to_be_better_than_the_best(tmp_path: Path) -> None:
+    """Rare letters are left out after the design, which can lower the cost below its bound."""
+    levels = [level for level in range(16) for _ in range(3 * level + 3)]
+    rows = ["id,level", *(f"p{n},{level}" for n, level in enumerate(levels))]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    with Study.create(
+        tmp_path / "s", str(tmp_path / "t.csv"), id="id", private=["level"], memory=8
+    ) as study:
+        study.set_party("a", 1.0)
+        receipt = study.release("a", "level", out=tmp_path / "1.csv", bits=0.2, utility="squared")
+        assert receipt.bound is not None
+        assert receipt.bound <= receipt.value
+        assert study.verify().is_whole

@@ -13,7 +13,7 @@ from tacit.auditing.coalitions import coalitions_of
 from tacit.auditing.finding import Finding
 from tacit.auditing.measures import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
-from tacit.auditing.text import attack_lines, measure_lines
+from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrapped
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.scheme import Scheme
@@ -21,6 +21,9 @@ from tacit.scheme.policy import Parties
 
 _ATTACK_WORK = 2**33
 """Multiplications to spend on all attacks: a minute or so, reached by large coalitions only."""
+
+_LIMIT_TOL = 1e-9
+"""Bits by which a figure in double precision may exceed a limit that is met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,38 +71,83 @@ class Audit:
             f"{', '.join(finding.name for finding in self.findings)}"
         )
 
+    @property
+    def is_within_limits(self) -> bool:
+        """Whether nobody listed has learned more than a standing limit allows."""
+        return not self._above_limits()
+
+    def _above_limits(self) -> list[Finding]:
+        return [
+            finding
+            for finding in self.findings
+            if finding.limit_bits is not None
+            and finding.exposure.mutual_information > finding.limit_bits + _LIMIT_TOL
+        ]
+
+    @property
+    def verdict(self) -> str:
+        """The audit in a sentence or two."""
+        return f"{self._verdict_on_limits()}; {self._verdict_on_attacks()}"
+
+    def _verdict_on_limits(self) -> str:
+        above = [
+            f"{each.name} ({bits_up(each.exposure.mutual_information)} of {each.limit_bits:g} bits)"
+            for each in self._above_limits()
+        ]
+        if above:
+            return f"ABOVE THE LIMIT: {', '.join(above)}"
+        if all(finding.limit_bits is None for finding in self.findings):
+            return "No limits stand"
+        listed = "listed " if self.coalitions_left_out else ""
+        return f"Every {listed}coalition is within its limits"
+
+    def _verdict_on_attacks(self) -> str:
+        failed = [each.name for each in self.findings if not each.attack.is_consistent]
+        if not failed:
+            return "every attack went as predicted."
+        return f"NOT AS PREDICTED: the attack of {', '.join(failed)}. Do not rely on these figures."
+
     def as_text(self) -> str:
-        """The audit for people."""
+        """The audit for people, in lines of at most 80 columns; the verdict comes first."""
         return "\n".join(
-            [*self._heading(), "", *measure_lines(self.findings), "", *self._attacks()]
+            [
+                *wrapped(self.verdict),
+                "",
+                *self._heading(),
+                "",
+                "On average:",
+                *average_lines(self.findings),
+                "",
+                "What one answer tells (pointwise maximal leakage), mostly and at worst:",
+                *worst_lines(self.findings),
+                "",
+                *self._attacks(),
+            ]
         )
 
     def _heading(self) -> list[str]:
-        letters = f"{self.n_x} letters, {self.entropy_bits:.4f} bits"
+        releases = "1 release" if self.n_releases == 1 else f"{self.n_releases} releases"
         lines = [
-            f"Audit of {self.n_releases} release(s) about X ({letters}).",
+            f"Audit of {releases} about X ({self.n_x} letters, {self.entropy_bits:.4f} bits).",
             "Leakage in bits about one record, rounded up.",
         ]
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
-            lines.append(
+            lines += wrapped(
                 f"{self.coalitions_left_out} more coalitions of the policy's sizes are limited "
                 "but not listed."
             )
         return lines
 
     def _attacks(self) -> list[str]:
-        good = "Every attack went as predicted."
-        bad = "SOME ATTACK DID NOT GO AS PREDICTED: do not rely on these figures."
         return [
-            "Chance that one guess of a record's x is right: predicted, and observed on simulated",
-            "records that the coalition guessed by its posterior. All intervals hold together with",
-            f"{100 * self.confidence:g} % confidence. Sim. bits: mean information in the letters.",
-            "",
+            *wrapped(
+                "Chance in % that one guess of a record's x is right: before, predicted after, and "
+                "observed on simulated records that the coalition guessed by its posterior. All "
+                f"intervals hold together with {100 * self.confidence:g} % confidence."
+            ),
             *attack_lines(self.findings),
-            "",
-            good if self.is_consistent else bad,
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,6 +160,7 @@ class Audit:
             "seed": self.seed,
             "confidence": self.confidence,
             "is_consistent": self.is_consistent,
+            "is_within_limits": self.is_within_limits,
             "coalitions_left_out": self.coalitions_left_out,
             "findings": [finding.as_dict() for finding in self.findings],
         }

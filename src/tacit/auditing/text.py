@@ -1,106 +1,172 @@
-"""The audit as aligned plain text."""
+"""The audit as plain text: three tables that fit 80 columns, long names on lines of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, floor, isinf
+from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
 from tacit.auditing.measures import QUANTILES
 
-_WIDEST_NAME = 28
+WIDTH = 80
+"""Columns of a terminal that everybody has."""
+
+_WIDEST_NAME = 20
+"""Columns; a longer name stands above its figures."""
+
+_INDENT = "  "
 
 
-def measure_lines(findings: Sequence[Finding]) -> list[str]:
-    """The table of leakage measures."""
-    quantiles = [f"{100 * quantile:g} %" for quantile in QUANTILES]
+def average_lines(findings: Sequence[Finding]) -> list[str]:
+    """The table of what is learned on average."""
     heads = [
         ("", "who"),
         ("", "limit"),
         ("mutual", "inform."),
+        ("", "simulated"),
         ("min-", "entropy"),
         ("", "maximal"),
-        *zip(["pointw.", "maximal", "leakage"], quantiles, strict=True),
-        ("", "max"),
-        ("local-", "DP ε"),
     ]
-    rows = [*zip(*heads, strict=True), *map(_measures_row, findings)]
-    return _table(rows, "<" + ">" * (len(heads) - 1))
+    return _table(heads, [_average_row(finding) for finding in findings])
 
 
-def _measures_row(finding: Finding) -> Sequence[str]:
+def _average_row(finding: Finding) -> Sequence[str]:
+    exposure = finding.exposure
+    mark = _mark(finding)
+    return [
+        finding.name,
+        _limit(finding.limit_bits),
+        bits_up(exposure.mutual_information, mark),
+        f"{finding.attack.simulated_bits:.4f}",
+        bits_up(exposure.min_entropy_leakage, mark),
+        bits_up(exposure.maximal_leakage, mark),
+    ]
+
+
+def worst_lines(findings: Sequence[Finding]) -> list[str]:
+    """The table of what single answers tell, and of the worst case."""
+    quantiles = [("", f"{100 * quantile:g} %") for quantile in QUANTILES]
+    heads = [("", "who"), *quantiles, ("", "max"), ("local-", "DP ε")]
+    return _table(heads, [_worst_row(finding) for finding in findings])
+
+
+def _worst_row(finding: Finding) -> Sequence[str]:
     exposure = finding.exposure
     bits = [
-        exposure.mutual_information,
-        exposure.min_entropy_leakage,
-        exposure.maximal_leakage,
         *exposure.pointwise_quantiles.values(),
         exposure.pointwise_max,
         exposure.local_dp_epsilon,
     ]
-    mark = "" if exposure.is_exact else "≤"
-    limit = "-" if finding.limit_bits is None else f"{finding.limit_bits:g}"
-    return [_short(finding.name), limit, *(_rounded_up(value, mark) for value in bits)]
+    return [finding.name, *(bits_up(value, _mark(finding)) for value in bits)]
 
 
 def attack_lines(findings: Sequence[Finding]) -> list[str]:
-    """The table of attacks."""
-    head = ["who", "before", "after", "observed", "from", "to", "records", "sim. bits", "verdict"]
-    return _table([head, *map(_attack_row, findings)], "<>>>>>>><")
+    """The table of attacks; chances in per cent."""
+    heads = ["who", "before", "after", "observed", "from", "to", "records", "verdict"]
+    return _table([("", head) for head in heads], [_attack_row(finding) for finding in findings])
 
 
 def _attack_row(finding: Finding) -> Sequence[str]:
     exposure, attack = finding.exposure, finding.attack
     if attack.is_bound:
-        verdict = "within the bound" if attack.is_consistent else "ABOVE THE BOUND"
+        verdict = "within" if attack.is_consistent else "ABOVE"
     else:
-        verdict = "as predicted" if attack.is_consistent else "NOT AS PREDICTED"
+        verdict = "agrees" if attack.is_consistent else "DIFFERS"
     return [
-        _short(finding.name),
+        finding.name,
         _percent(exposure.guess_before),
-        ("≤" if attack.is_bound else "") + _percent_up(exposure.guess_after),
+        _mark(finding) + _percent_up(exposure.guess_after),
         _percent(attack.observed),
         _percent_down(attack.low),
         _percent_up(attack.high),
-        f"{attack.records}",
-        f"{attack.simulated_bits:.4f}",
+        f"{attack.records:,}",
         verdict,
     ]
 
 
-def _table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
-    """Rows aligned by column, ``<`` to the left or ``>`` to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:{side}{width}}"
-            for cell, side, width in zip(row, alignment, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
+def _mark(finding: Finding) -> str:
+    return "" if finding.exposure.is_exact else "≤"
 
 
-def _rounded_up(bits: float, mark: str) -> str:
+def _limit(bits: float | None) -> str:
+    if bits is None:
+        return "-"
+    return "∞" if isinf(bits) else f"{bits:g}"
+
+
+def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A heading of two lines and rows, names to the left and figures to the right.
+
+    A name that is too wide for its column stands above its figures.
+    """
+    heading = [row for row in zip(*heads, strict=True) if any(row)]
+    fits = [row for row in rows if width_of(row[0]) <= _WIDEST_NAME]
+    first = max(width_of(row[0]) for row in (*heading, *fits))
+    others = list(zip(*(row[1:] for row in (*heading, *rows)), strict=True))
+    widths = [max(map(width_of, column)) for column in others]
+    lines: list[str] = []
+    for name, *figures in (*heading, *rows):
+        if width_of(name) > first:
+            lines += wrapped(name, _INDENT)
+            name = ""
+        cells = [
+            " " * (width - width_of(cell)) + cell
+            for cell, width in zip(figures, widths, strict=True)
+        ]
+        lines.append("  ".join([name + " " * (first - width_of(name)), *cells]).rstrip())
+    return lines
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """A text in lines of at most ``WIDTH`` columns, all but the first indented.
+
+    Lines are broken at blanks; only a word that is wider than a line is broken itself.
+    """
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if width_of(joined) <= WIDTH:
+            lines[-1] = joined
+        else:
+            lines += [indent + piece for piece in _pieces(word, WIDTH - len(indent))]
+    return [line for line in lines if line.strip()]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """A word cut into pieces of at most so many columns."""
+    pieces = [""]
+    for sign in word:
+        if width_of(pieces[-1] + sign) > width:
+            pieces.append("")
+        pieces[-1] += sign
+    return pieces
+
+
+def width_of(text: str) -> int:
+    """Columns that a text takes on a terminal: two for a wide sign, none for an accent."""
+    return sum(
+        0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text
+    )
+
+
+def bits_up(bits: float, mark: str = "") -> str:
     """Four decimals, never below the figure by more than double precision."""
     return "∞" if isinf(bits) else f"{mark}{max(0, _ceiling(bits)) / 1e4:.4f}"
 
 
 def _percent(chance: float) -> str:
-    return f"{100 * chance:.2f} %"
+    return f"{100 * chance:.2f}"
 
 
 def _percent_up(chance: float) -> str:
-    return f"{_ceiling(chance) / 100:.2f} %"
+    return f"{_ceiling(chance) / 100:.2f}"
 
 
 def _percent_down(chance: float) -> str:
-    return f"{floor(chance * 1e4) / 100:.2f} %"
+    return f"{floor(chance * 1e4) / 100:.2f}"
 
 
 def _ceiling(figure: float) -> int:
     """The least number of ten-thousandths that the figure does not exceed by more than rounding."""
     return ceil(figure * 1e4 - 1e-6)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _WIDEST_NAME else f"{name[: _WIDEST_NAME - 1]}…"

@@ -39,7 +39,6 @@ def audit(
 
     Each party and each coalition, measured in several ways.
     """
-    from tacit.cli.auditing import show_audit
     from tacit.study import Study
 
     with Study.open(folder) as study, waiting("attacking simulated records"):
@@ -47,7 +46,8 @@ def audit(
     if as_json:
         show_json(found.as_dict())
     else:
-        show_audit(found)
+        for line in found.as_text().split("\n"):
+            print(plain(line))
 
 
 def receipt(
@@ -223,8 +223,24 @@ def show_verification(found: Verification) -> None:
     entries = "1 entry" if found.entries == 1 else f"{found.entries:,} entries"
     print(f"{entries}, {counted(found.releases, 'release')}: everything is as recorded")
     if found.proved_gaps:
-        worst = max(found.proved_gaps.values())
-        print(f"proved anew: no release is more than {worst:.1e} worse than the best within limits")
+        _show_proofs(found)
+
+
+def _show_proofs(found: Verification) -> None:
+    from tacit.study.books import RESERVE_BITS
+    from tacit.study.verification import PROVED_NEAR
+
+    worst = max(found.proved_gaps.values())
+    print(
+        f"proved anew: no release is more than {worst:.1e} worse than the best "
+        f"{RESERVE_BITS:.0e} bits below its limits"
+    )
+    number = max(found.reserve_worths, key=lambda each: found.reserve_worths[each])
+    if found.reserve_worths[number] > PROVED_NEAR:
+        print(
+            f"with these last bits a release could have been better, by at most "
+            f"{found.reserve_worths[number]:.1e} (release {number})"
+        )
 
 
 def show_estimate(found: RecipientEstimate) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _BAR_CELLS = 20
+_LEAST_WIDE = 12
+"""Columns for names, however narrow a terminal is."""
+
 _NUMBER = re.compile(r"[+≤-]?\d[\d,]*(\.\d+)? ?%?|∞|-?")
 
 
@@ -73,7 +76,19 @@ def _draw(heading: Sequence[str], rows: list[list[str]], is_number: list[bool], 
         )
     for row in rows:
         table.add_row(*map(_coloured, row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    # A line that a narrow terminal breaks can be read; a column of single letters cannot.
+    console.width = max(console.width, _least_width([list(heading), *rows], wide))
+    console.print(table)
+
+
+def _least_width(rows: list[list[str]], wide: int) -> int:
+    """Columns that a table needs if its wide column gets no more than ``_LEAST_WIDE``."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    widths[wide] = min(widths[wide], _LEAST_WIDE)
+    return sum(widths) + 2 * len(widths)
 
 
 def _coloured(cell: str) -> Text:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.information import mutual_information
 from tacit.information.rounding import information_upper_nats
 from tacit.problem import Array
-from tacit.scheme.merging import merge_states
+from tacit.scheme.merging import is_lossless, merge_states
 from tacit.scheme.policy import Collusion, Parties
 
 _LN2 = float(np.log(2.0))
@@ -44,6 +44,11 @@ class Memory(Protocol):
     @property
     def everyone_bits(self) -> float:
         """Upper bound on what all releases together tell about X."""
+        ...
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether p(m, x) tells all that everyone's letters tell about X."""
         ...
 
     def law(self, parties: Parties) -> Array | None:
@@ -118,6 +123,11 @@ class ExactHistory:
         """I(Z; X), exact up to rounding."""
         return mutual_information(self.mass)
 
+    @property
+    def is_sufficient(self) -> bool:
+        """Always: nothing is forgotten."""
+        return True
+
     def law(self, parties: Parties) -> Array | None:
         """p(y, z, x): each history shows one letter."""
         letter = self._letters_seen(parties)
@@ -173,6 +183,7 @@ class BoundedMemory:
         everyone_bits: running sum of I(Rhat_j; X | M_{j-1}), an upper bound (DESIGN fact 6).
         carried: coalition -> p(y, m, x), [x, y, m].
         roundings: how many roundings lie behind each mass; all terms are non-negative.
+        is_sufficient: whether only states with the same posterior were ever merged.
     """
 
     mass: Array
@@ -182,6 +193,7 @@ class BoundedMemory:
     everyone_bits: float
     carried: dict[Parties, Array]
     roundings: int
+    is_sufficient: bool = True
 
     @staticmethod
     def start(p_x: Array, cap: int, policy: Collusion) -> BoundedMemory:
@@ -222,6 +234,7 @@ class BoundedMemory:
             self.everyone_bits + added,
             self._carried_after(party, moves),
             self.roundings + n_m * n_rhat + 4,
+            self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
         )
         return memory, state
 

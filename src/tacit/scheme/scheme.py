@@ -208,9 +208,15 @@ class Scheme:
     def law(self, parties: Collection[str] | None = None) -> Array | None:
         """p(y, x) of what parties hold together, [y, x], everyone by default.
 
-        ``None`` under bounded memory for coalitions that are not carried beside it.
+        ``None`` under bounded memory for coalitions that are not carried beside it. Everyone is
+        not, but while the memory has lost nothing its state tells what all letters tell: y is then
+        the state.
         """
-        return self._memory.held(self._known(parties))
+        known = self._known(parties)
+        held = self._memory.held(known)
+        if held is None and known == self.parties and self._memory.is_sufficient:
+            return self._memory.mass
+        return held
 
     def _known(self, parties: Collection[str] | None) -> Parties:
         if parties is None:

@@ -23,7 +23,13 @@ def solve(problem: Problem, *, gap_tol: float = 1e-7) -> Solution:
 
     Raises:
         InfeasibleError: a limit is below what has leaked already.
+        InvalidInputError: this is no problem, or the tolerance is no positive number.
     """
+    if not isinstance(problem, Problem):
+        raise InvalidInputError(
+            f"problem is a {type(problem).__name__}: wrap a joint law p(z, x, r) in a Problem, as "
+            "tacit.solve(tacit.Problem(joint, individual=..., collusion=...))"
+        )
     _check(gap_tol)
     if problem.is_information:
         return solve_information(problem, gap_tol)

@@ -19,6 +19,7 @@ from tacit.solution import Status, TimeSharing
 from tacit.study.asking import Wish, distortion
 from tacit.study.books import RESERVE_BITS, Books
 from tacit.study.draws import draw_of
+from tacit.study.optimality import SPENT_BITS, prove
 from tacit.study.records import HoldingRecord, IntentRecord
 from tacit.study.wording import (
     bits_down,
@@ -79,12 +80,29 @@ class Draft:
         """No release within the limits does better; ``None`` where no proof is known.
 
         The design's own bound is for limits that are lower by the reserve. It is a price per bit
-        times each limit, and something that does not depend on the limits (DESIGN fact 2).
+        times each limit, and something that does not depend on the limits (DESIGN fact 2). Where a
+        coalition is told nothing more at all, bits have no such price there, and the bound is what
+        ``verify`` will prove.
         """
         solution = self.design.solution
         if self.wish.measure.is_information or solution.bound is None:
             return solution.bound
-        return solution.bound - RESERVE_BITS * sum(solution.multipliers.values())
+        if self._has_spent_coalition:
+            proof = prove(self.before, self.wish, self.channel, self.holdings)
+            return min(proof.bound - proof.reserve_worth, self.value)
+        return min(solution.bound - RESERVE_BITS * sum(solution.multipliers.values()), self.value)
+
+    @property
+    def _has_spent_coalition(self) -> bool:
+        return any(
+            limit - self.before.upper_bits(coalition) <= 2 * SPENT_BITS
+            for coalition, limit in self.limits.items()
+        )
+
+    @property
+    def holdings(self) -> tuple[HoldingRecord, ...]:
+        """Every limited coalition that the release feeds, after it."""
+        return tuple(_holding(self, coalition) for coalition in self.limits)
 
     @property
     def time_shares(self) -> int:
@@ -314,7 +332,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         time_shares=drafted.time_shares,
         p_rhat_given_r=drafted.p_rhat_given_r().tolist(),
         next_state=drafted.next_state.tolist(),
-        holdings=tuple(_holding(drafted, coalition) for coalition in drafted.limits),
+        holdings=drafted.holdings,
         everyone_bits=drafted.after.everyone_bits,
         value=drafted.value,
         blind=drafted.blind,

@@ -1,43 +1,71 @@
 """How near to the best a recorded release is, proved from what is recorded (DESIGN fact 2).
 
-For multipliers mu_S >= 0 and any laws q_S(x | rhat, y), no release within the limits delta_S costs
-less than
+For multipliers mu_S >= 0 and any laws q_S(x | a, y), no release that tells each view S at most
+b_S bits more costs less than
 
-    sum_{m,x} p(m, x) min_rhat G(rhat, m, x) - sum_S mu_S delta_S,
-    G = E[d(rhat, R) | x] + sum_S mu_S sum_y p(y | m, x) log2 q_S(x | rhat, y) / p(x).
+    sum_{m,x} p(m, x) min_a G(a, m, x) - sum_S mu_S b_S,
+    G = E[d(a, R) | x] + sum_S mu_S sum_y p(y | m, x) log2 q_S(x | a, y) / p(x | y).
 
-The laws here are the posteriors of the recorded table, made positive; the solver is not asked.
+Multipliers and the channel are those of the ledger, the laws are sought in ``tacit.study.witness``,
+and the solver is not asked. Rounding is taken off: what is returned is below the true sum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isinf
+
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.information import mutual_information
+from tacit.information.rounding import gamma
 from tacit.problem import Array
 from tacit.sampling import IntegerChannel
 from tacit.study.asking import Wish, distortion
+from tacit.study.books import RESERVE_BITS
 from tacit.study.records import HoldingRecord
+from tacit.study.witness import LimitedView, centred, find_forces
 
-_View = tuple[HoldingRecord, Array, float]
-"""A view with a price: the recorded limit, p(y, m, x) as [y, m, x], the limit on I(Rhat, Y; X)."""
+SPENT_BITS = 2 * RESERVE_BITS
+"""A coalition that has no more left is told nothing more by a design."""
 
-_RARE = (0.0, 1e-6, 1e-4, 1.0)
-"""Letters with a smaller share get a law of their own instead of their posterior; each gives a
-bound, and the best is taken."""
+_SAME_BITS = 1e-9
+"""What is left was computed in another way when the design was made."""
 
-_USED = 1e-4
-"""Letters with a larger probability somewhere decide what a price should be."""
+_NEAR = 1e-6
+"""In units of the cost: the search for a proof ends here."""
 
-_NO_PRICE = 1e-5
-"""Multipliers that are smaller than the largest by this factor are the solver's leftovers."""
+_LEFTOVER = 1e-6
+"""Multipliers that are smaller, relative to what an answer is worth, are the solver's leftovers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How good the best release could have been.
+
+    Attributes:
+        bound: no release has a smaller mean cost that is within the recorded limits as a design
+            keeps them: ``RESERVE_BITS`` below each, and nothing more for a coalition that has
+            ``SPENT_BITS`` or less left.
+        reserve_worth: a release that uses these last bits too costs less by at most this much.
+    """
+
+    bound: float
+    reserve_worth: float
 
 
 def lower_bound(
     before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
 ) -> float:
-    """No release within the recorded limits has a smaller mean cost.
+    """The bound of ``prove``, which has the same arguments."""
+    return prove(before, wish, channel, holdings).bound
+
+
+def prove(
+    before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
+) -> Proof:
+    """A lower bound on the mean cost of every release that could have been made instead.
 
     Args:
         before: what every coalition held when the release was designed.
@@ -45,79 +73,124 @@ def lower_bound(
         channel: the recorded table.
         holdings: the recorded limits and multipliers.
     """
-    cost = wish.question.request.p_r_given_x @ distortion(wish).T  # [x, rhat]
-    views = _priced_views(before, holdings)
-    mass = before.memory.mass
-    paid = sum(holding.multiplier * limit for holding, _, limit in views)
-    is_used = (channel.law > _USED).any(axis=1, keepdims=True)
-    price = _price(cost, views, mass, channel)
-    aim = np.where(is_used, price, np.inf).min(axis=-1)
-    prices = [_price(cost, views, mass, channel, rare, aim) for rare in _RARE]
-    return max(float((mass * price.min(axis=-1)).sum()) - paid for price in prices)
+    occurs = before.memory.mass.any(axis=0)
+    cost = (wish.question.request.p_r_given_x @ distortion(wish).T)[occurs]
+    mass = before.memory.mass.T[occurs]
+    # One unit more than recorded: what was rounded to 0 is not taken for impossible.
+    weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
+    law = weights / weights.sum(axis=-1, keepdims=True)
+    limited = _priced_views(before, holdings, _worth(cost, mass))
+    views = [replace(view, budget=_kept(view)) for view in limited]
+    evaluation = _Evaluation(cost, mass, before.memory.roundings)
+    with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
+        forces = find_forces(cost, mass, law, views, _NEAR)
+        bound = evaluation.bound(views, forces)
+        forgone = sum(map(_forgone, limited, forces))
+        blind = evaluation.bound([], [])
+    return Proof(bound, forgone) if bound > blind else Proof(blind, 0.0)
 
 
-def _price(
-    cost: Array,
-    views: list[_View],
-    mass: Array,
-    channel: IntegerChannel,
-    rare: float = 0.0,
-    aim: Array | None = None,
-) -> Array:
-    """G, [m, x, rhat].
+def _worth(cost: Array, mass: Array) -> float:
+    """What the best constant answer costs above the best answers."""
+    p_x = mass.sum(axis=1)
+    return float((p_x @ cost).min() - p_x @ cost.min(axis=1))
 
-    A view that never sees a letter has no posterior for it, and one that sees it rarely has a
-    posterior of rounding. With ``aim`` [m, x], letters with a share up to ``rare`` are given the
-    law that brings their price nearest to that: what the optimality conditions ask for where one
-    view has a price, a guess where several have. Any law gives a valid bound.
+
+def _kept(view: LimitedView) -> float:
+    """What a design gives to a view of its budget."""
+    return 0.0 if isinf(view.multiplier) else view.budget - RESERVE_BITS
+
+
+def _forgone(view: LimitedView, force: Array) -> float:
+    """At most what the bits could have bought that a design leaves to a view.
+
+    With a multiplier, that many times it. A view that is told nothing at all forgoes b nats: with
+    them, p(a, y, x) could have been off p(a, y) p(x | y) by sqrt(2 b), summed over everything
+    (Pinsker). The deviations sum to 0 over x, so each is worth at most half the range of the force.
     """
-    price = np.broadcast_to(cost, channel.weights.shape).copy()
-    per_bit = sum(holding.multiplier for holding, _, _ in views)
-    p_x = mass.sum(axis=0)
-    for holding, law, _ in views:
-        # One unit more than recorded: what was rounded to 0 is not taken for impossible.
-        told = np.einsum("ymx,mxa->yax", law, channel.weights + 1.0)
-        if aim is not None:
-            p_y_rhat = np.einsum("ymx,mxa->ya", law, channel.law)
-            is_seen = p_y_rhat > rare * p_y_rhat.sum(axis=1, keepdims=True)
-            told = np.where(is_seen[..., None], told, _aimed(law, aim, cost, per_bit, p_x))
-        price += holding.multiplier * _mean_log_ratio(told, law, mass, p_x)
-    return price
+    if not isinf(view.multiplier):
+        return (1 + 1e-9) * view.multiplier * (view.budget - _kept(view))
+    occurs = view.p_yx[..., None] > 0
+    most = np.where(occurs, force, -np.inf).max(axis=0)
+    least = np.where(occurs, force, np.inf).min(axis=0)
+    half = 0.5 * np.where(most > least, most - least, 0.0).max()
+    return float((1 + 1e-9) * half * np.sqrt(2 * np.log(2) * view.budget))
 
 
-def _aimed(law: Array, aim: Array, cost: Array, per_bit: float, p_x: Array) -> Array:
-    """p(x) 2^((aim - cost) / mu), aim averaged over the states behind y, [y, rhat, x]."""
-    total = law.sum(axis=1)
-    mean = np.einsum("ymx,mx->yx", law, aim) / np.where(total > 0, total, 1.0)
-    exponent = (mean[:, None] - cost.T) / per_bit
-    return np.asarray(np.where(total[:, None] > 0, p_x * np.exp2(np.clip(exponent, -500, 500)), 0))
-
-
-def _mean_log_ratio(told: Array, law: Array, mass: Array, p_x: Array) -> Array:
-    """sum_y p(y | m, x) log2 q(x | rhat, y) / p(x), [m, x, rhat], q in proportion to ``told``."""
-    total = told.sum(axis=-1, keepdims=True)
-    ratio = told / np.where(total > 0, total, 1.0) / np.where(p_x > 0, p_x, 1.0)
-    logs = np.log2(np.where(ratio > 0, ratio, 1.0))
-    given = np.where(mass > 0, law / np.where(mass > 0, mass, 1.0), 0.0)
-    return np.asarray(np.einsum("ymx,yax->mxa", given, logs))
-
-
-def _priced_views(before: Account, holdings: tuple[HoldingRecord, ...]) -> list[_View]:
+def _priced_views(
+    before: Account, holdings: tuple[HoldingRecord, ...], worth: float
+) -> list[LimitedView]:
+    """Views with a price, their budgets as the recorded limits leave them."""
     memory = before.memory
-    views: list[_View] = []
+    occurs = memory.mass.any(axis=0)
+    views: list[LimitedView] = []
     on_everyone: list[HoldingRecord] = []
-    largest = max((each.multiplier for each in holdings), default=0.0)
-    for holding in (each for each in holdings if each.multiplier > _NO_PRICE * largest):
+    for holding in holdings:
         held_by = frozenset(holding.parties) & memory.present
-        law = memory.law(held_by)
-        if law is None or held_by == memory.present != frozenset():
+        held, law = memory.held(held_by), memory.law(held_by)
+        if held is None or law is None or held_by == memory.present != frozenset():
             on_everyone.append(holding)
-        else:
-            views.append((holding, law, holding.limit))
+            continue
+        p_yx = held.T[occurs]
+        budget = holding.limit - _told_at_least(p_yx, memory.roundings + law.shape[1])
+        views.append(_view(law.transpose(2, 0, 1)[occurs], p_yx, holding.multiplier, budget))
     if on_everyone:
-        tightest = min(on_everyone, key=lambda each: each.limit)
-        # The states themselves, limited as DESIGN fact 6 says.
-        law = np.eye(len(memory.mass))[..., None] * memory.mass
-        limit = tightest.limit - before.everyone_bits + mutual_information(memory.mass)
-        views.append((tightest, law, limit))
-    return views
+        # The states themselves, limited as DESIGN fact 6 says; all share one multiplier.
+        budget = min(each.limit for each in on_everyone) - before.everyone_bits
+        multiplier = max(each.multiplier for each in on_everyone)
+        views.append(_view(None, memory.mass.T[occurs], multiplier, budget))
+    return [view for view in views if view.multiplier > _LEFTOVER * worth > 0]
+
+
+def _view(law: Array | None, p_yx: Array, multiplier: float, budget: float) -> LimitedView:
+    """A view; one that has next to nothing left and no recorded price may be told nothing."""
+    # What adds exactly nothing is always allowed: a budget is never negative.
+    budget = max(budget, 0.0)
+    is_spent = budget <= SPENT_BITS + _SAME_BITS and multiplier <= 0
+    return LimitedView(law, p_yx, inf if is_spent else multiplier, budget)
+
+
+def _told_at_least(p_yx: Array, roundings: int) -> float:
+    """A number below I(Y; X) in bits, p(y, x) as [x, y]."""
+    product = p_yx.sum(axis=0) * p_yx.sum(axis=1, keepdims=True)
+    logs = np.log2(np.where(p_yx > 0, p_yx / np.where(product > 0, product, 1.0), 1.0))
+    error = 16 * gamma(roundings + p_yx.size + 64)
+    return float((p_yx * (logs - error * (np.abs(logs) + 4))).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evaluation:
+    """The sum above for given laws, rounding taken off.
+
+    Attributes:
+        cost: [x, a].
+        mass: p(m, x), [x, m].
+        roundings: behind each mass.
+    """
+
+    cost: Array
+    mass: Array
+    roundings: int
+
+    def bound(self, views: Sequence[LimitedView], forces: Sequence[Array]) -> float:
+        """The bound for a force on every view, [x, y, a]; ``-inf`` where it overflows.
+
+        Prices are lowered by what rounding may have added to each (compare
+        ``tacit.solvers.certificate``): every mass is within ``roundings`` of the truth, a price is
+        a mean of forces, and a law sums to 1 within rounding, which costs its multiplier.
+        """
+        sizes = [sum(view.p_yx.shape) for view in views]
+        slack = gamma(self.roundings + sum(self.mass.shape) + self.cost.shape[1] + sum(sizes) + 64)
+        price = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
+        size = np.abs(price)
+        for view, force in zip(views, forces, strict=True):
+            told = centred(force, view.prior, view.multiplier)
+            largest = np.abs(force).max(axis=0, keepdims=True)
+            weight = 0.0 if isinf(view.multiplier) else 4 * view.multiplier
+            price += view.spread(told, self.mass)
+            size += view.spread(np.abs(told) + 2 * largest + weight, self.mass)
+        terms = self.mass * (price - 16 * slack * size).min(axis=-1)
+        unpaid = float((terms - 4 * slack * np.abs(terms)).sum())
+        paid = sum(view.paid for view in views)
+        bound = unpaid - paid - gamma(64) * (abs(unpaid) + paid)
+        return bound if np.isfinite(bound) else -inf

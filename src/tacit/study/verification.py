@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -21,6 +22,9 @@ from tacit.study.rollback import Traces
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
 
+PROVED_NEAR = 1e-5
+"""In units of the cost: a release that is proved to be no farther from the best needs no note."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verification:
@@ -31,8 +35,10 @@ class Verification:
         releases: how many of them were releases.
         problems: everything that is not as it should be, in words.
         notes: what could not be checked, and why.
-        proved_gaps: release -> its mean cost is within this of the best, proved here; releases
-            judged by information have no such proof.
+        proved_gaps: release -> its mean cost is within this of the best, proved here. The best
+            keeps ``RESERVE_BITS`` below each limit, as every design does; releases judged by
+            information have no such proof.
+        reserve_worths: release -> with these last bits, the best costs less by at most this.
     """
 
     entries: int
@@ -40,6 +46,7 @@ class Verification:
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     proved_gaps: dict[int, float]
+    reserve_worths: dict[int, float] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -55,6 +62,7 @@ class Verification:
             "problems": list(self.problems),
             "notes": list(self.notes),
             "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
+            "reserve_worths": {str(number): cost for number, cost in self.reserve_worths.items()},
         }
 
 
@@ -93,9 +101,14 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         check = PaperCheck(paper, keys)
         check.against(replay.books, entries)
         more, notes = [*more, *check.problems], [*notes, *check.notes]
-    n_releases = len(replay.books.intents)
+    notes += _unproved(replay)
     return Verification(
-        len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
+        len(entries),
+        len(replay.books.intents),
+        (*problems, *more),
+        tuple(notes),
+        replay.proved_gaps,
+        replay.reserve_worths,
     )
 
 
@@ -112,6 +125,22 @@ def _replayed(replay: Replay, entries: list[Entry]) -> list[str]:
     except ReplayError as error:
         problems.append(f"{error}; nothing after it was checked")
     return problems
+
+
+def _unproved(replay: Replay) -> Iterator[str]:
+    """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
+    for number, intent in replay.books.intents.items():
+        record, gap = intent.record, replay.proved_gaps.get(number)
+        if intent.wish.measure.is_information:
+            yield f"release {number} is judged by information: no proof shows how near to the best"
+        elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
+            recorded = record.value - record.bound
+            reason = (
+                f"its design came no nearer than {recorded:.1e}"
+                if recorded > 0.5 * gap
+                else f"{recorded:.1e} is recorded, and the search for a proof ended before that"
+            )
+            yield f"release {number} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
 def _folder_problems(layout: Layout, books: Books) -> list[str]:

@@ -1,0 +1,308 @@
+"""The search for what proves a recorded release to be nearly the best (DESIGN fact 2).
+
+A bound needs a multiplier and laws for every limited view. The multipliers are recorded; laws are
+written here as a *force* f_S(a, y, x), the law of x being in proportion to p(x | y) 2^(f / mu_S).
+The recorded channel c is nearly optimal, so its own posteriors nearly are the laws. What they lack:
+
+- Letters that are never or hardly used have posteriors of rounding. A multiplicative update of the
+  channel (Blahut and Arimoto's), c <- c 2^(-price / sum mu), brings their columns to posteriors
+  whose prices are not below those of the used letters.
+- A view that may be told nothing more has no finite multiplier. Its force is found by the
+  method of multipliers: f <- f + step log2 q(x | a, y) / p(x | y), with the same update of c.
+- While forces are wrong the channel drifts off. It is pulled back to the recorded one, less and
+  less, where that one uses a letter at all.
+
+Whatever comes out gives a valid bound; nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isinf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.problem import Array
+
+_LEAST_LOG = -900.0
+"""Smallest log2 of a channel's entries: products with masses stay within the range of floats."""
+
+_LEAST_MASS = 1e-290
+"""Stands for a mass that was lost to underflow."""
+
+_USED = 1e-6
+"""Entries of the recorded channel that are larger hold the search back."""
+
+_STALLED = 150
+"""Steps in which the gap must fall by a twentieth: with wrong multipliers it never closes."""
+
+_WORTH_WAITING, _HOPELESS = 1e-5, 1e-3
+"""Relative to what an answer is worth: gaps between them may still close after a standstill."""
+
+_RANDOM_SUMS = 3
+
+_MOST_WORK = 3e9
+"""Additions and multiplications that a search may take, about: a second or two."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitedView:
+    """What a limited coalition sees before the release.
+
+    Attributes:
+        law: p(y, m, x), [x, y, m]; ``None`` for the view that sees m itself.
+        p_yx: p(y, x), [x, y].
+        multiplier: cost per bit; infinite where the view may be told nothing more.
+        budget: bits that it may be told.
+    """
+
+    law: Array | None
+    p_yx: Array
+    multiplier: float
+    budget: float
+
+    @property
+    def prior(self) -> Array:
+        """p(x | y), [x, y]; 0 where y does not occur."""
+        total = self.p_yx.sum(axis=0)
+        return np.asarray(self.p_yx / np.where(total > 0, total, 1.0))
+
+    @property
+    def paid(self) -> float:
+        """What the budget costs."""
+        return 0.0 if isinf(self.multiplier) else self.multiplier * self.budget
+
+    def collect(self, cells: Array) -> Array:
+        """From p(a | m, x) [x, m, a] to p(a, y, x) [x, y, a]."""
+        return self.p_yx[..., None] * cells if self.law is None else self.law @ cells
+
+    def spread(self, rows: Array, mass: Array) -> Array:
+        """Means of rows [x, y, a] over p(y | m, x), [x, m, a]."""
+        if self.law is None:
+            return rows
+        weighted = self.law.transpose(0, 2, 1) @ rows
+        return np.asarray(weighted / np.where(mass > 0, mass, 1.0)[..., None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pace:
+    """How a search goes.
+
+    Attributes:
+        step: of the forces, relative to what a record's answer is worth.
+        pull: towards the recorded channel, as a share of the way, at first.
+        patience: steps after which the pull is half of that.
+        steps: how many.
+    """
+
+    step: float
+    pull: float
+    patience: float
+    steps: int
+
+
+_PACES = (
+    _Pace(0.3, 0.1, 50, 300),
+    _Pace(1.0, 0.03, 50, 300),
+    _Pace(0.1, 0.1, 50, 600),
+    _Pace(10.0, 0.02, 50, 1000),
+    _Pace(0.3, 0.02, 500, 2000),
+    _Pace(2.0, 0.03, 1e9, 3000),
+)
+"""Tried one after the other until the bound is near enough."""
+
+
+def find_forces(
+    cost: Array, mass: Array, channel: Array, views: Sequence[LimitedView], near: float
+) -> list[Array]:
+    """A force for every view, [x, y, a], that together prove the channel to be nearly the best.
+
+    Args:
+        cost: of letter a at x, [x, a].
+        mass: p(m, x), [x, m]; every x occurs.
+        channel: p(a | m, x), [x, m, a], positive.
+        views: those with a price.
+        near: stop when the bound is within this of the channel's cost.
+    """
+    search, classes = _search(cost, mass, channel, views)
+    enough = search.value - near
+    work_left, found = _MOST_WORK, _Found(-inf, [], 0.0)
+    for pace in _PACES:
+        tried = search.run(pace, enough, work_left)
+        found = max(found, tried, key=lambda each: each.bound)
+        work_left -= tried.work
+        if found.bound >= enough or work_left <= 0:
+            break
+    return [force[classes] for force in found.forces]
+
+
+def _search(
+    cost: Array, mass: Array, channel: Array, views: Sequence[LimitedView]
+) -> tuple[_Search, NDArray[np.intp]]:
+    """The problem on classes of x, and the class of each x."""
+    classes, first = _classes(cost, mass, views)
+    joint = _summed(mass[..., None] * channel, classes)
+    merged = [_merged(view, classes) for view in views]
+    return _Search.of(cost[first], _summed(mass, classes), joint, merged), classes
+
+
+def _classes(
+    cost: Array, mass: Array, views: Sequence[LimitedView]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Classes of x that nothing so far and no answer now tells apart (DESIGN fact 10), and one x
+    of each.
+
+    Laws are compared by some random sums of them. Chance and rounding may join or part some x:
+    forces are valid for any classes.
+    """
+    p_x = mass.sum(axis=1, keepdims=True)
+    rng = np.random.default_rng(0)
+    told = [cost / max(float(np.abs(cost).max()), 1e-300)]
+    for law in (mass, *(view.law for view in views if view.law is not None)):
+        rows = law.reshape(len(p_x), -1)
+        told.append(rows @ rng.random((rows.shape[1], _RANDOM_SUMS)) / p_x)
+    keys = np.round(np.concatenate(told, axis=1), 10)
+    _, first, classes = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return classes.reshape(-1), first
+
+
+def _summed(array: Array, classes: NDArray[np.intp]) -> Array:
+    """Sums over the x of each class, [class, ...]."""
+    total = np.zeros((int(classes.max()) + 1, *array.shape[1:]))
+    np.add.at(total, classes, array)
+    return total
+
+
+def _merged(view: LimitedView, classes: NDArray[np.intp]) -> LimitedView:
+    law = None if view.law is None else _summed(view.law, classes)
+    return LimitedView(law, _summed(view.p_yx, classes), view.multiplier, view.budget)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """A bound on classes of x, the forces that it stands on, and the work that it took."""
+
+    bound: float
+    forces: list[Array]
+    work: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """The problem on classes of x; arrays as in ``find_forces``.
+
+    Attributes:
+        worth: what the best constant answer costs above the best answers.
+        value: what the channel costs.
+        work: of one step.
+    """
+
+    cost: Array
+    mass: Array
+    log_channel: Array
+    views: Sequence[LimitedView]
+    worth: float
+    value: float
+    work: float
+
+    @staticmethod
+    def of(cost: Array, mass: Array, joint: Array, views: Sequence[LimitedView]) -> _Search:
+        p_x = mass.sum(axis=1)
+        value = float((joint * cost[:, None]).sum())
+        worth = float((p_x @ cost).min() - p_x @ cost.min(axis=1))
+        share = joint / np.where(mass > 0, mass, 1.0)[..., None]
+        log_channel = np.log2(np.where(mass[..., None] > 0, share, 1 / cost.shape[1]))
+        n_letters = cost.shape[1]
+        rows = [view.p_yx.size * n_letters for view in views]
+        laws = [view.law.size * n_letters for view in views if view.law is not None]
+        work = 3e5 + 40 * (joint.size + sum(rows)) + 2 * sum(laws)
+        return _Search(cost, mass, log_channel, views, worth, value, work)
+
+    def run(self, pace: _Pace, enough: float, most_work: float) -> _Found:
+        """The best bound that is met on the way; its work is that of the whole way."""
+        held = pace.pull * (self.log_channel > np.log2(_USED))
+        log_c, forces, work = self.log_channel, self._first_forces(), 0.0
+        best, seen = _Found(-inf, forces, 0.0), inf
+        for step in range(pace.steps):
+            if step % _STALLED == 0:
+                gap = self.value - best.bound
+                if gap > 0.95 * seen and not _WORTH_WAITING < gap / self.worth < _HOPELESS:
+                    break
+                seen = gap
+            price, ahead, forces, weight = self._step(log_c, forces, pace.step * self.worth)
+            work += self.work
+            best = max(best, _Found(self._bound(price), forces, 0.0), key=lambda each: each.bound)
+            if best.bound >= enough or work > most_work or not weight > 0:
+                break
+            back = held / (1 + (step / pace.patience) ** 2) * (self.log_channel - log_c)
+            log_c = _normalised(log_c + back - ahead / weight)
+        return replace(best, work=work)
+
+    def _first_forces(self) -> list[Array]:
+        """Those of the recorded channel's posteriors; none where no finite multiplier is known."""
+        cells = np.exp2(self.log_channel)
+        return [
+            np.zeros((*view.p_yx.shape, cells.shape[-1]))
+            if isinf(view.multiplier)
+            else view.multiplier * _log_ratio(view, cells)
+            for view in self.views
+        ]
+
+    def _bound(self, price: Array) -> float:
+        found = float((self.mass * price.min(axis=-1)).sum()) - sum(v.paid for v in self.views)
+        return found if np.isfinite(found) else -inf
+
+    def _step(
+        self, log_c: Array, forces: list[Array], most: float
+    ) -> tuple[Array, Array, list[Array], float]:
+        """Prices, prices as they will be after the next step of the forces, forces, sum of mu."""
+        cells = np.exp2(log_c - log_c.max(axis=(0, 1)))  # posteriors do not depend on a scale
+        price = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
+        ahead = price.copy()
+        moved, weight = [], 0.0
+        for view, force in zip(self.views, forces, strict=True):
+            log_ratio = _log_ratio(view, cells)
+            length = min(most, view.multiplier)
+            kept = 1 - length / view.multiplier
+            force = kept * force + length * log_ratio
+            told = view.spread(centred(force, view.prior, view.multiplier), self.mass)
+            price += told
+            ahead += told
+            if kept > 0:
+                ahead += view.spread(length * (log_ratio - force / view.multiplier), self.mass)
+            moved.append(force)
+            weight += length * (1 + kept)
+        return price, ahead, moved, weight
+
+
+def _log_ratio(view: LimitedView, cells: Array) -> Array:
+    """log2 q(x | a, y) / p(x | y) for the posteriors q of a channel, [x, y, a]."""
+    prior = view.prior[..., None]
+    told = np.maximum(view.collect(cells), _LEAST_MASS * (prior > 0))
+    total = told.sum(axis=0)
+    ratio = told / np.where(total > 0, total, 1.0) / np.where(prior > 0, prior, 1.0)
+    return np.asarray(np.log2(np.where(prior > 0, ratio, 1.0)))
+
+
+def centred(force: Array, prior: Array, multiplier: float) -> Array:
+    """mu log2 q(x | a, y) / p(x | y), q in proportion to p(x | y) 2^(force / mu), [x, y, a].
+
+    For an infinite multiplier, its limit.
+    """
+    p = prior[..., None]
+    if isinf(multiplier):
+        return np.asarray(force - (p * force).sum(axis=0))
+    scaled = np.where(p > 0, force / multiplier, -np.inf)
+    peak = scaled.max(axis=0)
+    peak = np.where(np.isfinite(peak), peak, 0.0)
+    total = (p * np.exp2(scaled - peak)).sum(axis=0)
+    return np.asarray(force - multiplier * (peak + np.log2(np.where(total > 0, total, 1.0))))
+
+
+def _normalised(log_c: Array) -> Array:
+    """Rows that sum to 1, [x, m, a]."""
+    peak = log_c.max(axis=-1, keepdims=True)
+    total = peak + np.log2(np.exp2(log_c - peak).sum(axis=-1, keepdims=True))
+    return np.asarray(np.maximum(log_c - total, _LEAST_LOG))
