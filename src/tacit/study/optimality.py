@@ -87,7 +87,10 @@ def prove(
         bound = evaluation.bound(views, forces)
         forgone = sum(map(_forgone, limited, forces))
         blind = evaluation.bound([], [])
-    return Proof(bound, forgone) if bound > blind else Proof(blind, 0.0)
+    if not bound > blind:
+        return Proof(blind, 0.0)
+    # Whatever is told, nothing costs less than the best letter of every cell.
+    return Proof(bound, min(forgone, bound - blind))
 
 
 def _worth(cost: Array, mass: Array) -> float:

@@ -9,6 +9,7 @@ The recorded channel c is nearly optimal, so its own posteriors nearly are the l
   whose prices are not below those of the used letters.
 - A view that may be told nothing more has no finite multiplier. Its force is found by the
   method of multipliers: f <- f + step log2 q(x | a, y) / p(x | y), with the same update of c.
+- Where that takes too long, a linear program finds the same forces, if it is small.
 - While forces are wrong the channel drifts off. It is pulled back to the recorded one, less and
   less, where that one uses a letter at all.
 
@@ -23,6 +24,8 @@ from math import inf, isinf
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
 
 from tacit.problem import Array
 
@@ -34,6 +37,18 @@ _LEAST_MASS = 1e-290
 
 _USED = 1e-6
 """Entries of the recorded channel that are larger hold the search back."""
+
+_NOT_NEAR = 10
+"""Times the asked gap, from which a linear program is tried."""
+
+_MOST_ENTRIES = 100_000
+"""Of a linear program: some seconds."""
+
+_LARGEST_FORCE = 1e3
+"""Relative to what an answer is worth."""
+
+_LONGEST_PROGRAM = 5.0
+"""Seconds. On a slow machine the proof may be the weaker one."""
 
 _STALLED = 150
 """Steps in which the gap must fall by a twentieth: with wrong multipliers it never closes."""
@@ -85,6 +100,12 @@ class LimitedView:
         weighted = self.law.transpose(0, 2, 1) @ rows
         return np.asarray(weighted / np.where(mass > 0, mass, 1.0)[..., None])
 
+    def shares(self, mass: Array, x: int) -> Array:
+        """p(y | m, x) for one x, [m, y]."""
+        if self.law is None:
+            return np.eye(mass.shape[1])
+        return np.asarray(self.law[x].T / np.where(mass[x] > 0, mass[x], 1.0)[:, None])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pace:
@@ -128,13 +149,15 @@ def find_forces(
     """
     search, classes = _search(cost, mass, channel, views)
     enough = search.value - near
-    work_left, found = _MOST_WORK, _Found(-inf, [], 0.0)
+    work_left, found = _MOST_WORK, _Found(-inf, search.first_forces(), 0.0)
     for pace in _PACES:
         tried = search.run(pace, enough, work_left)
         found = max(found, tried, key=lambda each: each.bound)
         work_left -= tried.work
         if found.bound >= enough or work_left <= 0:
             break
+    if search.value - found.bound > _NOT_NEAR * near:
+        found = max(found, search.by_linear_program(found), key=lambda each: each.bound)
     return [force[classes] for force in found.forces]
 
 
@@ -223,7 +246,7 @@ class _Search:
     def run(self, pace: _Pace, enough: float, most_work: float) -> _Found:
         """The best bound that is met on the way; its work is that of the whole way."""
         held = pace.pull * (self.log_channel > np.log2(_USED))
-        log_c, forces, work = self.log_channel, self._first_forces(), 0.0
+        log_c, forces, work = self.log_channel, self.first_forces(), 0.0
         best, seen = _Found(-inf, forces, 0.0), inf
         for step in range(pace.steps):
             if step % _STALLED == 0:
@@ -240,7 +263,69 @@ class _Search:
             log_c = _normalised(log_c + back - ahead / weight)
         return replace(best, work=work)
 
-    def _first_forces(self) -> list[Array]:
+    def by_linear_program(self, found: _Found) -> _Found:
+        """The best forces of the views that may be told nothing more, those of others as found.
+
+        They maximise sum p(m, x) t(m, x) such that no price at (m, x) is below t(m, x): a linear
+        program, for views whose posteriors are nearly certain and whose forces are so large that
+        small steps do not get there.
+        """
+        spent = [k for k, view in enumerate(self.views) if isinf(view.multiplier)]
+        sizes = [self.views[k].p_yx.size * self.cost.shape[1] for k in spent]
+        laws = [
+            self.mass.size if law is None else law.size
+            for law in (self.views[k].law for k in spent)
+        ]
+        if not spent or sum(laws) * self.cost.shape[1] > _MOST_ENTRIES:
+            return found
+        base = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
+        for view, force in zip(self.views, found.forces, strict=True):
+            if not isinf(view.multiplier):
+                base += view.spread(centred(force, view.prior, view.multiplier), self.mass)
+        solved = None
+        if np.isfinite(base).all():
+            solved = self._solve_linear_program(base, [self.views[k] for k in spent])
+        if solved is None:
+            return found
+        forces = list(found.forces)
+        for k, part in zip(spent, np.split(solved, np.cumsum(sizes)[:-1]), strict=True):
+            forces[k] = part.reshape(*self.views[k].p_yx.shape, -1)
+            base = base + self.views[k].spread(
+                centred(forces[k], self.views[k].prior, inf), self.mass
+            )
+        return _Found(self._bound(base), forces, 0.0)
+
+    def _solve_linear_program(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
+        """Forces of views, one after the other, each flat [x, y, a]; ``None`` if none was found."""
+        n_x, n_m, n_a = base.shape
+        letters = sparse.identity(n_a, format="csr")
+        lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))
+        pulls, sums = [], []
+        for view in views:
+            by_cell = [view.shares(self.mass, x) for x in range(n_x)]
+            pulls.append(sparse.kron(sparse.block_diag(by_cell), letters))
+            sums.append(sparse.kron(sparse.hstack(list(map(sparse.diags, view.prior))), letters))
+        n_forces = sum(pull.shape[1] for pull in pulls)
+        solved = linprog(
+            np.concatenate([-self.mass.reshape(-1), np.zeros(n_forces)]),
+            A_ub=sparse.hstack([lowest, -sparse.hstack(pulls)], format="csc"),
+            b_ub=base.reshape(-1),
+            A_eq=sparse.hstack(
+                [
+                    sparse.csr_matrix((sum(each.shape[0] for each in sums), n_x * n_m)),
+                    sparse.block_diag(sums),
+                ],
+                format="csc",
+            ),
+            b_eq=np.zeros(sum(each.shape[0] for each in sums)),
+            bounds=[(None, None)] * (n_x * n_m)
+            + [(-_LARGEST_FORCE * self.worth, _LARGEST_FORCE * self.worth)] * n_forces,
+            method="highs",
+            options={"time_limit": _LONGEST_PROGRAM},
+        )
+        return None if solved.x is None else np.asarray(solved.x[n_x * n_m :])
+
+    def first_forces(self) -> list[Array]:
         """Those of the recorded channel's posteriors; none where no finite multiplier is known."""
         cells = np.exp2(self.log_channel)
         return [
