@@ -13,8 +13,10 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 CODE := src tests benchmarks scripts hatch_build.py
 
+MINUTES := 10
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs format format-check lint types imports coverage clean
+.PHONY: help demo test check bench redteam docs format format-check lint types imports coverage clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,12 +26,16 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 	$(BIN)/tacit demo --out build/demo
 
 test: $(DEV_STAMP)  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: format-check lint types imports test docs  ## Everything that CI runs
 
-bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, side by side
+bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m tests.redteam --minutes $(MINUTES)
+
+redteam: $(DEV_STAMP)  ## Attack tacit for MINUTES (10): random studies, hostile requests, replays
+	$(BIN)/python -m tests.redteam --minutes $(MINUTES)
 
 docs: $(DEV_STAMP)  ## Build the documentation into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -24,8 +24,9 @@ from tacit.tables.states import StateFiles
 REPEATS = 3
 N_STATES, N_X = 64, 256
 LABELS = ("married", "never married", "divorced", "separated", "widowed", "missing")
-BEFORE, NOW = 1, 2
+BEFORE, NOW = "1", "2"
 """Ledger entries of the release before, which left a state, and of the one that is delivered."""
+SEAL_KEY = bytes(32)
 
 
 def make_study(folder: Path, n_records: int) -> None:
@@ -33,7 +34,7 @@ def make_study(folder: Path, n_records: int) -> None:
     rng = np.random.default_rng(0)
     np.save(folder / "x.npy", rng.integers(0, N_X, n_records, dtype=np.uint8))
     states = rng.integers(0, N_STATES, n_records, dtype=np.uint8)
-    with StateFiles(folder / "states", n_records).writing(BEFORE, N_STATES) as append:
+    with StateFiles(folder / "states", n_records, SEAL_KEY).writing(BEFORE, N_STATES) as append:
         append(states)
 
 
@@ -42,7 +43,7 @@ def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
     rng = np.random.default_rng(1)
     channel = IntegerChannel.quantised(rng.dirichlet(np.ones(len(LABELS)), size=(N_STATES, N_X)))
     sampler = Sampler(channel, rng.integers(0, N_STATES, size=(N_STATES, len(LABELS))))
-    key, files = StudyKey(bytes(range(32))), StateFiles(folder / "states", n_records)
+    key, files = StudyKey(bytes(range(32))), StateFiles(folder / "states", n_records, SEAL_KEY)
     states = files.load(BEFORE, N_STATES)
     assert states is not None, "make_study wrote them"
     delivery = Delivery(

@@ -20,7 +20,7 @@ import tacit.information as ti
 from tacit import plots
 from tacit.auditing import Audit, Exposure, attack, audit, paths, text
 from tacit.auditing.attack import clopper_pearson, posteriors
-from tacit.auditing.coalitions import MOST_COALITIONS, coalitions_of, limit_on
+from tacit.auditing.coalitions import MOST_COALITIONS, coalitions_of
 from tacit.auditing.measures import (
     bounded_exposure,
     exact_exposure,
@@ -523,6 +523,13 @@ def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -
     assert sums_of(listed, held) == largest_sums(held, size)
 
 
+def test_coalitions_of_every_size_are_listed_or_counted() -> None:
+    held = {f"lab-{number:02}": number / 100 for number in range(12)}
+    listed, left_out = coalitions_of(Collusion(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
+    assert [len(coalition) for coalition in listed] == [2] * MOST_COALITIONS + [3] * MOST_COALITIONS
+    assert left_out == math.comb(12, 2) + math.comb(12, 3) - len(listed)
+
+
 def test_groups_that_are_listed_are_not_left_out() -> None:
     held = {f"lab-{number:02}": 2.0**-number for number in range(12)}
     groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
@@ -541,11 +548,17 @@ def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
 
 def test_limit_is_the_smallest_on_the_coalition_or_around_it() -> None:
     policy = Collusion(everyone=2.0, any_size=2, bits=1.0, groups={("a", "b", "c"): 1.5, ("d",): 0})
-    present = frozenset("abcd")
-    limits = [limit_on(policy, frozenset(who), present) for who in ("a", "ab", "abc", "abd", "d")]
+    limits = [policy.least_bits_on(who) for who in ("a", "ab", "abc", "abd", "d")]
     assert limits == [1.0, 1.0, 1.5, 2.0, 0.0]
-    assert limit_on(Collusion(), frozenset("a"), present) is None
-    assert limit_on(Collusion(any_size=9, bits=0.7), present, present) == 0.7
+    assert Collusion().least_bits_on("a") is None
+    assert Collusion(any_size=9, bits=0.7).least_bits_on("abcd") == 0.7
+    several = Collusion(sizes={2: 0.4, 3: 0.6})
+    assert [several.least_bits_on(who) for who in ("a", "ab", "abc", "abcd")] == [
+        0.4,
+        0.4,
+        0.6,
+        None,
+    ]
 
 
 def test_one_party_is_everyone() -> None:
@@ -618,7 +631,7 @@ def test_printed_chances_are_never_below_what_they_bound(bounded_audit: Audit) -
 def test_text_says_what_is_not_listed_and_shortens_long_names(bounded_audit: Audit) -> None:
     long = replace(bounded_audit.findings[0], name="a very long name of a very large coalition")
     shown = replace(bounded_audit, coalitions_left_out=7, findings=(long,)).as_text()
-    assert "7 more coalitions of the policy's any_size are limited but not listed." in shown
+    assert "7 more coalitions of the policy's sizes are limited but not listed." in shown
     assert "hold less" not in shown  # members that hold less may together hold more
     assert "a very long name of a very …" in shown
 

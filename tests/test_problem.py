@@ -313,7 +313,7 @@ def test_unusable_views_are_refused(law: object, message: str) -> None:
 
 
 def test_views_are_named_by_strings() -> None:
-    with pytest.raises(InvalidInputError, match=r"view 7 is not named by a string"):
+    with pytest.raises(InvalidInputError, match=r"view 7 is not named by a string or a frozenset"):
         Problem(JOINT_ZXR, views={7: (FAIR_COIN, 0.1)})  # type: ignore[dict-item]
 
 

@@ -148,6 +148,43 @@ def test_groups_are_limited_as_their_members_arrive():
     assert scheme.leakage({"a", "b"}) > 0.3  # nobody asked to limit these
 
 
+def test_limits_on_several_sizes_stand_together():
+    policy = tacit.Collusion(sizes={3: 0.4, 2: 0.3})
+    assert policy == tacit.Collusion(sizes={2: 0.3}, any_size=3, bits=0.4)
+    for memory in (None, 4):
+        scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+        for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("income", "d")]:
+            scheme.release(asked, party=party, individual=0.2)
+        for size, bits in policy.sizes.items():
+            held = [brute_leakage(scheme, set(each)) for each in combinations("abcd", size)]
+            assert bits - 0.01 < max(held) <= bits + LIMIT_TOL
+
+
+def test_a_policy_says_which_limit_binds():
+    policy = tacit.Collusion(0.9, sizes={2: 0.5, 4: 0.8}, groups={("a", "b"): 0.3, ("c", "d"): 0.5})
+    whom = {
+        who: [limit.in_words for limit in policy.binding_on(who)] for who in ("ab", "cd", "abc")
+    }
+    assert whom == {"ab": ["a + b"], "cd": ["any 2 parties", "c + d"], "abc": ["any 4 parties"]}
+    assert policy.in_words == (
+        "everyone: 0.9 bits; any 2 parties: 0.5 bits; any 4 parties: 0.8 bits; "
+        "a + b: 0.3 bits; c + d: 0.5 bits"
+    )
+    assert tacit.Collusion().in_words == "none"
+    assert tacit.Collusion(any_size=1, bits=0.2).in_words == "any single party: 0.2 bits"
+
+
+def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
+    """x and "y+z" are not "x+y" and z."""
+    groups = {("p", "x", "y+z"): 0.35, ("p", "x+y", "z"): 0.9}
+    scheme = tacit.Scheme([1] * 8, collusion=tacit.Collusion(groups=groups))
+    for place, party in enumerate(["x", "y+z", "x+y", "z", "p"]):
+        bit = np.eye(2)[np.arange(8) >> place % 3 & 1]
+        scheme.release(bit, party=party, individual=0.3)
+    assert brute_leakage(scheme, {"p", "x", "y+z"}) <= 0.35 + LIMIT_TOL
+    assert brute_leakage(scheme, {"p", "x+y", "z"}) <= 0.9 + LIMIT_TOL
+
+
 def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
     policy = tacit.Collusion(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
     assert policy.limits_on("d", {"a", "b"}) == {
@@ -163,8 +200,10 @@ def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
     [
         ({"everyone": -1.0}, "everyone is -1.0"),
         ({"any_size": 2}, "go together"),
-        ({"any_size": 0, "bits": 0.1}, "any_size is 0"),
-        ({"any_size": 2, "bits": float("nan")}, "bits is nan"),
+        ({"any_size": 0, "bits": 0.1}, "any 0 parties: a coalition has 1 party or more"),
+        ({"sizes": {2: 0.3, 0: 0.1}}, "any 0 parties: a coalition has 1 party or more"),
+        ({"sizes": {1: -0.1}}, "the limit on any single party is -0.1"),
+        ({"any_size": 2, "bits": float("nan")}, "the limit on any 2 parties is nan"),
         ({"groups": {"ab": 0.1}}, "no tuple of party names"),
         ({"groups": {("a",): -0.1}}, "groups"),
     ],

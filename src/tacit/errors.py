@@ -46,6 +46,8 @@ class RefusedError(InfeasibleError):
         largest_individual: the largest ``individual`` that the other limits allow.
     """
 
+    coalition: tuple[str, ...]
+
     def __init__(
         self,
         coalition: tuple[str, ...],
@@ -79,6 +81,10 @@ class CorruptLedgerError(LedgerError):
     """A ledger whose entries are not what was once appended."""
 
 
+class RolledBackError(LedgerError):
+    """A ledger that has lost entries, so that what they spent would be spent again."""
+
+
 class DeliveryError(TacitError):
     """A release that is recorded but whose file could not be written; asking again is free."""
 
@@ -91,6 +97,8 @@ class NotWithinLimitsError(TacitError):
         limit_bits: that limit.
         held_bits: what they hold already, at most.
         fits: the nearest command that would be answered; ``None`` if there is none.
+        limited_by: on whom that limit was set: the parties themselves, others with them, any so
+            many, or everyone; ``None`` where it is a limit that is about to be set.
     """
 
     def __init__(
@@ -100,9 +108,11 @@ class NotWithinLimitsError(TacitError):
         limit_bits: float,
         held_bits: float,
         fits: str | None,
+        limited_by: str | None = None,
     ) -> None:
         self.coalition = coalition
         self.limit_bits = limit_bits
         self.held_bits = held_bits
         self.fits = fits
+        self.limited_by = limited_by
         super().__init__(reason + (f"; what fits: {fits}" if fits else ""))

@@ -14,6 +14,9 @@ from tacit.errors import InvalidInputError
 
 Array = NDArray[np.float64]
 ViewKey = Hashable
+ViewName = str | frozenset[str]
+"""Of a view that is given by its law: a name, or the set of the parties that share it."""
+
 Utility = Literal["hamming", "absolute", "squared", "information"] | ArrayLike
 
 _NAMED_DISTORTIONS = ("hamming", "absolute", "squared")
@@ -73,7 +76,7 @@ class Problem:
     individual: float | None = None
     collusion: float | None = None
     coalitions: Mapping[tuple[int, ...], float] = field(default_factory=dict)
-    views: Mapping[str, tuple[ArrayLike, float]] = field(default_factory=dict)
+    views: Mapping[ViewName, tuple[ArrayLike, float]] = field(default_factory=dict)
     rhat_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -134,7 +137,7 @@ class Problem:
 
     def view(self, key: ViewKey) -> View:
         """The view behind a key of ``limits``."""
-        if isinstance(key, str):
+        if isinstance(key, str | frozenset):
             law = np.asarray(self.views[key][0])
             return View(law=law.reshape(-1, *law.shape[-2:]))
         assert isinstance(key, tuple)
@@ -261,11 +264,11 @@ def _checked_coalitions(
 
 def _checked_views(
     views: Mapping[Any, Any], cell_shape: tuple[int, ...]
-) -> Mapping[str, tuple[Array, float]]:
-    checked: dict[str, tuple[Array, float]] = {}
+) -> Mapping[ViewName, tuple[Array, float]]:
+    checked: dict[ViewName, tuple[Array, float]] = {}
     for name, view in views.items():
-        if not isinstance(name, str):
-            raise InvalidInputError(f"view {name!r} is not named by a string")
+        if not isinstance(name, str | frozenset):
+            raise InvalidInputError(f"view {name!r} is not named by a string or a frozenset")
         if not isinstance(view, tuple) or len(view) != 2:
             raise InvalidInputError(f"views[{name!r}] is no pair: give (p(y | z.., x), bits)")
         law, bits = view

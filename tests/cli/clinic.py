@@ -18,6 +18,7 @@ from tacit.cli import run
 
 HEADER = ("patient_id", "age", "diagnosis", "income")
 PRIVATE = ["--private", "age:cut=30,45,60", "--private", "diagnosis", "--private", "income"]
+OWN_LEDGER = ["--everyone", 0.9, "--ledger", "folder"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import PRIVATE, copied, done, write_patients
+from tests.cli.clinic import OWN_LEDGER, PRIVATE, copied, done, write_patients
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def patients(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def _fresh(tmp_path_factory: pytest.TempPathFactory, patients: str) -> Path:
     clinic = tmp_path_factory.mktemp("fresh") / "clinic"
-    done("init", clinic, "--table", patients, "--id", "patient_id", *PRIVATE, "--everyone", 0.9)
+    done("init", clinic, "--table", patients, "--id", "patient_id", *PRIVATE, *OWN_LEDGER)
     done("party", "add", clinic, "lab-a", "--limit", 0.3)
     done("party", "add", clinic, "lab-b", "--limit", 0.3)
     return clinic

@@ -40,7 +40,10 @@ def test_a_limit_above_all_there_is_to_learn_is_said(fresh: Path) -> None:
     said = done("party", "add", fresh, "lab-c", "--limit", 8).out.splitlines()
     assert said[0] == "lab-c may learn 8 bits about a record"
     assert "note: the limit of lab-c, 8 bits, protects nothing: a record has only" in said[1]
-    assert said[2] == "note: a coalition around lab-c may learn only 0.9 bits, and so may lab-c"
+    assert said[2] == (
+        "note: the limit on everyone, 0.9 bits, is below the own limit of lab-c and holds for "
+        "lab-c, too"
+    )
     said = done("collusion", "set", fresh, "--any", "2=7", "--json").json["remarks"]
     assert any("the limit on any 2 parties, 7 bits, protects nothing" in remark for remark in said)
 
@@ -54,15 +57,17 @@ def test_a_limit_above_all_there_is_to_learn_is_said(fresh: Path) -> None:
         (["--everyone", "inf"], "the limit on everyone is inf"),
         (["--group", "lab-a,-x=0.5"], "party '-x': give a name without commas"),
         (["--everyone", "abc"], "--everyone abc: give a number of bits, or none for no limit"),
-        (["--any", "0.5"], "--any 0.5: give N=BITS, as in --any 2=0.5, or none"),
-        (["--any", "0=0.5"], "any_size is 0"),
-        (["--any", "2=nan"], "bits is nan"),
+        (["--any", "0.5"], "--any 0.5: give N=BITS, as in --any 2=0.5, N=none, or none"),
+        (["--any", "0=0.5"], "--any 0=0.5: give a number of parties, 1 or more"),
+        (["--any", "²=0.5"], "--any ²=0.5: give N=BITS"),
+        (["--any", "2=0.5", "--any", "2=0.4"], "--any names the same parties twice"),
+        (["--group", "lab-a,lab-b=1", "--group", "lab-b,lab-a=2"], "--group names the same"),
+        (["--any", "2=nan"], "the limit on any 2 parties is nan"),
         (["--group", "lab-a=0.5"], "--group lab-a=0.5: name two parties or more"),
         (["--group", "lab-a,lab-a=0.5"], "name two parties or more"),
         (["--group", "lab-a,lab-b"], "name two parties or more"),
         (["--group", "lab-a,lab-b=x"], "--group lab-a,lab-b=x: give a number of bits"),
         (["--group", "lab-a,lab-b=0"], "the limit on lab-a + lab-b is 0"),
-        ([], "no limit is given: give --everyone, --any or --group"),
     ],
 )
 def test_limits_on_coalitions(fresh: Path, options: list[str], said: str) -> None:
@@ -73,11 +78,12 @@ def test_a_limit_below_what_is_held(used: Path) -> None:
     said = unchanged(3, "party", "add", used, "lab-a", "--limit", 0.1)
     enough = said.rpartition(" ")[2]
     assert said.startswith("a limit of 0.1 bits on lab-a is below what it holds already: give at")
-    for option in ("--everyone", "--any"):
-        limit = "0.1" if option == "--everyone" else "1=0.1"
-        assert "is below what it holds already" in unchanged(
-            3, "collusion", "set", used, option, limit
-        )
+    for option, limit, below in (
+        ("--everyone", "0.1", "everyone is below what lab-a + lab-b together hold already"),
+        ("--any", "1=0.1", "any single party is below what lab-a holds already"),
+    ):
+        said = unchanged(3, "collusion", "set", used, option, limit)
+        assert said.startswith(f"a limit of 0.1 bits on {below}: give at least 0.")
     done("party", "add", used, "lab-a", "--limit", enough)
 
 

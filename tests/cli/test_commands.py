@@ -76,7 +76,7 @@ def test_results_of_every_command_are_json(
     keys = {
         ("init", "c", "--table", patients, "--id", "patient_id", *PRIVATE): "small_cells",
         ("party", "add", "c", "lab", "--limit", "0.3"): "limit",
-        ("collusion", "set", "c", "--any", "2=0.4"): "any_size",
+        ("collusion", "set", "c", "--any", "2=0.4"): "sizes",
         ("quote", "c", "lab", "age", "--bits", "0.1"): "curve",
         ("release", "c", "lab", "age", "--bits", "0.1", "--out", "a.csv"): "holdings",
         ("status", "c"): "parties",
@@ -85,6 +85,8 @@ def test_results_of_every_command_are_json(
         ("receipt", "c", "1"): "kind",
         ("verify", "c"): "is_whole",
         ("estimate", "a.csv"): "levels",
+        ("backup", "c", "monday.tar"): "has_key",
+        ("restore", "monday.tar", "c"): "files",
         ("close", "c", "--yes"): "is_closed",
     }
     for words, key in keys.items():

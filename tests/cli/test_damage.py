@@ -105,7 +105,12 @@ def test_a_ledger_that_was_rolled_back(used: Path) -> None:
     done("verify", used, "--receipt", "receipt.html")
     done("verify", used, "--receipt", "a.csv.certificate.json")
     old.replace(used / "ledger.sqlite")
-    done("verify", used)  # a shorter chain is whole
+    answer = tacit("verify", used)
+    assert answer.code == 5
+    assert "PROBLEM: the ledger has lost entries: high-water.json shows entry 10" in answer.out
+    (used / "high-water.json").unlink()
+    shutil.rmtree(used / "states")
+    done("verify", used)  # a shorter chain is whole, and nothing in the folder shows it now
     for paper in ("receipt.html", "a.csv.certificate.json"):
         answer = tacit("verify", used, "--receipt", paper)
         assert answer.code == 5

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import copied, done, found_in, names_in, refused, tacit, write_patients
+from tests.cli.clinic import (
+    OWN_LEDGER,
+    copied,
+    done,
+    found_in,
+    names_in,
+    refused,
+    tacit,
+    write_patients,
+)
 
 DISK_KB = 4000
 
@@ -120,7 +129,7 @@ def test_no_room_in_the_study_for_the_states(disk: Path, tmp_path: Path) -> None
 def test_no_room_for_the_study(disk: Path, tmp_path: Path) -> None:
     table = write_patients(tmp_path / "t.csv", 60)
     fill(disk, leave_kb=40)
-    words = ["--table", table, "--id", "patient_id", "--private", "diagnosis"]
+    words = ["--table", table, "--id", "patient_id", "--private", "diagnosis", *OWN_LEDGER]
     answer = tacit("init", disk / "clinic", *words)
     assert answer.code in (4, 5, 7)
     assert answer.err.startswith("tacit: ")

@@ -91,8 +91,13 @@ def test_release_files_have_the_promised_columns(answers: tuple[Path, list[Answe
 def test_status_shows_bars(answers: tuple[Path, list[Answer]]) -> None:
     lines = answer_to(answers, "status").splitlines()
     assert lines[0].endswith("2 releases.")
-    assert [line.split()[0] for line in lines[2:]] == ["lab-a", "lab-b", "everyone"]
-    assert all("█" in line for line in lines[2:])
+    *rows, note = lines[2:]
+    assert [line.split()[0] for line in rows] == ["lab-a", "lab-b", "everyone"]
+    assert all("█" in line for line in rows)
+    assert note == (
+        "note: the limit on any 2 parties, 0.5 bits, is below the own limit of lab-b and holds for "
+        "lab-b, too"
+    )
 
 
 def test_audit_holds_parties_to_their_own_limits(answers: tuple[Path, list[Answer]]) -> None:

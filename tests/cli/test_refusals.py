@@ -72,7 +72,7 @@ def test_a_repeated_request_is_quoted_at_no_cost(used: Path) -> None:
 
 def test_what_is_left_fits(used: Path) -> None:
     said = refused(3, "release", used, "lab-a", "income", "--bits", 0.2, "--out", "a.csv")
-    assert said.startswith("lab-a asks for 0.2 bits and has 0.1000 left of 0.3; what fits: tacit")
+    assert said.startswith("lab-a asks for 0.2 bits and has 0.1000 left of its 0.3 bits; what fits")
     command = pasted(said)
     assert command[-2:] == ["--out", "a.csv"]
     done(*command)
@@ -128,7 +128,7 @@ def test_the_error_that_can_be_reached_fits(fresh: Path, utility: str) -> None:
     Path("costs.json").write_text(json.dumps([[0, 1, 2, 9], [1, 0, 1, 9], [2, 1, 0, 5], [9] * 4]))
     words = ["release", fresh, "lab-a", "age", "--utility", utility, "--out", "a.csv"]
     said = refused(3, *words, "--max-error", 0.001, "--bits", 0.25)
-    assert "the limit of 0.25 bits on lab-a allows a mean error of" in said
+    assert "the 0.25 bits asked for allow a mean error of" in said
     command = pasted(said)
     assert utility == "hamming" or utility in command
     done(*command)

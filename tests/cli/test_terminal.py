@@ -70,3 +70,12 @@ def test_nothing_but_plain_lines_goes_into_a_pipe(used: Path) -> None:
     assert finished.stderr == ""
     assert "\x1b" not in finished.stdout
     assert "\r" not in finished.stdout
+
+
+def test_a_full_bar_is_red(used: Path) -> None:
+    done("release", used, "lab-a", "income", "--out", "a.csv")
+    status, receipt = on_terminal(["status", used], ["receipt", used, 9])
+    for shown in (status, receipt):
+        assert "\x1b[31m" + "█" * 20 in shown.sent
+        assert all("\x1b[31m" not in line for line in shown.sent.splitlines() if "░" in line)
+    assert max(map(len, receipt.lines)) <= COLUMNS

@@ -58,10 +58,10 @@ def test_sqlite_is_set_for_good(sqlite_url: str) -> None:
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
             for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
         }
-    full = 2
+    extra = 3
     assert pragma == {
-        "journal_mode": "wal",
-        "synchronous": full,
+        "journal_mode": "delete",
+        "synchronous": extra,
         "busy_timeout": 60_000,
         "foreign_keys": 1,
     }

@@ -15,6 +15,7 @@ MISPLACED = "entry {} does not follow entry {}: one of the two was replaced"
 REGISTRATION = "entry 1 does not follow the study's registration: one of the two was replaced"
 
 OF_3 = "UPDATE tacit_entries SET {} WHERE number = 3"
+NUMBERED = "an entry has the number {}: entries are numbered 1, 2, 3 and so on"
 RENUMBER = "UPDATE tacit_entries SET number = {1} WHERE number = {0}"
 DELETE = "DELETE FROM tacit_entries WHERE {}"
 
@@ -37,7 +38,8 @@ EDITS: dict[str, tuple[list[str], list[str]]] = {
         [RENUMBER.format(5, 7)],
         ["entries 5 to 6 are missing", CHANGED.format(7)],
     ),
-    "a negative number": ([RENUMBER.format(3, -3)], ["entry 3 is missing"]),
+    "a negative number": ([RENUMBER.format(3, -3)], [NUMBERED.format(-3), "entry 3 is missing"]),
+    "number 0": ([RENUMBER.format(5, 0)], [NUMBERED.format(0)]),
     "one removed": ([DELETE.format("number = 3")], ["entry 3 is missing"]),
     "two removed": ([DELETE.format("number IN (2, 3)")], ["entries 2 to 3 are missing"]),
     "the first removed": ([DELETE.format("number = 1")], ["entry 1 is missing"]),
@@ -149,7 +151,10 @@ def test_a_cut_off_end_is_found_by_a_receipt(ledger: Ledger, url: str) -> None:
         ("kind = CAST(x'ff' AS TEXT)", [CHANGED.format(3)]),
         ("previous = x'00'", [MISPLACED.format(3, 2), CHANGED.format(3)]),
         ("hash = x'00'", [CHANGED.format(3), MISPLACED.format(4, 3)]),
-        ("number = 2.5", ["entry 2 stands where entry 3 should be", CHANGED.format(2)]),
+        ("number = 2.5", [NUMBERED.format(2.5), "entry 3 is missing"]),
+        ("number = 3.5", [NUMBERED.format(3.5), "entry 3 is missing"]),
+        ("number = '3x'", ["entry 3 is missing", NUMBERED.format("'3x'")]),
+        ("number = x'33'", ["entry 3 is missing", NUMBERED.format("b'3'")]),
     ],
     ids=str,
 )

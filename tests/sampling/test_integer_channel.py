@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
+import tracemalloc
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -142,3 +147,68 @@ def test_any_damage_is_noticed() -> None:
     for damaged in (b"", whole[:-1], whole[1:], whole + b"\0", *flipped):
         with pytest.raises(CorruptLedgerError, match="damaged"):
             IntegerChannel.from_bytes(damaged)
+
+
+def packed(plain: bytes) -> bytes:
+    """Bytes as a channel is stored, with a checksum that fits."""
+    inside = zlib.compress(plain, 9)
+    return b"tacit channel 1\n" + hashlib.sha256(inside).digest()[:8] + inside
+
+
+ROW = struct.pack("<2Q", TOTAL, 0)
+FORGED = {
+    "nothing": b"",
+    "half a shape": struct.pack("<2I", 1, 1),
+    "no rows": struct.pack("<3I", 1, 1, 2),
+    "half a row": struct.pack("<3I", 1, 1, 2) + ROW[:8],
+    "half a weight": struct.pack("<3I", 1, 1, 2) + ROW[:12],
+    "more than its shape": struct.pack("<3I", 1, 1, 2) + ROW + ROW,
+    "an empty axis": struct.pack("<3I", 0, 1, 2),
+    "a shape that no memory holds": struct.pack("<3I", *[2**32 - 1] * 3) + ROW,
+    "rows that do not sum to 2**32": struct.pack("<3I", 1, 1, 2) + bytes(16),
+    "rows that wrap around": struct.pack("<3I2Q", 1, 1, 2, 2**64 - 1, TOTAL + 1),
+}
+
+
+@pytest.mark.parametrize("plain", FORGED.values(), ids=FORGED)
+def test_what_fits_its_checksum_and_is_no_channel_is_refused(plain: bytes) -> None:
+    with pytest.raises(CorruptLedgerError, match="is no channel"):
+        IntegerChannel.from_bytes(packed(plain))
+
+
+def test_what_cannot_be_inflated_is_refused() -> None:
+    inside = b"no zlib"
+    stored = b"tacit channel 1\n" + hashlib.sha256(inside).digest()[:8] + inside
+    with pytest.raises(CorruptLedgerError, match="is no channel"):
+        IntegerChannel.from_bytes(stored)
+
+
+def test_a_small_payload_does_not_inflate_without_end() -> None:
+    """408 KB that are 400 MB, and say that they are two numbers."""
+    bomb = packed(struct.pack("<3I", 1, 1, 2) + bytes(400 << 20))
+    assert len(bomb) < 450_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLedgerError, match="it holds less, or more"):
+            IntegerChannel.from_bytes(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_channel_that_says_how_large_it_is_is_not_unpacked_where_another_is_expected() -> None:
+    large = packed(struct.pack("<3I", 2**10, 2**10, 2) + bytes(16 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLedgerError, match=r"not \(1, 12, 2\)"):
+            IntegerChannel.from_bytes(large, (1, 12, 2))
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_channel_of_another_shape_is_refused() -> None:
+    stored = IntegerChannel.quantised(np.eye(2)[None]).to_bytes()
+    assert IntegerChannel.from_bytes(stored, (1, 2, 2)).weights.shape == (1, 2, 2)
+    with pytest.raises(CorruptLedgerError, match=r"its shape is \(1, 2, 2\), not \(2, 1, 2\)"):
+        IntegerChannel.from_bytes(stored, (2, 1, 2))

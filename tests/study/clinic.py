@@ -77,7 +77,7 @@ def cell_of(patient: Row) -> int:
 
 
 def make_clinic(
-    place: Path, ledger: str | None = None, *, n_records: int = 200, **options: Unpack[Options]
+    place: Path, ledger: str = "folder", *, n_records: int = 200, **options: Unpack[Options]
 ) -> Study:
     """A study ``place/clinic`` of ``place/patients.csv``, which is made too unless it is there."""
     table = place / "patients.csv"

@@ -12,16 +12,16 @@ from tests.study.clinic import make_clinic
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def ledger(request: pytest.FixtureRequest) -> str | None:
+def ledger(request: pytest.FixtureRequest) -> str:
     """Where a study's ledger is: in its own folder, or on a server."""
     if request.param == "sqlite":
-        return None
+        return "folder"
     url: str = request.getfixturevalue("postgres_url")
     return url
 
 
 @pytest.fixture
-def study(tmp_path: Path, ledger: str | None) -> Iterator[Study]:
+def study(tmp_path: Path, ledger: str) -> Iterator[Study]:
     """A clinic with two laboratories and a registry, on every ledger."""
     yield from _clinic(tmp_path, ledger)
 
@@ -29,10 +29,10 @@ def study(tmp_path: Path, ledger: str | None) -> Iterator[Study]:
 @pytest.fixture
 def sqlite_study(tmp_path: Path) -> Iterator[Study]:
     """The same, for what has nothing to do with the ledger."""
-    yield from _clinic(tmp_path, None)
+    yield from _clinic(tmp_path, "folder")
 
 
-def _clinic(place: Path, ledger: str | None) -> Iterator[Study]:
+def _clinic(place: Path, ledger: str) -> Iterator[Study]:
     with make_clinic(place, ledger, external=["outcome"], everyone=0.9) as made:
         for party in ("lab-a", "lab-b", "registry"):
             made.set_party(party, 0.4)

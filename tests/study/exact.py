@@ -65,8 +65,7 @@ def limit_on(coalition: Coalition, limits: dict[str, float], policy: Collusion) 
     found = [bits for group, bits in policy.groups.items() if members <= set(group)]
     if policy.everyone is not None:
         found.append(policy.everyone)
-    if policy.any_size is not None and policy.bits is not None and len(members) <= policy.any_size:
-        found.append(policy.bits)
+    found += [bits for size, bits in policy.sizes.items() if len(members) <= size]
     if len(members) == 1:
         found.append(limits[coalition[0]])
     return min(found, default=inf)

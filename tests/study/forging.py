@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -42,6 +43,13 @@ def forge(folder: Path, edit: Callable[[list[Entry]], list[Entry]]) -> None:
         connection.execute(delete(table))
         connection.execute(insert(table), [asdict(entry) for entry in forged])
     engine.dispose()
+    remove_traces(folder)
+
+
+def remove_traces(folder: Path) -> None:
+    """Remove what shows in the folder that the ledger was another one."""
+    (folder / "high-water.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "states", ignore_errors=True)
 
 
 def forge_last(folder: Path, kind: str, edit: Edit, channel: IntegerChannel | None = None) -> None:

@@ -61,8 +61,7 @@ class Custodian:
     def set_collusion(self) -> None:
         policy = Collusion(
             everyone=self.bits(0.2, 0.8) if self.rng.random() < 0.5 else None,
-            any_size=2 if (has_any := self.rng.random() < 0.5) else None,
-            bits=self.bits(0.2, 0.6) if has_any else None,
+            sizes={n: self.bits(0.2, 0.6) for n in (1, 2, 3) if self.rng.random() < 0.4},
             groups={PARTIES[:2]: self.bits(0.2, 0.5)} if self.rng.random() < 0.5 else {},
         )
         self.study.set_collusion(policy)
@@ -388,8 +387,9 @@ def exchange_files(one: Path, other: Path) -> None:
     for name in ("a.csv", "b.csv"):
         assert (one / name).read_bytes() != (other / name).read_bytes()
         shutil.copy(one / name, other / name)
-    shutil.rmtree(other / "clinic" / "states")
-    shutil.copytree(one / "clinic" / "states", other / "clinic" / "states")
+    ours, theirs = (sorted((place / "clinic" / "states").iterdir()) for place in (other, one))
+    for mine, their in zip(ours, theirs, strict=True):
+        shutil.copy(their, mine)
 
 
 def everything_told(study: Study) -> Iterator[object]:
@@ -404,4 +404,5 @@ def everything_told(study: Study) -> Iterator[object]:
     study.release("registry", "diagnosis,smoker", out="d.csv")
     for intent in intents_of(Path("clinic")):
         yield intent.payload
-        yield intent.body
+        # The name of the draw is a hash of the designs and of the study's id, which differs here.
+        yield {name: value for name, value in intent.body.items() if name != "draw"}

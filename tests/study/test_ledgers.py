@@ -29,7 +29,7 @@ from tests.study.clinic import (
 from tests.study.doomed import Doomed, Ended, doomed
 
 
-def test_the_whole_story(tmp_path: Path, ledger: str | None) -> None:
+def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
     """Everything that is told depends on the table alone, so both ledgers tell the same."""
     folder = tmp_path / "clinic"
     with make_clinic(tmp_path, ledger, external=["outcome"], everyone=0.6) as study:

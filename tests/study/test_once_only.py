@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
 
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
@@ -20,6 +21,7 @@ from tacit.study import Study
 from tacit.study.asking import Question, Wish
 from tacit.study.books import Books
 from tacit.study.drafting import Draft, draft, intent_record, told_law, value_of
+from tacit.study.draws import first_past
 from tacit.study.records import IntentRecord
 from tacit.study.utilities import Measure
 from tacit.tables.cells import Cells
@@ -172,7 +174,7 @@ def test_pseudonyms_are_a_partys_own_and_stay(study: Study, tmp_path: Path) -> N
     assert not set(records[0]) & set(records[2])
 
 
-def test_public_ids_are_the_tables_own_and_sorted(tmp_path: Path, ledger: str | None) -> None:
+def test_public_ids_are_the_tables_own_and_sorted(tmp_path: Path, ledger: str) -> None:
     with make_clinic(tmp_path, ledger, public_id=True) as study:
         study.set_party("lab-a", 0.4)
         study.release("lab-a", "age", out=tmp_path / "a.csv")
@@ -251,7 +253,7 @@ def record(folder: Path, study: Study, drafted: Draft) -> None:
         ledger.append(
             configuration.study,
             "intent",
-            intent_record(drafted).model_dump(mode="json"),
+            intent_record(drafted, first_past(configuration.study)).model_dump(mode="json"),
             drafted.channel.to_bytes(),
             head=ledger.head(configuration.study),
         )
@@ -295,11 +297,6 @@ def releases_in(place: Path) -> Iterator[tuple[Entry, NDArray[np.intp], NDArray[
         state = next_state_of(intent)[state, letters]
 
 
-def states_after(place: Path) -> NDArray[np.intp]:
-    *_, (intent, state, letters) = releases_in(place)
-    return next_state_of(intent)[state, letters]
-
-
 def test_the_letters_of_every_cell_follow_the_recorded_table(large: Path) -> None:
     x = cells_in(large)
     p_values = []
@@ -334,40 +331,78 @@ def test_the_helper_notices_a_wrong_law() -> None:
     assert p_value(drawn, np.array([0.4, 0.4, 0.2])) < FALSE_ALARM
 
 
+def draws_in(place: Path) -> list[str]:
+    """Names of the numbers behind each release, computed as docs/ledger.md says."""
+    first, *entries = entries_of(place / "clinic")
+    past, draws = hashed(b"tacit past 1", first.study.encode()), []
+    for intent in (entry for entry in entries if entry.kind == "intent"):
+        table = content_of(channel_of(intent).weights)
+        draws.append(hashed(b"tacit draw 1", past.encode(), table))
+        states = content_of(next_state_of(intent))
+        past = hashed(b"tacit next 1", past.encode(), draws[-1].encode(), states)
+    return draws
+
+
+def content_of(table: NDArray[np.integer]) -> bytes:
+    return repr(table.shape).encode() + b":" + table.astype("<i8").tobytes()
+
+
+def hashed(*parts: bytes) -> str:
+    return sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
+
+
 def test_a_record_gets_the_letter_that_the_design_says(large: Path) -> None:
-    """AES under the study's key of the intent's hash and the record's index, and nothing else."""
+    """AES under the study's key of the tables so far and the record's index, and nothing else."""
     key = StudyKey.load(large / "clinic" / "key")
     x = cells_in(large).astype(np.uint8)
-    for intent, state, letters in releases_in(large):
-        words = uniforms(key.derive("release", intent.hash), 0, N_DRAWS)
+    for (intent, state, letters), draw in zip(releases_in(large), draws_in(large), strict=True):
+        words = uniforms(key.derive("draw", draw), 0, N_DRAWS)
         sampler = Sampler(channel_of(intent), next_state_of(intent))
         drawn, _ = sampler.draw(x, state.astype(np.uint8), words)
         assert (drawn == letters).all()
 
 
-def test_a_copied_folder_never_reuses_a_number(large: Path, tmp_path: Path) -> None:
-    """Copies go their own ways under one key: the letters of one tell nothing of the other's."""
-    intents, letters = [], []
-    for name, question in (("here", "smoker"), ("there", "smoker"), ("elsewhere", "diagnosis")):
-        shutil.copytree(large / "clinic", tmp_path / name)
-        with Study.open(tmp_path / name) as study:
-            study.release("lab-b", question, out=tmp_path / f"{name}.csv", bits=0.1)
-        intents.append(intents_of(tmp_path / name)[-1])
-        letters.append(letters_in(tmp_path / f"{name}.csv", intents[-1]))
-    assert intents[0].payload == intents[1].payload
-    law = channel_of(intents[0]).law[states_after(large), cells_in(large)]
-    same = (law**2).sum(axis=1)  # chance that two independent draws agree, for each record
-    surplus = (letters[0] == letters[1]).sum() - same.sum()
-    assert abs(surplus) < norm.isf(FALSE_ALARM) * np.sqrt((same * (1 - same)).sum())
+def test_copies_draw_the_same_for_the_same_table_and_nothing_alike_for_another(
+    large: Path, tmp_path: Path
+) -> None:
+    """Copies go their own ways under one key. At other times, the same request is the same draw."""
+    asked = [("lab-b", "smoker"), ("lab-b", "smoker"), ("lab-a", "smoker"), ("lab-b", "diagnosis")]
+    copies = [tmp_path / name for name in ("here", "there", "elsewhere", "nowhere")]
+    for copy, (party, question) in zip(copies, asked, strict=True):
+        shutil.copytree(large / "clinic", copy)
+        with Study.open(copy) as study:
+            study.set_party(party, 0.8)  # another entry, at another time
+            study.release(party, question, out=copy.with_suffix(".csv"), bits=0.1)
+    here, there, _, nowhere = (intents_of(copy)[-1] for copy in copies)
+    assert here.hash != there.hash
+    assert copies[0].with_suffix(".csv").read_bytes() == copies[1].with_suffix(".csv").read_bytes()
+    letters = [
+        letters_in(copy.with_suffix(".csv"), intent)
+        for copy, intent in zip((copies[0], copies[3]), (here, nowhere), strict=True)
+    ]
+    words = [
+        uniforms(StudyKey.load(copy / "key").derive("draw", str(intent.body["draw"])), 0, N_DRAWS)
+        for copy, intent in zip((copies[0], copies[3]), (here, nowhere), strict=True)
+    ]
+    assert len(letters[0]) == len(letters[1]) == N_DRAWS
+    assert_independent(words)
 
 
-def test_numbers_of_different_intents_are_independent(large: Path) -> None:
+def test_numbers_of_different_releases_are_independent(large: Path) -> None:
     key = StudyKey.load(large / "clinic" / "key")
-    hashes = [entry.hash for entry in entries_of(large / "clinic")]
-    words = [uniforms(key.derive("release", sealed), 0, N_DRAWS) for sealed in hashes]
+    assert_independent([uniforms(key.derive("draw", draw), 0, N_DRAWS) for draw in draws_in(large)])
+
+
+def assert_independent(words: list[NDArray[np.uint32]]) -> None:
     pairs = list(combinations(words, 2))
     expected = N_DRAWS / 64
     for one, other in pairs:
         table, _, _ = np.histogram2d(one, other, bins=8, range=[[0, 2**32]] * 2)
         statistic = float(((table - expected) ** 2 / expected).sum())
         assert statistic < chi2.isf(FALSE_ALARM / len(pairs), 63)
+
+
+def test_the_helper_notices_numbers_that_are_not() -> None:
+    same = np.random.default_rng(0).integers(0, 2**32, N_DRAWS, dtype=np.uint32)
+    with pytest.raises(AssertionError):
+        assert_independent([same, same])

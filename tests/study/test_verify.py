@@ -17,21 +17,22 @@ from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Collusion
 from tacit.study import Study, Verification, verify_study
+from tacit.study.books import RESERVE_BITS
 from tacit.study.receipts import certificate_path
 from tests.study.clinic import N_CELLS, channel_of, entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits
-from tests.study.forging import Edit, edit_rows, forge, forge_last
+from tests.study.forging import Edit, edit_rows, forge, forge_last, remove_traces
 
 
 @pytest.fixture
-def clinic(tmp_path: Path, ledger: str | None) -> Path:
+def clinic(tmp_path: Path, ledger: str) -> Path:
     """Folder of a study with two releases to one party and one to another, on every ledger."""
     return filled_clinic(tmp_path, ledger)
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return filled_clinic(tmp_path_factory.mktemp("original"), None).parent
+    return filled_clinic(tmp_path_factory.mktemp("original"), "folder").parent
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def sqlite_clinic(original: Path, tmp_path: Path) -> Path:
     return tmp_path / "clinic"
 
 
-def filled_clinic(place: Path, ledger: str | None) -> Path:
+def filled_clinic(place: Path, ledger: str) -> Path:
     with make_clinic(place, ledger, everyone=0.5) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.3)
@@ -119,6 +120,10 @@ MISSTATED: dict[str, tuple[str, Edit]] = {
     "the worth of its answers": ("intent", lambda body: body.update(value=body["value"] / 2)),
     "the worth of a blind guess": ("intent", lambda body: body.update(blind=1.0)),
     "that nothing is better": ("intent", lambda body: body.update(bound=1.0)),
+    "that it is the best there is": ("intent", lambda body: body.update(bound=body["value"])),
+    "no bound": ("intent", lambda body: body.update(bound=None)),
+    "a bound of 0": ("intent", lambda body: body.update(bound=0)),
+    "a bound below 0": ("intent", lambda body: body.update(bound=-5)),
     "a limit that was not in force": (
         "intent",
         lambda body: body.update(holdings=[each | {"limit": 9.0} for each in body["holdings"]]),
@@ -144,6 +149,37 @@ MISSTATED: dict[str, tuple[str, Edit]] = {
     "a policy that was broken": ("policy", lambda body: body.update(everyone=0.15)),
     "a party's limit that was broken": ("party", lambda body: body.update(limit=0.05)),
 }
+
+
+@pytest.mark.parametrize("bound", ["value", 0, -5])
+def test_a_bound_that_was_set_is_named(sqlite_clinic: Path, bound: str | float) -> None:
+    forge_last(sqlite_clinic, "intent", lambda body: body.update(bound=body.get(bound, bound)))
+    assert_found(verify_study(sqlite_clinic), "entry 9: it claims", "nothing beats")
+
+
+def test_a_bound_on_information_is_not_below_what_is_told(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.3)
+        study.release("lab-a", "smoker", utility="information", bits=0.1, out=tmp_path / "a.csv")
+        assert study.verify().is_whole
+    forge_last(tmp_path / "clinic", "intent", lambda body: body.update(bound=body["value"] - 1e-6))
+    assert_found(verify_study(tmp_path / "clinic"), "entry 3: it claims that nothing beats")
+
+
+def test_a_question_that_is_not_its_columns_is_found(tmp_path: Path) -> None:
+    with make_clinic(tmp_path, external=["outcome"]) as study:
+        study.set_party("lab-a", 0.3)
+        study.release("lab-a", "outcome", bits=0.1, out=tmp_path / "a.csv")
+    forge_last(tmp_path / "clinic", "intent", lambda body: body["question"].update(name="age"))
+    assert_found(verify_study(tmp_path / "clinic"), "entry 3: its question is not that of")
+
+
+def test_a_recorded_bound_is_one_for_the_recorded_limits(sqlite_clinic: Path) -> None:
+    """Designs aim a little below the limits: what bounds them need not bound all releases."""
+    for intent in intents_of(sqlite_clinic):
+        body: dict[str, Any] = dict(intent.body)
+        price = sum(holding["multiplier"] for holding in body["holdings"])
+        assert body["value"] - body["bound"] >= RESERVE_BITS * price > 0
 
 
 @pytest.mark.parametrize("misstated", MISSTATED)
@@ -217,14 +253,21 @@ def test_a_ledger_that_was_rolled_back_is_found_by_every_paper(clinic: Path) -> 
     for paper in kept:
         assert verify_study(clinic, paper).is_whole
     edit_rows(clinic, "DELETE FROM tacit_entries WHERE number > 8")
-    assert verify_study(clinic).is_whole
+    assert_found(verify_study(clinic), "lost entries", "high-water.json")
+    remove_traces(clinic)
+    assert verify_study(clinic).is_whole  # nothing in the folder shows it any more
     for paper in kept:
         assert_found(verify_study(clinic, paper), "entry 9", "rolled back")
 
 
 def test_a_history_that_was_rewritten_is_found_by_every_paper(clinic: Path) -> None:
     kept = list(papers(clinic, 9))
-    forge(clinic, lambda entries: [replace(entry, time="2020") for entry in entries])
+    forge(
+        clinic,
+        lambda entries: [
+            replace(entry, time="2020-01-01T00:00:00.000000+00:00") for entry in entries
+        ],
+    )
     for paper in kept:
         assert_found(verify_study(clinic, paper), "entry 9", "rewritten")
 

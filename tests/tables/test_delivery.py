@@ -31,6 +31,7 @@ from tacit.tables.states import StateFiles
 ROOT = Path(__file__).parents[2]
 KEY = StudyKey(b"k" * 32)
 RELEASE_KEY = KEY.derive("release", "hash of the intent")
+SEAL_KEY = bytes(32)
 DIGEST_KEY = KEY.derive("digest")
 NUMBER, N_STATES, N_X, N_NEXT = 7, 3, 5, 300
 LABELS = ("none", "mild, or so", 'he said "severe"', "überfällig")
@@ -89,7 +90,7 @@ class Case:
 
     @cached_property
     def states(self) -> StateFiles:
-        return StateFiles(self.folder / "states", self.n_records)
+        return StateFiles(self.folder / "states", self.n_records, SEAL_KEY)
 
     @cached_property
     def delivery(self) -> Delivery:

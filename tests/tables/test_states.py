@@ -11,11 +11,12 @@ import pytest
 from tacit.tables.states import StateFiles, States
 
 N_RECORDS = 1000
+SEAL_KEY = bytes(range(32))
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> StateFiles:
-    return StateFiles(tmp_path / "states", N_RECORDS)
+    return StateFiles(tmp_path / "states", N_RECORDS, SEAL_KEY)
 
 
 def some_states(n_states: int) -> States:
@@ -56,7 +57,7 @@ def test_loaded_states_cannot_be_changed(files: StateFiles) -> None:
 
 
 def test_before_any_release_all_are_0_without_a_file() -> None:
-    start = StateFiles(Path("nowhere"), 10**12).start()
+    start = StateFiles(Path("nowhere"), 10**12, SEAL_KEY).start()
     assert start.shape == (10**12,)
     assert start.strides == (0,)
     assert start[5:8].tolist() == [0, 0, 0]
@@ -66,7 +67,9 @@ def test_a_missing_file_is_absent(files: StateFiles) -> None:
     assert files.load(3, 2) is None
 
 
-@pytest.mark.parametrize("damage", ["half", "long", "empty", "header", "garbage"])
+@pytest.mark.parametrize(
+    "damage", ["half", "long", "empty", "header", "garbage", "zeroed", "flipped", "unsealed"]
+)
 def test_a_damaged_file_is_absent(files: StateFiles, damage: str) -> None:
     write(files, 3, some_states(2), 2)
     whole = files.path(3).read_bytes()
@@ -76,6 +79,9 @@ def test_a_damaged_file_is_absent(files: StateFiles, damage: str) -> None:
         "empty": b"",
         "header": whole[:9] + b"\xff" + whole[10:],
         "garbage": bytes(len(whole)),
+        "zeroed": whole[:-1032] + bytes(1000) + whole[-32:],
+        "flipped": whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
+        "unsealed": whole[:-32],  # as 0.1 wrote it
     }
     files.path(3).write_bytes(damaged[damage])
     assert files.load(3, 2) is None
@@ -83,8 +89,15 @@ def test_a_damaged_file_is_absent(files: StateFiles, damage: str) -> None:
 
 def test_a_file_of_other_records_or_states_is_absent(files: StateFiles) -> None:
     write(files, 3, some_states(300), 300)
-    assert StateFiles(files.folder, N_RECORDS + 1).load(3, 300) is None
+    assert StateFiles(files.folder, N_RECORDS + 1, SEAL_KEY).load(3, 300) is None
     assert files.load(3, 200) is None
+
+
+def test_states_of_another_release_or_study_are_not_believed(files: StateFiles) -> None:
+    write(files, 3, some_states(2), 2)
+    files.path(4).write_bytes(files.path(3).read_bytes())
+    assert files.load(4, 2) is None
+    assert StateFiles(files.folder, N_RECORDS, bytes(32)).load(3, 2) is None
 
 
 def test_an_interrupted_writer_leaves_no_file(files: StateFiles) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.auditing.attack import Attack, attack
-from tacit.auditing.coalitions import coalitions_of, limit_on
+from tacit.auditing.coalitions import coalitions_of
 from tacit.auditing.finding import Finding
 from tacit.auditing.measures import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
@@ -84,7 +84,7 @@ class Audit:
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
             lines.append(
-                f"{self.coalitions_left_out} more coalitions of the policy's any_size are limited "
+                f"{self.coalitions_left_out} more coalitions of the policy's sizes are limited "
                 "but not listed."
             )
         return lines
@@ -143,7 +143,7 @@ def audit(
         Finding(
             name=_name(parties, scheme.parties),
             parties=tuple(sorted(parties)),
-            limit_bits=limit_on(scheme.policy, parties, scheme.parties),
+            limit_bits=scheme.policy.least_bits_on(parties),
             exposure=exposure,
             attack=attacks[parties],
         )

@@ -10,6 +10,7 @@ from typing import TextIO
 import typer
 
 from tacit.cli.asking import quote, release
+from tacit.cli.backup import backup, restore
 from tacit.cli.demo import demo
 from tacit.cli.failing import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.looking import audit, estimate, receipt, status, verify
@@ -39,7 +40,10 @@ party.command("add")(party_add)
 collusion.command("set")(collusion_set)
 app.add_typer(party, name="party")
 app.add_typer(collusion, name="collusion")
-for command in (quote, release, status, audit, receipt, verify, estimate, close, demo, reproduce):
+for command in (
+    *(quote, release, status, audit, receipt, verify, estimate),
+    *(backup, restore, close, demo, reproduce),
+):
     app.command()(command)
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
+from tacit.cli.options import (
+    AcceptRollback,
+    Again,
+    AsJson,
+    Bits,
+    Folder,
+    Party,
+    Requested,
+    Sql,
+    Utility,
+)
 from tacit.cli.progress import progress_bar, waiting
 from tacit.cli.showing import bar, plain, show_json, show_rows
 
@@ -55,6 +66,7 @@ def release(
         typer.Option(metavar="ERROR", help="Refuse an answer with a larger mean error, or cost."),
     ] = None,
     again: Again = False,
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a request: once, and recorded for good.
@@ -63,7 +75,10 @@ def release(
     """
     from tacit.study import Study
 
-    with Study.open(folder) as study, progress_bar(f"writing {plain(out.name)}") as progress:
+    with (
+        Study.open(folder, accept_rollback=accept_rollback) as study,
+        progress_bar(f"writing {plain(out.name)}") as progress,
+    ):
         receipt = study.release(
             party,
             request,
@@ -74,11 +89,16 @@ def release(
             max_error=max_error,
             again=again,
             progress=progress,
+            notify=_note,
         )
     if as_json:
         show_json(receipt.model_dump(mode="json"))
     else:
         show_release(receipt, folder, out)
+
+
+def _note(remark: str) -> None:
+    print(f"note: {plain(remark)}", file=sys.stderr, flush=True)
 
 
 def show_quote(quoted: Quote) -> None:
@@ -87,9 +107,11 @@ def show_quote(quoted: Quote) -> None:
 
     own, worst = quoted.own, quoted.worst
     _show_question(quoted)
+    whose = "its" if own.limited_by == own.name else "the"
+    by = "" if own.limited_by == own.name else f", the limit on {plain(own.limited_by)},"
     print(
         f"  {plain(own.name)} would learn {bits_up(own.added)} bits about a record; "
-        f"{bits_down(own.left)} of its {limit_in_words(own.limit)} would be left"
+        f"{bits_down(own.left)} of {whose} {limit_in_words(own.limit)}{by} would be left"
     )
     print(
         f"  nearest to its limit: {plain(worst.name)}, which would hold {bits_up(worst.after)} of "
@@ -121,6 +143,7 @@ def show_answered(quoted: Quote, folder: Path) -> None:
 
 def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     """A release for people."""
+    from tacit.study import Certificate
     from tacit.study.wording import bits_up
 
     party = plain(receipt.party)
@@ -129,6 +152,9 @@ def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     for remark in receipt.remarks:
         print(f"  {plain(remark)}")
     print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
+    certificate = Certificate.beside(out)
+    if out.suffix.lower() == ".csv" and certificate.csv_letters != certificate.letters:
+        print("  labels that a spreadsheet would run have an apostrophe before them in CSV")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
     print(f"  receipt: {_receipt_command(folder, receipt.entry)}")
 

@@ -118,4 +118,5 @@ def _details(error: Failing) -> dict[str, object]:
         "limit_bits": error.limit_bits,
         "held_bits": error.held_bits,
         "fits": error.fits,
+        "limited_by": error.limited_by,
     }

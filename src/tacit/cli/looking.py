@@ -66,8 +66,11 @@ def receipt(
     With it, verify finds a ledger that was rolled back or rewritten.
     """
     from tacit.study import Study
+    from tacit.study.guards import refuse_study_files
     from tacit.tables.whole_file import whole_file
 
+    if html is not None:
+        refuse_study_files(html)
     with Study.open(folder) as study:
         paper = study.receipt(number)
     if html is not None:
@@ -166,14 +169,18 @@ def show_status(standing: Standing, folder: Path) -> None:
 def show_receipt(paper: Receipt | EntryReceipt) -> None:
     """A receipt for people."""
     from tacit.study import Receipt
+    from tacit.study.receipts import NO_SEAL
+    from tacit.study.wording import time_in_words
 
+    when = time_in_words(paper.time)
     if isinstance(paper, Receipt):
-        title = f"Release {paper.entry}: {paper.request} for {paper.party}, {paper.time}"
+        title = f"Release {paper.entry}: {paper.request} for {paper.party}, {when}"
     else:
-        title = f"Entry {paper.entry}: {paper.kind}, {paper.time}"
+        title = f"Entry {paper.entry}: {paper.kind}, {when}"
     print(plain(title))
     print(f"  {plain(paper.in_words)}")
     if isinstance(paper, Receipt):
+        _show_worth(paper)
         for remark in paper.remarks:
             print(f"  {plain(remark)}")
         _show_holdings(paper)
@@ -181,17 +188,27 @@ def show_receipt(paper: Receipt | EntryReceipt) -> None:
         print(f"  digest     {paper.digest or 'not delivered yet'}")
     print(f"  study      {paper.study}")
     print(f"  sealed by  {paper.hash}")
+    print(f"  keyed seal {paper.seal or NO_SEAL}")
+
+
+def _show_worth(paper: Receipt) -> None:
+    from tacit.study.wording import value_in_units
+
+    beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
+    print(f"  {value_in_units(paper.measure, paper.value)}{beats}")
+    print(f"  {plain(paper.limit_in_words)}")
+    print(f"  there are {paper.entropy_bits:.4f} bits to learn about a record, H(X)")
 
 
 def _show_holdings(paper: Receipt) -> None:
     from tacit.study.wording import bits_up, limit_in_words
 
     rows = [
-        (" + ".join(each.parties), bits_up(each.bits, 6), limit_in_words(each.limit))
-        for each in paper.holdings
+        (each.name, bar(each.bits, each.limit), bits_up(each.bits, 6), limit_in_words(each.limit))
+        for each in paper.shares
     ]
-    rows.append(("everyone", bits_up(paper.everyone_bits, 6), ""))
-    show_rows(("bits about one record", "holds at most", "limit"), rows)
+    rows.append(("everyone", "", bits_up(paper.everyone_bits, 6), ""))
+    show_rows(("bits about one record", "", "holds at most", "limit"), rows)
 
 
 def show_verification(found: Verification) -> None:

@@ -42,3 +42,11 @@ Bits = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="A new release, although the same was answered before.")
 ]
+AcceptRollback = Annotated[
+    bool,
+    typer.Option(
+        "--accept-rollback",
+        help="Go on although the ledger has lost entries. What they released is not counted any "
+        "more: whoever received it may hold more than the limits say.",
+    ),
+]

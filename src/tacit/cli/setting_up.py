@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from tacit.cli.options import AsJson, Folder
+from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.cli.progress import waiting
 from tacit.cli.showing import counted, plain, show_json, show_rows
 from tacit.errors import InvalidInputError, TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from tacit.scheme import Collusion
     from tacit.study.standing import SmallCell
 
 _MOST_CELLS_SHOWN = 20
+
+_Coalition = TypeVar("_Coalition")
+"""Any so many parties, or the parties themselves."""
 
 
 def init(
@@ -79,7 +83,8 @@ def init(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="postgresql://... or sqlite:///...; by default a file in the folder.",
+            help="postgresql://..., sqlite:///... or folder, for a file in the study's folder; by "
+            "default $TACIT_LEDGER, else a file in your data folder that all your studies share.",
         ),
     ] = None,
     accept_reset: Annotated[
@@ -94,6 +99,7 @@ def init(
 ) -> None:
     """Make a study of a table."""
     from tacit.study import Study
+    from tacit.study.founding import least_overlap_noticed
 
     with (
         waiting("reading the table"),
@@ -112,11 +118,13 @@ def init(
         ) as study,
     ):
         standing, small = study.status(), study.small_cells(min_cell)
-        names = [attribute.name for attribute in study.attributes]
+        names, place = [attribute.name for attribute in study.attributes], study.ledger_shown
         remarks = [*study.remarks, *standing.remarks]
+    noticed = least_overlap_noticed(standing.records)
     if as_json:
         found = {"attributes": names, "small_cells": [cell.as_dict() for cell in small]}
-        show_json(standing.as_dict() | found | {"remarks": remarks})
+        found |= {"remarks": remarks, "ledger": place, "overlap_noticed": noticed}
+        show_json(standing.as_dict() | found)
         return
     print(
         f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
@@ -125,6 +133,9 @@ def init(
     )
     print("How many records have each combination of levels counts as public, and so does")
     print("every quote, design and refusal.")
+    print(f"Ledger: {plain(place)}")
+    shared = "any" if noticed == 1 else f"{noticed:,} or more"
+    print(f"It notices another study with {shared} of these records, by their ids.")
     _show_cells(names, small, min_cell)
     for remark in remarks:
         print(f"note: {plain(remark)}")
@@ -158,12 +169,13 @@ def party_add(
             metavar="BITS", help="Bits about one record, over everything it will ever hold."
         ),
     ],
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
     """Let a party in, or change its limit."""
     from tacit.study import Study
 
-    with Study.open(folder) as study:
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
         remarks = study.set_party(name, limit)
     done = f"{plain(name)} may learn {limit:.12g} bits about a record"
     _show_done({"party": name, "limit": limit}, done, remarks, as_json)
@@ -175,8 +187,13 @@ def collusion_set(
         str | None, typer.Option(metavar="BITS", help="Bits for all parties together, or none.")
     ] = None,
     any_of: Annotated[
-        str | None,
-        typer.Option("--any", metavar="N=BITS", help="Bits for any N parties together, or none."),
+        list[str] | None,
+        typer.Option(
+            "--any",
+            metavar="N=BITS",
+            help="Bits for any N parties together, or N=none; again for each N. none alone takes "
+            "all of these away.",
+        ),
     ] = None,
     group: Annotated[
         list[str] | None,
@@ -185,31 +202,38 @@ def collusion_set(
             help="Bits for these parties together, or A,B=none; again for each group.",
         ),
     ] = None,
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
-    """Limit what parties may learn together. What is not named stays as it is."""
+    """Limit what parties may learn together, or show the limits.
+
+    What is not named stays as it is.
+    """
     from tacit.study import Study
     from tacit.study.records import PolicyRecord
 
-    if everyone is None and any_of is None and not group:
-        raise InvalidInputError("no limit is given: give --everyone, --any or --group")
-    with Study.open(folder) as study:
-        remarks = study.change_collusion(
-            lambda policy: _changed(policy, everyone, any_of, group or ())
-        )
-        stored = PolicyRecord.of_policy(study.policy)
-    _show_done(stored.model_dump(mode="json"), stored.in_words.capitalize(), remarks, as_json)
+    remarks: list[str] = []
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
+        if everyone is not None or any_of or group:
+            limits = [_group(text, study.spelling) for text in group or ()]
+            remarks = study.change_collusion(
+                lambda policy: _changed(policy, everyone, any_of or (), limits)
+            )
+        policy = study.policy
+    stored = PolicyRecord.of_policy(policy).model_dump(mode="json")
+    _show_done(stored, plain(f"Limits on coalitions: {policy.in_words}"), remarks, as_json)
 
 
 def close(
     folder: Folder,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
     """Destroy the key: no more releases, everything stays verifiable."""
     from tacit.study import Study
 
-    with Study.open(folder) as study:
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
         if not yes:
             _confirm(
                 f"Destroy the key of {plain(str(folder))}? "
@@ -232,25 +256,37 @@ def _confirm(question: str) -> None:
 
 
 def _changed(
-    policy: Collusion, everyone: str | None, any_of: str | None, groups: Sequence[str]
+    policy: Collusion,
+    everyone: str | None,
+    any_of: Sequence[str],
+    groups: Sequence[tuple[Collection[str], float | None]],
 ) -> Collusion:
     """A policy with some of its limits replaced."""
     from dataclasses import replace
 
     if everyone is not None:
         policy = replace(policy, everyone=_bits(f"--everyone {everyone}", everyone))
-    if any_of is not None:
-        size, bits = _any(any_of)
-        policy = replace(policy, any_size=size, bits=bits)
+    sizes = {} if "none" in any_of else dict(policy.sizes)
+    _put(sizes, [_any(text) for text in any_of if text != "none"], "--any")
     limits: dict[Collection[str], float] = {
         frozenset(group): bits for group, bits in policy.groups.items()
     }
-    for text in groups:
-        names, limit = _group(text)
-        limits.pop(names, None)
-        if limit is not None:
-            limits[names] = limit
-    return replace(policy, groups=limits)
+    _put(limits, groups, "--group")
+    return replace(policy, sizes=sizes, groups=limits)
+
+
+def _put(
+    limits: dict[_Coalition, float],
+    changes: Sequence[tuple[_Coalition, float | None]],
+    option: str,
+) -> None:
+    """Set limits, or take them away."""
+    if len(dict(changes)) < len(changes):
+        raise InvalidInputError(f"{option} names the same parties twice: give them one limit")
+    for coalition, bits in changes:
+        limits.pop(coalition, None)
+        if bits is not None:
+            limits[coalition] = bits
 
 
 def _show_done(result: dict[str, object], line: str, remarks: list[str], as_json: bool) -> None:
@@ -271,19 +307,18 @@ def _bits(given: str, text: str) -> float | None:
         raise InvalidInputError(f"{given}: give a number of bits, or none for no limit") from None
 
 
-def _any(text: str) -> tuple[int | None, float | None]:
-    if text == "none":
-        return None, None
+def _any(text: str) -> tuple[int, float | None]:
     size, is_pair, bits = text.partition("=")
-    if not (is_pair and size.isdigit()):
-        raise InvalidInputError(f"--any {text}: give N=BITS, as in --any 2=0.5, or none")
-    limit = _bits(f"--any {text}", bits)
-    return (None, None) if limit is None else (int(size), limit)
+    if not is_pair or not re.fullmatch("[0-9]{1,6}", size):
+        raise InvalidInputError(f"--any {text}: give N=BITS, as in --any 2=0.5, N=none, or none")
+    if int(size) == 0:
+        raise InvalidInputError(f"--any {text}: give a number of parties, 1 or more")
+    return int(size), _bits(f"--any {text}", bits)
 
 
-def _group(text: str) -> tuple[frozenset[str], float | None]:
+def _group(text: str, spelling: Callable[[str], str]) -> tuple[Collection[str], float | None]:
     names, is_pair, bits = text.rpartition("=")
-    members = frozenset(name for name in names.split(",") if name)
+    members = frozenset(spelling(name) for name in names.split(",") if name)
     if not is_pair or len(members) < 2:
         raise InvalidInputError(
             f"--group {text}: name two parties or more, as in --group lab-a,lab-b=0.6"

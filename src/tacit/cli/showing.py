@@ -7,7 +7,10 @@ import re
 import sys
 from collections.abc import Sequence
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _BAR_CELLS = 20
 _NUMBER = re.compile(r"[+≤-]?\d[\d,]*(\.\d+)? ?%?|∞|-?")
@@ -31,7 +34,7 @@ def counted(number: int, noun: str) -> str:
 def bar(held: float, limit: float) -> str:
     """Bits used of a limit, as a bar; rounded up, so that no bit looks unused that is used."""
     full, empty = ("█", "░") if _can_show("█░") else ("#", ".")
-    cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit))
+    cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit)) if limit > 0 else _BAR_CELLS
     return full * cells + empty * (_BAR_CELLS - cells)
 
 
@@ -69,8 +72,16 @@ def _draw(heading: Sequence[str], rows: list[list[str]], is_number: list[bool], 
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*map(Text, row))  # no markup: a level may be called [red]
+        table.add_row(*map(_coloured, row))
     Console(highlight=False).print(table)
+
+
+def _coloured(cell: str) -> Text:
+    """A cell of a table, a full bar in red; no markup: a level may be called [red]."""
+    from rich.text import Text
+
+    is_full = cell in ("█" * _BAR_CELLS, "#" * _BAR_CELLS)
+    return Text(cell, style="red" if is_full else "")
 
 
 def _can_show(text: str) -> bool:

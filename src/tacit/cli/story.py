@@ -44,7 +44,8 @@ def _commands(out: Path) -> Iterator[list[str]]:
     clinic = str(out / "clinic")
     table, groups = str(out / "people.csv"), f"education:map={out / 'education.json'}"
     private = ["--private", "age:cut=30,45,60", "--private", groups, "--private", "income"]
-    yield ["init", clinic, "--table", table, "--id", "person", *private, "--everyone", "0.9"]
+    limits = ["--everyone", "0.9", "--ledger", "folder"]
+    yield ["init", clinic, "--table", table, "--id", "person", *private, *limits]
     yield ["party", "add", clinic, "lab-a", "--limit", "0.3"]
     yield ["party", "add", clinic, "lab-b", "--limit", "0.3"]
     yield ["party", "add", clinic, "registry", "--limit", "0.4"]
@@ -62,6 +63,8 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["audit", clinic]
     yield ["receipt", clinic, "6", "--html", str(out / "receipt.html")]
     yield ["estimate", str(out / "lab-a.parquet")]
+    yield ["backup", clinic, str(out / "friday.tar")]
+    yield ["restore", str(out / "friday.tar"), clinic]
     yield ["close", clinic, "--yes"]
     yield ["verify", clinic, "--receipt", str(out / "receipt.html")]
 

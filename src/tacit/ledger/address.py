@@ -32,6 +32,11 @@ def parse_address(address: str | Path) -> URL:
     raise InvalidInputError(f"a ledger cannot be in {url.drivername!r}: {_FORMS}")
 
 
+def absolute_address(address: str | Path) -> str:
+    """The same address, such that it is found from every folder; it may hold a password."""
+    return parse_address(address).render_as_string(hide_password=False)
+
+
 def sqlite_file(url: URL) -> Path | None:
     """The file of a SQLite ledger; ``None`` for PostgreSQL."""
     return Path(str(url.database)) if url.drivername == "sqlite" else None

@@ -16,12 +16,20 @@ def faults(rows: Iterable[StoredEntry], start: Head) -> Iterator[str]:
     """
     last = start
     for row in rows:
+        if not _is_number(row.number):
+            yield f"an entry has the number {row.number!r}: entries are numbered 1, 2, 3 and so on"
+            continue
         yield from _faults_of_place(row, last)
         if row.hash != row.seal:
             yield f"entry {row.number} was changed: its content does not give its hash"
         last = Head(row.number, row.hash)
     if last.number == 0:
         yield "every entry is missing"
+
+
+def _is_number(number: object) -> bool:
+    """Whether an entry can have it: SQLite lets an editor put 1.5, or a text."""
+    return isinstance(number, int) and number > 0
 
 
 def _faults_of_place(row: StoredEntry, last: Head) -> Iterator[str]:

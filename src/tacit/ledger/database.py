@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,13 +85,16 @@ def _sqlite(url: URL, file: Path) -> Engine:
 
 
 def _connected_sqlite(file: Path) -> sqlite3.Connection:
+    _create_private(file)
     # The driver would begin too late and never IMMEDIATE: with isolation_level=None, we begin.
     connection = sqlite3.connect(
         file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
-        _switch_to_wal(connection)
-        connection.execute("PRAGMA synchronous = FULL")
+        _leave_wal(connection)
+        # EXTRA also syncs the folder after a commit has removed its journal: without that, a power
+        # cut could bring the journal back, and roll back an entry whose release is out.
+        connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error:
         connection.close()
@@ -100,12 +104,25 @@ def _connected_sqlite(file: Path) -> sqlite3.Connection:
     return connection
 
 
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Wait for others who create the file at this moment: the driver's timeout does not."""
+def _create_private(file: Path) -> None:
+    """A new ledger can be read by its owner alone; SQLite gives its journal the same mode."""
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:
+        return  # it is there already; or SQLite says what is wrong
+
+
+def _leave_wal(connection: sqlite3.Connection) -> None:
+    """Keep every committed entry in the ledger's one file.
+
+    In SQLite's WAL mode, which 0.1 used, an entry may lie in the file ``-wal`` for long after its
+    release is out, and a copy of the ledger's file alone would lack it. Waits for others who use
+    the file at this moment: the driver's timeout does not.
+    """
     deadline = monotonic() + LOCK_SECONDS
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
                 raise

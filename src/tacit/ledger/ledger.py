@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -17,7 +18,7 @@ from tacit.ledger.canonical import canonical_json
 from tacit.ledger.chain import faults
 from tacit.ledger.database import Database
 from tacit.ledger.entry import Entry, Head
-from tacit.ledger.migrate import create_schema, require_schema
+from tacit.ledger.migrate import check_schema, create_schema, require_schema
 from tacit.ledger.sketch import Overlap, Sketch
 from tacit.ledger.stored import StoredEntry, StoredStudy
 
@@ -26,6 +27,8 @@ FIRST_KIND = "created"
 
 SALT_BYTES = 32
 LONGEST_NAME = 200
+_LARGEST_NUMBER = 2**63 - 1
+"""That both databases can be asked for."""
 
 
 class Ledger:
@@ -62,13 +65,26 @@ class Ledger:
         """
         return cls._prepared(address, require_schema)
 
+    @staticmethod
+    def check(address: str | Path) -> None:
+        """Raise what ``create`` would, as far as can be told without making anything."""
+        database = Database.at(parse_address(address))
+        try:
+            check_schema(database)
+        finally:
+            database.close()
+
     @classmethod
-    def create(cls, address: str | Path) -> Ledger:
+    def create(cls, address: str | Path, *, salt: bytes | None = None) -> Ledger:
         """As ``open``, after making the ledger where there is none.
 
         The folder of a SQLite file, or the PostgreSQL database, must exist.
+
+        Args:
+            address: as for ``open``.
+            salt: of a new ledger, if it is to hold studies of another one; random by default.
         """
-        return cls._prepared(address, create_schema)
+        return cls._prepared(address, partial(create_schema, salt=salt))
 
     @classmethod
     def _prepared(cls, address: str | Path, prepare: Callable[[Database], None]) -> Ledger:
@@ -210,12 +226,57 @@ class Ledger:
             )
         return [row.entry() for row in rows]
 
+    def add_missing(self, study: str, source: Ledger) -> int:
+        """Put back what this ledger has lost of a study, from a copy; how many entries that were.
+
+        Nothing is ever taken away: entries that the copy lacks stay.
+
+        Raises:
+            LedgerError: the copy is of another ledger, or the two went on differently.
+        """
+        if source.salt != self.salt:
+            raise LedgerError(
+                f"{source.url_shown} is no copy of the ledger {self.url_shown}, which has another "
+                "salt: put it back where its own ledger was"
+            )
+        registration, rows = source._whole(study)
+        with self._database.writing() as connection:
+            queries.lock_registrations(connection)
+            queries.lock_study(connection, study)
+            known = list(queries.entries_after(connection, study, 0))
+            self._refuse_divergence(study, known, rows)
+            if queries.registration(connection, study) is None:
+                queries.insert_registration(connection, registration)
+            for row in rows[len(known) :]:
+                queries.insert_entry(connection, row)
+        return max(0, len(rows) - len(known))
+
+    def _whole(self, study: str) -> tuple[StoredStudy, list[StoredEntry]]:
+        """A study's rows, checked to be a chain."""
+        with self._database.reading() as connection:
+            start = self._start(connection, study, 0)
+            self._followers(connection, study, start)
+            registration = queries.registration(connection, study)
+            rows = list(queries.entries_after(connection, study, 0))
+        assert registration is not None  # ``_start`` has read it
+        return registration, rows
+
+    def _refuse_divergence(
+        self, study: str, known: Sequence[StoredEntry], copied: Sequence[StoredEntry]
+    ) -> None:
+        for ours, theirs in zip(known, copied, strict=False):
+            if ours.hash != theirs.hash:
+                raise LedgerError(
+                    f"entry {ours.number} of study {study!r} in the ledger {self.url_shown} is not "
+                    "that of the copy: both went on after they parted, and neither can replace the "
+                    "other; keep both, and compare them with your receipts"
+                )
+
     def contains(self, study: str, number: int, entry_hash: str) -> bool:
         """Whether the ledger holds the entry that a receipt names."""
+        if not 1 <= number <= _LARGEST_NUMBER:
+            return False
         with self._database.reading() as connection:
-            head = queries.last_head(connection, study)
-            if head is None or not 1 <= number <= head.number:
-                return False
             return queries.hash_of(connection, study, number) == entry_hash
 
     def verify(self, study: str) -> list[str]:

@@ -36,12 +36,22 @@ def require_schema(database: Database) -> None:
     _upgrade(database, found)
 
 
-def create_schema(database: Database) -> None:
+def check_schema(database: Database) -> None:
+    """Raise LedgerError where a database cannot be reached, or is of a newer version."""
+    if database.has_place:
+        _refuse_newer(database, _revision(database))
+
+
+def create_schema(database: Database, salt: bytes | None = None) -> None:
     """As ``require_schema``, after making the tables where there are none.
 
     Several processes may do so at once.
+
+    Args:
+        database: where to.
+        salt: of a new ledger, if it is to hold studies of another one; random by default.
     """
-    _upgrade(database, _revision(database))
+    _upgrade(database, _revision(database), salt)
 
 
 def _revision(database: Database) -> str | None:
@@ -50,24 +60,28 @@ def _revision(database: Database) -> str | None:
         return context.get_current_revision()
 
 
-def _upgrade(database: Database, found: str | None) -> None:
+def _upgrade(database: Database, found: str | None, salt: bytes | None = None) -> None:
+    _refuse_newer(database, found)
+    if found != _known_revisions()[0]:
+        _run_migrations(database, salt)
+
+
+def _refuse_newer(database: Database, found: str | None) -> None:
     known = _known_revisions()
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {database.shown} was made by a newer version of tacit (schema {found}, "
             f"this one knows up to {known[0]}): update tacit"
         )
-    if found != known[0]:
-        _run_migrations(database)
 
 
-def _run_migrations(database: Database) -> None:
+def _run_migrations(database: Database, salt: bytes | None) -> None:
     """All that are missing in one transaction, so that a crash leaves the schema as it was."""
     with _one_at_a_time, database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_POSTGRESQL_LOCK)))
         config = alembic_config()
-        config.attributes["connection"] = connection
+        config.attributes.update(connection=connection, salt=salt)
         command.upgrade(config, "head")
 
 

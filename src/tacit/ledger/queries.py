@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from sqlalchemy import BigInteger, Connection, cast, insert, select
+from sqlalchemy import Connection, insert, select
 
 from tacit.ledger.entry import Head
 from tacit.ledger.schema import entries, ledgers, studies
@@ -13,11 +13,6 @@ from tacit.ledger.stored import StoredEntry, StoredStudy
 
 _ROWS_AT_ONCE = 64
 """Rows held in memory while a chain is walked; a payload may be large."""
-
-# Where an editor has put a text, which SQLite allows, the number is read as 0.
-_ENTRY_COLUMNS = [
-    cast(column, BigInteger) if column is entries.c.number else column for column in entries.c
-]
 
 
 def salt(connection: Connection) -> object:
@@ -67,8 +62,13 @@ def hash_of(connection: Connection, study: str, number: int) -> str | None:
 
 
 def entries_after(connection: Connection, study: str, number: int) -> Iterator[StoredEntry]:
-    """The study's entries above ``number``, in order, a few in memory at a time."""
-    rows = select(*_ENTRY_COLUMNS).where(entries.c.study == study, entries.c.number > number)
+    """The study's entries above ``number``, in order, a few in memory at a time.
+
+    Above 0 are all of them, also those that an editor gave a number that none can have.
+    """
+    rows = select(entries).where(entries.c.study == study)
+    if number:
+        rows = rows.where(entries.c.number > number)
     streamed = connection.execution_options(yield_per=_ROWS_AT_ONCE)
     for row in streamed.execute(rows.order_by(entries.c.number)):
         yield StoredEntry(*row)

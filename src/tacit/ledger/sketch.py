@@ -36,10 +36,13 @@ class Sketch:
         n_records: how many ids the study has.
         smallest: hashes of ``HASH_DIGITS`` lower-case hexadecimal digits, ascending, distinct; all
             of the study's if there are ``n_records`` of them.
+        normalised: the same of normalised ids, by which people are found in differently exported
+            tables; ``None`` for a study that 0.1 registered.
     """
 
     n_records: int
     smallest: tuple[str, ...]
+    normalised: Sketch | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.smallest) <= self.n_records:
@@ -57,8 +60,11 @@ class Sketch:
 
         Up to the hash where the shorter-reaching sketch ends both are complete, and the ids below
         it are a random sample: about k n_small / n_large ids of the smaller study. So a study that
-        is k times smaller than the other can slip through.
+        is k times smaller than the other can slip through. Of m ids in both, none is seen with
+        probability about exp(-k m / n_large).
         """
+        if self.normalised is not None and other.normalised is not None:
+            return self.normalised.share_in_both(other.normalised)
         ceiling = min(self._complete_up_to, other._complete_up_to)
         smaller, larger = sorted((self, other), key=lambda sketch: sketch.n_records)
         sample = {digits for digits in smaller.smallest if digits <= ceiling}

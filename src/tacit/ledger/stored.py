@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 from tacit.errors import CorruptLedgerError, InvalidInputError
 from tacit.ledger.canonical import canonical_json, parse_json
@@ -18,7 +19,8 @@ class StoredStudy:
     Attributes:
         study: its name.
         n_records: how many ids it has.
-        sketch: ``Sketch.smallest`` as canonical JSON.
+        sketch: the hashes as canonical JSON: a list of those of typed ids, as 0.1 wrote it, or an
+            object with those of normalised ids, too.
     """
 
     study: str
@@ -28,7 +30,7 @@ class StoredStudy:
     @classmethod
     def of(cls, study: str, sketch: Sketch) -> StoredStudy:
         """The row of a new study."""
-        return cls(study, sketch.n_records, canonical_json(list(sketch.smallest)))
+        return cls(study, sketch.n_records, canonical_json(_stored_sketch(sketch)))
 
     def seal(self, salt: bytes) -> str:
         """SHA-256 that the study's first entry names as the one before it.
@@ -48,10 +50,8 @@ class StoredStudy:
             CorruptLedgerError: there is none.
         """
         try:
-            smallest = parse_json(self.sketch)
-            if isinstance(smallest, list):
-                return Sketch(self.n_records, tuple(smallest))
-        except (CorruptLedgerError, InvalidInputError, TypeError):
+            return _read_sketch(self.n_records, parse_json(self.sketch))
+        except (CorruptLedgerError, InvalidInputError, TypeError, KeyError):
             pass
         raise CorruptLedgerError(
             f"the registration of study {self.study!r} is damaged: restore the ledger from a backup"
@@ -101,6 +101,23 @@ class StoredEntry:
                 "restore the ledger from a backup"
             )
         return Entry(**(asdict(self) | {"body": body}))
+
+
+def _stored_sketch(sketch: Sketch) -> object:
+    if sketch.normalised is None:
+        return list(sketch.smallest)
+    return {
+        "typed": list(sketch.smallest),
+        "normalised": list(sketch.normalised.smallest),
+        "n_normalised": sketch.normalised.n_records,
+    }
+
+
+def _read_sketch(n_records: int, stored: Any) -> Sketch:
+    if isinstance(stored, list):
+        return Sketch(n_records, tuple(stored))
+    normalised = Sketch(stored["n_normalised"], tuple(stored["normalised"]))
+    return Sketch(n_records, tuple(stored["typed"]), normalised)
 
 
 def _has_types(content: dict[str, object], **types: type) -> bool:

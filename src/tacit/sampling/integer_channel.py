@@ -6,6 +6,7 @@ import hashlib
 import struct
 import zlib
 from dataclasses import dataclass
+from math import prod
 from typing import Self
 
 import numpy as np
@@ -18,11 +19,15 @@ TOTAL = 2**32
 """What every row of an integer channel sums to: as many as a 32-bit uniform number has values."""
 
 Weights = NDArray[np.uint64]
+Shape = tuple[int, int, int]
 
 _MAGIC = b"tacit channel 1\n"
 _CHECKSUM_BYTES = 8
 _SHAPE = struct.Struct("<3I")
 _ZLIB_LEVEL = 6
+_WEIGHT_BYTES = 8
+_MOST_INFLATED = 1100
+"""Deflate packs at most 1032 bytes into one: a shape that needs more is a lie."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +72,15 @@ class IntegerChannel:
         return _MAGIC + _checksum(packed) + packed
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
+    def from_bytes(cls, data: bytes, shape: Shape | None = None) -> Self:
         """The channel that ``to_bytes`` wrote.
 
+        Args:
+            data: what was written.
+            shape: of the weights, where it is known: then nothing else is unpacked.
+
         Raises:
-            CorruptLedgerError: the bytes are not what was written.
+            CorruptLedgerError: the bytes are not what was written, or have another shape.
         """
         body = data[len(_MAGIC) :]
         checksum, packed = body[:_CHECKSUM_BYTES], body[_CHECKSUM_BYTES:]
@@ -79,9 +88,32 @@ class IntegerChannel:
             raise CorruptLedgerError(
                 f"a recorded channel of {len(data)} bytes is damaged: restore the ledger"
             )
-        plain = zlib.decompress(packed)
-        shape = _SHAPE.unpack_from(plain)
-        return cls(np.frombuffer(plain, dtype="<u8", offset=_SHAPE.size).reshape(shape))
+        try:
+            return cls(_unpacked(packed, shape))
+        except (ValueError, struct.error, zlib.error) as error:
+            raise CorruptLedgerError(
+                f"a recorded channel of {len(data)} bytes is no channel ({error}): "
+                "restore the ledger"
+            ) from error
+
+
+def _unpacked(packed: bytes, expected: Shape | None) -> Weights:
+    """The weights behind ``to_bytes``; never more of them than the shape at their head says.
+
+    Raises:
+        ValueError, struct.error, zlib.error: there are none, or not as many.
+    """
+    inflating = zlib.decompressobj()
+    shape = _SHAPE.unpack(inflating.decompress(packed, _SHAPE.size))
+    if expected not in (None, shape):
+        raise ValueError(f"its shape is {shape}, not {expected}")
+    n_bytes = _WEIGHT_BYTES * prod(shape)
+    if n_bytes > _MOST_INFLATED * len(packed):
+        raise ValueError(f"its shape is {shape}, more than its bytes can hold")
+    plain = inflating.decompress(inflating.unconsumed_tail, n_bytes + 1)
+    if len(plain) != n_bytes:
+        raise ValueError(f"its shape is {shape} and it holds less, or more")
+    return np.frombuffer(plain, dtype="<u8").reshape(shape)
 
 
 def _largest_remainders(laws: Array) -> Weights:

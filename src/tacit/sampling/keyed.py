@@ -25,7 +25,7 @@ def uniforms(release_key: bytes, start: int, stop: int) -> NDArray[np.uint32]:
     """The 32-bit uniform numbers of records ``start`` to ``stop`` in one release.
 
     Args:
-        release_key: ``study_key.derive("release", intent_hash)``.
+        release_key: derived from the study's key for this release alone.
     """
     words = np.frombuffer(_keystream(release_key, 4 * start, 4 * stop), dtype="<u4")
     return words.astype(np.uint32, copy=False)

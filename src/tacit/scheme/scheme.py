@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.errors import InvalidInputError, RefusedError, UnconvergedError
 from tacit.information import mutual_information
 from tacit.information.laws import as_law
-from tacit.problem import Array, Problem, Utility, ViewKey
+from tacit.problem import Array, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
 from tacit.scheme.policy import Collusion, Parties
 from tacit.scheme.repeats import repeated
@@ -373,7 +373,7 @@ class Scheme:
         mass = self._memory.mass
         everyone = self.parties | {party}
         full, own = limits.get(everyone, inf), inf
-        views: dict[str, tuple[Array, float]] = {}
+        views: dict[ViewName, tuple[Array, float]] = {}
         keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
         for coalition, bits in limits.items():
@@ -386,9 +386,9 @@ class Scheme:
                 covered.append(coalition)
                 full = min(full, bits)
             else:
-                keys[coalition] = name = "+".join(sorted(coalition))
+                keys[coalition] = coalition
                 held = mutual_information(law.sum(axis=1))
-                views[name] = (_given_mx(law, mass), held + self._left(bits, held))
+                views[coalition] = (_given_mx(law, mass), held + self._left(bits, held))
         left = self._left(full, self._memory.everyone_bits)
         joint = mass[..., None] * request.p_r_given_x
         remembered = mutual_information(mass)

@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from math import inf, isnan
 from pathlib import Path
 
+from tacit.accounting import Account
 from tacit.errors import InvalidInputError, NotWithinLimitsError
-from tacit.scheme.policy import Parties
+from tacit.scheme import Collusion
+from tacit.scheme.policy import Limit, Parties
 from tacit.study.books import Books
+from tacit.study.names import check_new_names
 from tacit.study.records import PolicyRecord
 from tacit.study.refusals import Place
 from tacit.study.wording import bits_up, limit_in_words
 from tacit.tables.nearest import nearest_first
+
+UNCHANGED = "nothing was changed: it was so already"
+"""Said of a change that makes no entry."""
 
 
 def check_limit(name: str, bits: float) -> None:
@@ -31,23 +37,17 @@ def check_max_error(max_error: float | None, utility: str) -> None:
         raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
 
 
-def check_name(party: str) -> None:
-    """Refuse a party's name that lists, tables or commands would not show as it is."""
-    is_plain = party.isprintable() and party == party.strip() and not party.startswith("-")
-    if not party or not is_plain or "+" in party or "," in party or party == "everyone":
-        raise InvalidInputError(
-            f"party {party!r}: give a name without commas, plus signs and outer blanks, not "
-            "'everyone' and not beginning with a dash"
-        )
-
-
-def lower_around(books: Books, party: str) -> list[str]:
-    """A remark where a coalition's limit leaves a party less than its own."""
-    lowest = books.own_limit(party)
-    if lowest >= books.limits[party]:
-        return []
-    shown = limit_in_words(lowest)
-    return [f"a coalition around {party} may learn only {shown} bits, and so may {party}"]
+def check_policy(books: Books, policy: Collusion) -> None:
+    """Refuse limits that are none, names that are none, and limits that are broken already."""
+    for limit in policy.limits:
+        check_limit(f"the limit on {limit.in_words}", limit.bits)
+    named = {party for group in policy.groups for party in group}
+    check_new_names(sorted(named - set(books.limits)), books.limits)
+    changed = books.under(policy)
+    for limit in changed.all_limits.limits:
+        coalitions = list(limit.coalitions_among(books.holders))
+        if coalitions:
+            refuse_below(limit, max(coalitions, key=changed.proved.upper_bits), changed.proved)
 
 
 def let_in(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
@@ -66,19 +66,25 @@ def check_party(books: Books, party: str, folder: Path) -> None:
         known = nearest_first(party, books.limits) or "none yet"
         raise InvalidInputError(
             f"party {party!r} is unknown (parties: {known}): "
-            f"let it in with {Place(folder).raise_limit(party)}"
+            f"let it in with {Place(folder).let_in(party)}"
         )
 
 
-def refuse_below(coalition: Parties, limit: float, held: float) -> None:
-    """Refuse a limit that is broken already."""
-    if limit < held:
-        name = " + ".join(sorted(coalition))
-        raise NotWithinLimitsError(
-            f"a limit of {limit_in_words(limit)} bits on {name} is below what it holds already: "
-            f"give at least {bits_up(held, 6)}",
-            tuple(sorted(coalition)),
-            limit,
-            held,
-            None,
-        )
+def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
+    """Refuse a limit that is broken already, by these parties."""
+    held = account.upper_bits(coalition)
+    if limit.bits >= held:
+        return
+    name = " + ".join(sorted(coalition))
+    who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
+    holds = "holds" if len(coalition) == 1 else "together hold"
+    is_everyone = account.memory.present <= coalition
+    covered = ", counted as everyone does," * (account.is_covered(coalition) and not is_everyone)
+    raise NotWithinLimitsError(
+        f"a limit of {limit_in_words(limit.bits)} bits on {limit.in_words} is below what {who} "
+        f"{holds} already{covered}: give at least {bits_up(held, 6)}",
+        tuple(sorted(coalition)),
+        limit.bits,
+        held,
+        None,
+    )

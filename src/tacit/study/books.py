@@ -6,20 +6,23 @@ have equal books.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tacit.accounting import Account, Counts
-from tacit.errors import LedgerError
+from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry, Head
+from tacit.ledger.ledger import FIRST_KIND
 from tacit.problem import Array
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Collusion, Scheme, Step
 from tacit.scheme.memory import Transitions
 from tacit.scheme.policy import Parties
 from tacit.study.asking import Question, Wish
+from tacit.study.draws import draw_of, first_past, next_past
 from tacit.study.records import (
     STUDY_FORMAT,
     ClosedRecord,
@@ -29,11 +32,45 @@ from tacit.study.records import (
     PartyRecord,
     PolicyRecord,
     QuestionRecord,
+    RollbackRecord,
+    check_readable,
 )
 from tacit.study.utilities import Measure
 
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
+
+SENSELESS = (
+    TacitError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What following an entry can raise that nobody but a forger would have written."""
+
+
+@contextmanager
+def understood(entry: Entry) -> Iterator[None]:
+    """Raise CorruptLedgerError, in one line, for whatever is raised by what an entry says.
+
+    Whoever owns the database can write any entry and seal it. Sums that are no numbers raise, too.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+    except LedgerError:
+        raise
+    except SENSELESS as error:
+        said = str(error).partition("\n")[0]
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
+            f"those before it ({type(error).__name__}: {said}): run tacit verify, and restore the "
+            "ledger from a backup"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +83,10 @@ class Intent:
         wish: what it answers.
         channel: the integer table that is sampled.
         next_state: state after it, [m, letter]; -1 where that cannot occur.
+        draw: name of the random numbers that it is drawn with, see ``study.draws``.
+        past: name of all that was released up to it, itself included.
+        party_limit: its party's limit at that time, as it was set.
+        own_limit: that, or the limit of a coalition around the party where it was lower.
         delivery: says that its file was written; ``None`` until then.
     """
 
@@ -54,12 +95,27 @@ class Intent:
     wish: Wish
     channel: IntegerChannel
     next_state: Transitions
+    draw: str
+    past: str
+    party_limit: float
+    own_limit: float
     delivery: DeliveredRecord | None = None
 
     @property
     def number(self) -> int:
         """Its number in the ledger, by which people call it."""
         return self.entry.number
+
+    @property
+    def is_of_0_1(self) -> bool:
+        """Whether 0.1 recorded it, which drew by the hash of the entry."""
+        return self.record.draw is None
+
+    @property
+    def state_name(self) -> str:
+        """Of the file with every record's state after it: only the same past has the same name."""
+        named_by = self.entry.hash if self.is_of_0_1 else self.past
+        return f"{self.number}-{named_by[:16]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +132,9 @@ class Books:
         policy: limits on coalitions.
         account: what every coalition holds, proved.
         intents: all releases, by their number in the ledger.
+        past: name of all that was released so far, see ``study.draws``.
+        accepted: hashes of lost entries, and names of states, that the custodian gave up when
+            accepting a rollback.
         is_closed: whether the key was destroyed.
     """
 
@@ -84,17 +143,24 @@ class Books:
     counts: Counts
     externals: dict[str, Question]
     memory: int
+    past: str
     limits: dict[str, float] = field(default_factory=dict)
     policy: Collusion = field(default_factory=Collusion)
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
+    accepted: frozenset[str] = frozenset()
     is_closed: bool = False
 
     @staticmethod
     def begin(created: Entry) -> Books:
         """The books of a study of which only the first entry is read."""
         _refuse_newer(created)
-        record = CreatedRecord.of(created)
+        check_readable(created, [FIRST_KIND])
+        with understood(created):
+            return Books._begun(created, CreatedRecord.of(created))
+
+    @staticmethod
+    def _begun(created: Entry, record: CreatedRecord) -> Books:
         externals = {
             name: Question(
                 name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
@@ -103,13 +169,16 @@ class Books:
         }
         counts = np.array(record.counts, dtype=np.int64)
         policy = Collusion(everyone=record.everyone)
-        return Books(created.head, record, counts, externals, record.memory, policy=policy)
+        past = first_past(created.study)
+        return Books(created.head, record, counts, externals, record.memory, past, policy=policy)
 
     def read_on(self, entries: Iterable[Entry]) -> Books:
         """The books after more entries."""
         books = self
         for entry in entries:
-            books = replace(_READERS[entry.kind](books, entry), head=entry.head)
+            check_readable(entry, _READERS)
+            with understood(entry):
+                books = replace(_READERS[entry.kind](books, entry), head=entry.head)
         return books
 
     def under(self, policy: Collusion) -> Books:
@@ -128,7 +197,8 @@ class Books:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
         for intent in self.intents.values():
-            account = _continued(account, intent)
+            with understood(intent.entry):
+                account = _continued(account, intent)
         object.__setattr__(self, "account", account)
         return account
 
@@ -140,9 +210,7 @@ class Books:
     @property
     def audited_scheme(self) -> Scheme:
         """For auditing: every party's own limit is part of the policy."""
-        groups = dict(self.policy.groups)
-        groups.update({(party,): bits for party, bits in self.limits.items()})
-        return self._scheme(replace(self.policy, groups=groups))
+        return self._scheme(self.all_limits)
 
     def _scheme(self, policy: Collusion) -> Scheme:
         steps = [
@@ -156,12 +224,20 @@ class Books:
         ]
         return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
 
+    @property
+    def all_limits(self) -> Collusion:
+        """The policy, and every party's own limit."""
+        return self.policy.with_own(self.limits)
+
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
-        policy = self.policy
-        around = [bits for group, bits in policy.groups.items() if party in group]
-        around += [bits for bits in (policy.everyone, policy.bits) if bits is not None]
-        return min([self.limits[party], *around])
+        return min(limit.bits for limit in self.all_limits.binding_on({party}))
+
+    @property
+    def n_states(self) -> int:
+        """States that a record can be in now."""
+        last = next(reversed(self.intents.values()), None)
+        return 1 if last is None else int(last.next_state.max()) + 1
 
     @property
     def holders(self) -> Parties:
@@ -215,6 +291,7 @@ def _read_intent(books: Books, entry: Entry) -> Books:
     return replace(
         books,
         intents=books.intents | {entry.number: intent},
+        past=intent.past,
         account=None if books.account is None else _continued(books.account, intent),
     )
 
@@ -227,14 +304,39 @@ def _intent(books: Books, entry: Entry) -> Intent:
         Measure.of_record(record.measure),
         record.bits,
     )
-    channel = IntegerChannel.from_bytes(entry.payload)
-    return Intent(entry, record, wish, channel, np.array(record.next_state, dtype=np.intp))
+    n_cells, n_states = len(books.counts), len(record.next_state)
+    if n_states != books.n_states or not wish.question.counts.shape[0] == n_cells:
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} tells {wish.question.counts.shape[0]} "
+            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
+        )
+    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
+    next_state = np.array(record.next_state, dtype=np.intp)
+    # What is recorded as ``draw`` is not believed, only that it is: ``verify`` compares the two.
+    draw = entry.hash if record.draw is None else draw_of(books.past, channel)
+    return Intent(
+        entry,
+        record,
+        wish,
+        channel,
+        next_state,
+        draw,
+        next_past(books.past, draw, next_state),
+        books.limits[record.party],
+        books.own_limit(record.party),
+    )
 
 
 def _read_delivery(books: Books, entry: Entry) -> Books:
     record = DeliveredRecord.of(entry)
     delivered = replace(books.intents[record.intent], delivery=record)
     return replace(books, intents=books.intents | {record.intent: delivered})
+
+
+def _read_rollback(books: Books, entry: Entry) -> Books:
+    record = RollbackRecord.of(entry)
+    given_up = {*(sealed for _, sealed in record.entries), *record.states}
+    return replace(books, accepted=books.accepted | given_up)
 
 
 def _read_close(books: Books, entry: Entry) -> Books:
@@ -247,5 +349,6 @@ _READERS = {
     "policy": _read_policy,
     "intent": _read_intent,
     "delivered": _read_delivery,
+    "rollback": _read_rollback,
     "closed": _read_close,
 }

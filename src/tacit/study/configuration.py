@@ -8,9 +8,16 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.errors import InvalidInputError
+from tacit.study.layout import Layout
 from tacit.study.records import STUDY_FORMAT
 
-_FILE = "study.json"
+
+def is_study(folder: Path) -> bool:
+    """Whether a folder is that of a study; one that cannot be looked into is none."""
+    try:
+        return Layout(folder).configuration.is_file()
+    except OSError:
+        return False
 
 
 class Configuration(BaseModel):
@@ -34,14 +41,14 @@ class Configuration(BaseModel):
 
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""
-        path = folder / _FILE
+        path = Layout(folder).configuration
         path.touch(mode=0o600)
         path.write_text(self.model_dump_json(indent=2) + "\n")
 
     @classmethod
     def read(cls, folder: Path) -> Configuration:
         """From a study's folder."""
-        path = folder / _FILE
+        path = Layout(folder).configuration
         try:
             stored = json.loads(path.read_text())
         except FileNotFoundError:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+import numpy as np
+
 from tacit.errors import DeliveryError
 from tacit.sampling import Sampler, StudyKey
 from tacit.study.books import Books, Intent
-from tacit.study.closing import release_digest_key
+from tacit.study.closing import draw_key, release_digest_key, states_key
 from tacit.study.layout import Layout
 from tacit.tables import Snapshot
 from tacit.tables.delivery import (
@@ -20,6 +22,7 @@ from tacit.tables.delivery import (
     Pseudonyms,
     PublicIds,
     deliver,
+    redraw,
     remember,
 )
 from tacit.tables.release_file import Alphabet
@@ -57,21 +60,54 @@ class Dispatch:
         delivery = Delivery(
             self._draw(intent, self._states_before(books, intent)),
             _alphabet(intent),
-            PublicIds(self.snapshot.ids_path) if self.is_id_public else self._names(intent),
+            self._names(intent),
             self._state_files,
-            _state_name(intent),
+            intent.state_name,
         )
         digest = deliver(
-            delivery, target, digest_key=release_digest_key(self.key, intent), progress=progress
+            delivery,
+            target,
+            digest_key=release_digest_key(self.key, intent),
+            expected=None if intent.delivery is None else intent.delivery.digest,
+            progress=progress,
         )
         self._remove_old_states(books)
         return digest
 
+    def problems(self, books: Books) -> Iterator[str]:
+        """What is not as it comes out when every release is drawn again, in words."""
+        states = self._state_files.start()
+        for intent in books.intents.values():
+            draw = self._draw(intent, states)
+            digest, states = redraw(
+                draw,
+                _alphabet(intent),
+                self._names(intent),
+                digest_key=release_digest_key(self.key, intent),
+            )
+            if intent.delivery is not None and intent.delivery.digest != digest:
+                yield f"release {intent.number}, drawn again, is not what was delivered"
+            if not self._are_states_kept(intent, states):
+                yield (
+                    f"the states after release {intent.number} are damaged: they are computed "
+                    "again when they are needed"
+                )
+
+    def _are_states_kept(self, intent: Intent, states: States) -> bool:
+        """Whether the state file of a release, if there is one, holds these states."""
+        if intent.is_of_0_1 or not self._state_files.path(intent.state_name).exists():
+            return True  # 0.1 did not seal states: they are never believed
+        kept = self._load(intent)
+        return kept is not None and np.array_equal(kept, states)
+
     @property
     def _state_files(self) -> StateFiles:
-        return StateFiles(self.layout.states, self.snapshot.n_records)
+        seal_key = states_key(self.key, self.study)
+        return StateFiles(self.layout.states, self.snapshot.n_records, seal_key)
 
-    def _names(self, intent: Intent) -> Pseudonyms:
+    def _names(self, intent: Intent) -> Pseudonyms | PublicIds:
+        if self.is_id_public:
+            return PublicIds(self.snapshot.ids_path)
         party = intent.wish.party
         return Pseudonyms(lambda attempt: self.key.derive("pseudonym", self.study, party, attempt))
 
@@ -80,7 +116,7 @@ class Dispatch:
             self.snapshot.x,
             states,
             Sampler(intent.channel, intent.next_state),
-            self.key.derive("release", intent.entry.hash),
+            draw_key(self.key, intent),
         )
 
     def _states_before(self, books: Books, intent: Intent) -> States:
@@ -100,7 +136,7 @@ class Dispatch:
         """Write the states after a release again, and read them."""
         for _ in range(_MOST_TRIES):  # another process may clear them up before they are read
             try:
-                remember(self._draw(intent, before), self._state_files, _state_name(intent))
+                remember(self._draw(intent, before), self._state_files, intent.state_name)
             except OSError as error:
                 raise DeliveryError(
                     f"the states in {self.layout.states} cannot be written ({error.strerror}): "
@@ -115,19 +151,12 @@ class Dispatch:
         )
 
     def _load(self, intent: Intent) -> States | None:
-        return self._state_files.load(_state_name(intent), int(intent.next_state.max()) + 1)
+        return self._state_files.load(intent.state_name, int(intent.next_state.max()) + 1)
 
     def _remove_old_states(self, books: Books) -> None:
-        newest = list(books.intents.values())[-_STATE_FILES_KEPT:]
-        kept = {self._state_files.path(_state_name(intent)) for intent in newest}
-        for path in self.layout.states.glob("*.npy"):
-            if path not in kept:
-                path.unlink(missing_ok=True)
-
-
-def _state_name(intent: Intent) -> str:
-    """No other release has it, not even one of a ledger that was rolled back and went on."""
-    return f"{intent.number}-{intent.entry.hash[:16]}"
+        """Remove states of older releases; what the ledger does not know is left as evidence."""
+        for intent in list(books.intents.values())[:-_STATE_FILES_KEPT]:
+            self._state_files.path(intent.state_name).unlink(missing_ok=True)
 
 
 def _before(books: Books, intent: Intent) -> Iterator[Intent]:

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.errors import NotWithinLimitsError, TacitError, UnconvergedError
+from tacit.errors import NotWithinLimitsError, RefusedError, UnconvergedError
 from tacit.information import mutual_information
 from tacit.problem import Array
 from tacit.sampling import IntegerChannel
@@ -18,8 +18,16 @@ from tacit.scheme.policy import Parties
 from tacit.solution import Status, TimeSharing
 from tacit.study.asking import Wish, distortion
 from tacit.study.books import RESERVE_BITS, Books
+from tacit.study.draws import draw_of
 from tacit.study.records import HoldingRecord, IntentRecord
-from tacit.study.wording import bits_down, bits_up, limit_in_words
+from tacit.study.wording import (
+    bits_down,
+    bits_of,
+    bits_up,
+    coalition_name,
+    limit_in_words,
+    whom_in_words,
+)
 
 GAP_TOL = 1e-6
 """How near to the best a design is asked to come."""
@@ -67,6 +75,18 @@ class Draft:
         return self.value if self.wish.measure.is_information else self.blind - self.value
 
     @property
+    def bound(self) -> float | None:
+        """No release within the limits does better; ``None`` where no proof is known.
+
+        The design's own bound is for limits that are lower by the reserve. It is a price per bit
+        times each limit, and something that does not depend on the limits (DESIGN fact 2).
+        """
+        solution = self.design.solution
+        if self.wish.measure.is_information or solution.bound is None:
+            return solution.bound
+        return solution.bound - RESERVE_BITS * sum(solution.multipliers.values())
+
+    @property
     def time_shares(self) -> int:
         """How many channels take turns, disclosed; 1 for no time-sharing."""
         solution = self.design.solution
@@ -103,10 +123,7 @@ def draft(books: Books, wish: Wish) -> Draft:
         channel = IntegerChannel.quantised(design.channel)
         after, next_state = before.after(wish.party, channel)
     for coalition, held in _broken_limits(design, before, after).items():
-        raise TacitError(
-            f"the rounded release would tell {' + '.join(sorted(coalition))} up to {held:.9f} "
-            f"bits, not below the limit of {design.limits[coalition]:.9f}: ask for fewer bits"
-        )
+        raise _too_much(books, design, coalition, held, after)
     value = value_of(told_law(before, wish, channel), wish)
     blind = wish.blind_value(books.p_x)
     return Draft(wish, design, channel, next_state, before, after, value, blind)
@@ -136,32 +153,58 @@ def _broken_limits(design: Design, before: Account, after: Account) -> dict[Part
     }
 
 
+def _too_much(
+    books: Books, design: Design, coalition: Parties, held: float, after: Account
+) -> NotWithinLimitsError:
+    """A release that would tell a coalition more than its limit, as far as can be proved."""
+    name, allowed = " + ".join(sorted(coalition)), _allowed(books, coalition)
+    if coalition == {design.party} and design.limits[coalition] < books.own_limit(design.party):
+        allowed = f"the {bits_up(design.limits[coalition])} bits that it asks to hold"
+    if after.is_covered(coalition) and coalition != after.memory.present:
+        reason = (
+            f"with this release {name} would hold too many different answers to be counted apart, "
+            f"and count as everyone does: up to {bits_up(held)} bits, of {allowed} (a request "
+            "with fewer levels may fit)"
+        )
+    else:
+        reason = f"the rounded release would tell {name} up to {held:.9f} bits, of {allowed}"
+    return refusal(books, reason, coalition)
+
+
+def refusal(
+    books: Books, reason: str, coalition: Parties, fits: str | None = None
+) -> NotWithinLimitsError:
+    """A refusal because of a coalition's smallest limit."""
+    binding = books.all_limits.binding_on(coalition)
+    return NotWithinLimitsError(
+        reason,
+        tuple(sorted(coalition)),
+        binding[0].bits,
+        books.proved.upper_bits(coalition),
+        fits,
+        whom_in_words(binding),
+    )
+
+
+def _allowed(books: Books, coalition: Parties) -> str:
+    return bits_of(books.all_limits.binding_on(coalition), coalition)
+
+
 def own_ceiling(books: Books, wish: Wish) -> float:
-    """Bits that the party may hold after its wish; refused where its own limit leaves too few."""
-    party = wish.party
+    """Bits that the party may hold after its wish; refused where its limits leave too few."""
+    party, own = wish.party, frozenset({wish.party})
     limit = books.own_limit(party)
-    held = books.proved.upper_bits(frozenset({party}))
+    held = books.proved.upper_bits(own)
     left = limit - held
     if wish.bits is None:
         if left < _LEAST_BITS:
-            raise NotWithinLimitsError(
-                f"{party} holds {bits_up(held)} of its {limit_in_words(limit)} bits: "
-                "nothing is left to it",
-                (party,),
-                limit,
-                held,
-                None,
-            )
+            reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
+            raise refusal(books, f"{reason}: nothing is left to it", own)
         return limit
     if wish.bits > left:
-        raise NotWithinLimitsError(
-            f"{party} asks for {limit_in_words(wish.bits)} bits and has "
-            f"{bits_down(max(left, 0.0))} left of {limit_in_words(limit)}",
-            (party,),
-            limit,
-            held,
-            None,
-        )
+        asked = f"{party} asks for {limit_in_words(wish.bits)} bits and has"
+        left_words = f"{bits_down(max(left, 0.0))} left of {_allowed(books, own)}"
+        raise refusal(books, f"{asked} {left_words}", own)
     return held + wish.bits
 
 
@@ -170,14 +213,13 @@ def is_worth_it(drafted: Draft) -> bool:
     return drafted.gain > _LEAST_GAIN
 
 
-def tightest(drafted: Draft) -> tuple[Parties, float, float]:
-    """The coalition with the least left before the release, its limit, and what it holds."""
+def tightest(drafted: Draft) -> Parties:
+    """The coalition with the least left before the release."""
     left = {
         coalition: limit - drafted.before.upper_bits(coalition)
         for coalition, limit in drafted.limits.items()
     }
-    coalition = min(left, key=lambda each: (left[each], len(each), sorted(each)))
-    return coalition, drafted.limits[coalition], drafted.before.upper_bits(coalition)
+    return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
 def names_of_answers(wish: Wish, n_letters: int) -> tuple[str, ...]:
@@ -200,13 +242,16 @@ def told_law(before: Account, wish: Wish, channel: IntegerChannel) -> Array:
 
 
 def _designed(books: Books, wish: Wish, ceiling: float) -> Design:
-    design = books.scheme.design(
-        wish.question.request,
-        party=wish.party,
-        utility=wish.utility,
-        individual=None if ceiling == inf else ceiling,
-        gap_tol=GAP_TOL,
-    )
+    try:
+        design = books.scheme.design(
+            wish.question.request,
+            party=wish.party,
+            utility=wish.utility,
+            individual=None if ceiling == inf else ceiling,
+            gap_tol=GAP_TOL,
+        )
+    except RefusedError as error:
+        raise _held_already(books, frozenset(error.coalition)) from None
     gap = design.solution.gap
     if design.solution.status is Status.INACCURATE and not (gap is not None and gap <= _WORST_GAP):
         _refuse_spent(books, design)
@@ -222,15 +267,27 @@ def _refuse_spent(books: Books, design: Design) -> None:
     for coalition, limit in design.limits.items():
         held = books.proved.upper_bits(coalition)
         if limit - held < _LEAST_BITS:
-            raise NotWithinLimitsError(
-                f"{' + '.join(sorted(coalition))} may hold {limit_in_words(limit)} bits together "
-                f"and hold {bits_up(held)}: no answer that tells them nothing more was found; "
-                "only a higher limit would help: tacit collusion set",
-                tuple(sorted(coalition)),
-                limit,
-                held,
-                None,
-            )
+            reason = f"{holding_in_words(books, coalition)}: no answer that tells them nothing more"
+            raise refusal(books, f"{reason} was found", coalition)
+
+
+def _held_already(books: Books, coalition: Parties) -> NotWithinLimitsError:
+    """A coalition above its limit: only one that counts as everyone does can have come there."""
+    reason = f"{holding_in_words(books, coalition)}, and may be told nothing more"
+    return refusal(books, reason, coalition)
+
+
+def holding_in_words(books: Books, coalition: Parties) -> str:
+    """What a coalition that a release would feed holds of its smallest limit."""
+    account, everyone = books.proved, books.holders | coalition
+    binding = books.all_limits.binding_on(coalition)
+    name, whom = coalition_name(coalition, everyone), whom_in_words(binding)
+    verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"
+    if account.is_covered(coalition) and not account.memory.present <= coalition:
+        verb = f"{'counts' if len(coalition) == 1 else 'count'} as everyone does, with"
+    by = "" if whom == name else f" (the limit on {whom})"
+    held, limit = account.upper_bits(coalition), binding[0].bits
+    return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits{by}"
 
 
 def value_of(law: Array, wish: Wish) -> float:
@@ -240,8 +297,13 @@ def value_of(law: Array, wish: Wish) -> float:
     return float((law.T * distortion(wish)).sum())
 
 
-def intent_record(drafted: Draft) -> IntentRecord:
-    """What the ledger is to say of a draft; the integer channel goes beside it."""
+def intent_record(drafted: Draft, past: str) -> IntentRecord:
+    """What the ledger is to say of a draft; the integer channel goes beside it.
+
+    Args:
+        drafted: what is to be released.
+        past: name of all that was released before it.
+    """
     return IntentRecord(
         identity=drafted.wish.identity,
         party=drafted.wish.party,
@@ -256,7 +318,8 @@ def intent_record(drafted: Draft) -> IntentRecord:
         everyone_bits=drafted.after.everyone_bits,
         value=drafted.value,
         blind=drafted.blind,
-        bound=drafted.design.solution.bound,
+        bound=drafted.bound,
+        draw=draw_of(past, drafted.channel),
     )
 
 

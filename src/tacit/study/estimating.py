@@ -19,6 +19,10 @@ from tacit.tables.release_file import count_letters, digest_of
 _FEW_RECORDS = 10
 """A letter that fewer records are expected to have, whatever is true of them, tells nothing."""
 
+_MANY = 250
+_MOST_WORK = _MANY**3
+"""Levels twice, times letters: the bounds on all levels take about a minute then."""
+
 
 @dataclass(frozen=True, slots=True)
 class LevelEstimate:
@@ -76,7 +80,11 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
     if not file.is_file():
         raise InvalidInputError(f"there is no file {file}: give a release file, .parquet or .csv")
     certificate = Certificate.beside(file)
-    counts = count_letters(file, certificate.letters, certificate.time_shares)
+    _refuse_too_many(file, certificate)
+    counts = count_letters(
+        file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
+    )
+    _refuse_altered(file, certificate)
     counts, channel = _without_rare(counts, np.array(certificate.p_rhat_given_r))
     letters = np.repeat(np.arange(len(counts)), counts)
     found = estimate(letters, channel, confidence=confidence)
@@ -88,8 +96,28 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         confidence,
         levels,
         () if is_told else tuple(_contrast(certificate, each) for each in found.contrasts),
-        tuple(_remarks(file, certificate, found, is_told)),
+        tuple(_remarks(certificate, found, is_told)),
     )
+
+
+def _refuse_too_many(file: Path, certificate: Certificate) -> None:
+    """Levels and letters whose bounds would take hours."""
+    n_levels, n_letters = len(certificate.labels), len(certificate.p_rhat_given_r[0])
+    if n_levels**2 * n_letters > _MOST_WORK:
+        raise InvalidInputError(
+            f"the certificate of {file} has {n_levels:,} levels and {n_letters:,} letters, too "
+            f"many to estimate from: ask the custodian for fewer levels, about {_MANY} at most"
+        )
+
+
+def _refuse_altered(file: Path, certificate: Certificate) -> None:
+    """A file whose content is not what the certificate was made for."""
+    key = bytes.fromhex(certificate.digest_key)
+    if digest_of(file, key, has_guards=certificate.has_guards) != certificate.digest:
+        raise InvalidInputError(
+            f"{file} is not the file that the certificate was made for: do not rely on it, and ask "
+            "the custodian for both again"
+        )
 
 
 def _without_rare(
@@ -135,9 +163,7 @@ def _contrast(certificate: Certificate, contrast: Contrast) -> str:
     return f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
 
 
-def _remarks(file: Path, certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[str]:
-    if digest_of(file, bytes.fromhex(certificate.digest_key)) != certificate.digest:
-        yield "this is not the file that the certificate was made for: do not rely on it"
+def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[str]:
     if not found.is_consistent:
         yield "the letters hardly come from the certificate's channel: do not rely on it"
     if not is_told:

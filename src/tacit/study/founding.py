@@ -6,24 +6,32 @@ import uuid
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from math import ceil, log
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 from tacit.errors import InvalidInputError, TacitError
-from tacit.ledger import HASH_DIGITS, Ledger, Sketch
+from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
+from tacit.ledger.address import absolute_address
 from tacit.sampling import StudyKey
 from tacit.study.closing import key_check, snapshot_digest_key
 from tacit.study.configuration import Configuration
 from tacit.study.layout import Layout
 from tacit.study.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.study.rollback import raise_mark
 from tacit.study.source_check import keep_look, look, source_shown
 from tacit.tables import Snapshot, build, parse
 from tacit.tables.whole_folder import whole_folder
 
+IN_FOLDER = "folder"
+"""Said instead of an address: the ledger is a file in the study's own folder."""
+
 _SKETCHED_IDS = 4096
-"""Hashes kept of a study's ids: a study more than about as many times smaller than another can
-slip through."""
+"""Hashes kept of a study's ids; see ``least_overlap_noticed``."""
+
+_SLIPS_THROUGH = 0.01
+"""Chance that the least overlap goes unnoticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +65,12 @@ def found(folder: Path, plan: Plan) -> None:
     if not folder.parent.is_dir():
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
     try:
-        if plan.ledger is None:
+        _remove_unregistered(folder)
+        if plan.ledger == IN_FOLDER:
             _found_with_own_ledger(folder, plan)
         else:
-            _found_in_ledger(folder, plan, plan.ledger)
+            address = user_registry() if plan.ledger is None else absolute_address(plan.ledger)
+            _found_in_ledger(folder, plan, address)
     except OSError as error:
         raise InvalidInputError(
             f"{folder} cannot be written ({error.strerror or error}): free some space, check the "
@@ -68,16 +78,42 @@ def found(folder: Path, plan: Plan) -> None:
         ) from error
 
 
+def least_overlap_noticed(n_records: int) -> int:
+    """How many records of a study must be in another one of its ledger to be noticed, 99 %.
+
+    Neither study is larger than ``n_records``. Of m ids in both, a sketch of k hashes sees none
+    with probability exp(-k m / n).
+    """
+    if n_records <= _SKETCHED_IDS:
+        return 1
+    return ceil(n_records * -log(_SLIPS_THROUGH) / _SKETCHED_IDS)
+
+
+def _remove_unregistered(folder: Path) -> None:
+    """Remove a folder whose making was killed just before its ledger knew of it."""
+    if not Layout(folder).configuration.exists():
+        return
+    configuration = Configuration.read(folder)
+    if configuration.ledger is None:
+        return  # its ledger was made with it
+    with closing(Ledger.open(configuration.ledger)) as ledger:
+        is_registered = configuration.study in ledger.studies()
+    if not is_registered and not Layout(folder).high_water.exists():
+        rmtree(folder)
+
+
 def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
     with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
-        _fill(partial, plan, own)
+        configuration = _fill_folder(partial, plan, None)
+        _register(Layout(partial), plan, configuration, own)
 
 
 def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
+    Ledger.check(address)  # before a table is read that may be long
+    with whole_folder(folder) as partial:
+        configuration = _fill_folder(partial, plan, address)
+    # Last, because a registration cannot be taken back: a folder without one is no loss.
     with closing(Ledger.create(address)) as shared:
-        with whole_folder(folder) as partial:
-            configuration = _fill_folder(partial, plan)
-        # Last, because a registration cannot be taken back: a folder without one is no loss.
         try:
             _register(Layout(folder), plan, configuration, shared)
         except TacitError:
@@ -86,12 +122,7 @@ def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
             raise
 
 
-def _fill(partial: Path, plan: Plan, ledger: Ledger) -> None:
-    configuration = _fill_folder(partial, plan)
-    _register(Layout(partial), plan, configuration, ledger)
-
-
-def _fill_folder(partial: Path, plan: Plan) -> Configuration:
+def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
     private, external = map(parse, plan.private), map(parse, plan.external)
@@ -112,7 +143,7 @@ def _fill_folder(partial: Path, plan: Plan) -> Configuration:
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
         source=_from_anywhere(plan.table),
-        ledger=plan.ledger,
+        ledger=address,
     )
     configuration.write(partial)
     return configuration
@@ -132,17 +163,29 @@ def _refuse_few(n_records: int, plan: Plan) -> None:
 def _register(layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger) -> None:
     snapshot = Snapshot.open(layout.snapshot)
     key = StudyKey.load(layout.key)
-    hashes = sorted(
-        {hashed[:HASH_DIGITS] for hashed in snapshot.sketch(ledger.salt, _SKETCHED_IDS)}
-    )
-    sketch = Sketch(snapshot.n_records, tuple(hashes))
+    sketch = _sketch(snapshot, ledger.salt)
     known = ledger.overlapping(sketch) if plan.accept_reset else []
-    ledger.register(
+    first = ledger.register(
         configuration.study,
         sketch,
         _created(snapshot, plan, configuration, key).model_dump(mode="json"),
         accepting=[overlap.study for overlap in known],
     )
+    raise_mark(layout, first.head)
+
+
+def _sketch(snapshot: Snapshot, salt: bytes) -> Sketch:
+    """By typed ids, for studies that 0.1 registered, and by normalised ids."""
+    n_records = snapshot.n_records
+    typed = _shortened(snapshot.sketch(salt, _SKETCHED_IDS))
+    normalised = _shortened(snapshot.normalised_sketch(salt, _SKETCHED_IDS))
+    # Different ids may be the same when normalised; of a large table that is not counted.
+    n_normalised = len(normalised) if n_records <= _SKETCHED_IDS else n_records
+    return Sketch(n_records, typed, Sketch(n_normalised, normalised))
+
+
+def _shortened(hashes: list[str]) -> tuple[str, ...]:
+    return tuple(sorted({hashed[:HASH_DIGITS] for hashed in hashes}))
 
 
 def _created(
@@ -157,6 +200,7 @@ def _created(
         is_id_public=plan.is_id_public,
         key_check=key_check(key, configuration.study),
         snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
+        snapshot_seal=snapshot.seal(snapshot_digest_key(key, configuration.study)),
     )
 
 

@@ -13,6 +13,11 @@ class Layout:
     folder: Path
 
     @property
+    def configuration(self) -> Path:
+        """Which study this is, and where its table and its ledger are."""
+        return self.folder / "study.json"
+
+    @property
     def key(self) -> Path:
         """The secret key."""
         return self.folder / "key"
@@ -36,6 +41,11 @@ class Layout:
     def digest_keys(self) -> Path:
         """Keys that outlive the key, with which files can still be told genuine."""
         return self.folder / "digest-keys.json"
+
+    @property
+    def high_water(self) -> Path:
+        """The last entry of the ledger that was appended from this folder."""
+        return self.folder / "high-water.json"
 
     @property
     def source_seen(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
@@ -12,7 +13,13 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme.policy import Parties
 from tacit.study.books import Books, Intent
 from tacit.study.drafting import Draft, draft
-from tacit.study.wording import bits_down, coalition_name, value_in_words, worth_in_words
+from tacit.study.wording import (
+    bits_down,
+    coalition_name,
+    value_in_words,
+    whom_in_words,
+    worth_in_words,
+)
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
@@ -40,7 +47,8 @@ class Share:
     Attributes:
         parties: who pools what.
         name: for people.
-        limit: what it may hold.
+        limit: what it may hold: the smallest limit on it or on a coalition around it.
+        limited_by: on whom that limit was set.
         held: what it holds now, at most.
         after: what it would hold after the quoted release, at most.
     """
@@ -48,6 +56,7 @@ class Share:
     parties: tuple[str, ...]
     name: str
     limit: float
+    limited_by: str
     held: float
     after: float
 
@@ -144,7 +153,7 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         measure=drafted.wish.measure.kind,
         value=drafted.value,
         blind=drafted.blind,
-        bound=drafted.design.solution.bound,
+        bound=drafted.bound,
         in_words=value_in_words(drafted.wish.measure, drafted.value, drafted.blind),
         own=own,
         worst=_worst(shares),
@@ -160,8 +169,8 @@ def quoted(books: Books, drafted: Draft) -> Quote:
 def quoted_again(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, party = intent.record, intent.wish.party
-    limits = books.policy.limits_on(party, books.holders) | {frozenset({party}): 0.0}
-    shares = _shares(books, party, limits, books.proved, books.proved)
+    coalitions = {*books.policy.limits_on(party, books.holders), frozenset({party})}
+    shares = _shares(books, party, coalitions, books.proved, books.proved)
     return Quote(
         party=party,
         request=record.question.name,
@@ -188,25 +197,26 @@ def _others_bits(books: Books, *more: IntegerChannel) -> float:
 
 
 def _shares(
-    books: Books, party: str, limits: dict[Parties, float], before: Account, after: Account
+    books: Books, party: str, coalitions: Iterable[Parties], before: Account, after: Account
 ) -> tuple[Share, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
-    own = frozenset({party})
+    limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
     return tuple(
         Share(
             tuple(sorted(coalition)),
-            coalition_name(coalition, books.holders | own),
-            books.own_limit(party) if coalition == own else limit,
+            coalition_name(coalition, books.holders | {party}),
+            binding[0].bits,
+            whom_in_words(binding),
             before.upper_bits(coalition),
             after.upper_bits(coalition),
         )
-        for coalition, limit in sorted(limits.items(), key=_by_size)
+        for coalition, binding in limits.items()
     )
 
 
-def _by_size(limited: tuple[Parties, float]) -> tuple[int, list[str]]:
+def _by_size(coalition: Parties) -> tuple[int, list[str]]:
     """The party first, then pairs, then larger coalitions."""
-    return len(limited[0]), sorted(limited[0])
+    return len(coalition), sorted(coalition)
 
 
 def _worst(shares: tuple[Share, ...]) -> Share:

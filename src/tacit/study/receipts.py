@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-import json
-import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.errors import InvalidInputError
+from tacit.information import entropy
+from tacit.information.laws import ROW_SUM_TOL
+from tacit.ledger.canonical import canonical_json
+from tacit.sampling import keyed_digest
 from tacit.study.records import HoldingRecord, entry_in_words
 from tacit.study.utilities import Measure
-from tacit.study.wording import bits_up, value_in_words
+from tacit.study.wording import (
+    bits_up,
+    is_used_up,
+    limit_in_words,
+    time_in_words,
+    value_in_units,
+    value_in_words,
+)
+from tacit.tables.release_file import csv_text
 from tacit.tables.whole_file import whole_file
 
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.ledger import Entry
     from tacit.study.books import Books, Intent
 
-PAPER_FORMAT = 1
+PAPER_FORMAT = 2
+"""Of papers, pages included: a page that looks different is another format.
+
+1: without seal, limit of the party, H(X) and remarks; made by 0.1.
+"""
+
 CERTIFICATE_SUFFIX = ".certificate.json"
 
-_EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
+NO_SEAL = "none: the study's key was missing"
+
+_ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
+"""Signs that could end, or begin, an element of the page that JSON stands in."""
 
 
 class Paper(BaseModel):
@@ -35,6 +54,8 @@ class Paper(BaseModel):
         hash: that seals it.
         time: when it was recorded.
         in_words: what it says.
+        seal: keyed digest of all the rest, by which the study knows its own papers even when its
+            ledger has lost the entry; ``None`` where the study's key was missing.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
@@ -45,6 +66,14 @@ class Paper(BaseModel):
     hash: str
     time: str
     in_words: str
+    seal: str | None = None
+
+    def sealed(self, key: bytes | None) -> Self:
+        """The same paper with its seal."""
+        return self if key is None else self.model_copy(update={"seal": self._seal(key)})
+
+    def _seal(self, key: bytes) -> str:
+        return seal_of(self.model_dump(mode="json"), key)
 
     def write(self, path: Path) -> None:
         """As JSON, whole or not at all."""
@@ -57,10 +86,14 @@ class Paper(BaseModel):
         environment = Environment(
             loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True
         )
-        environment.filters["bits_up"] = bits_up
-        # "</" would end the script element early.
-        data = self.model_dump_json().replace("</", "<\\/")
-        return environment.get_template(template).render(paper=self, json=data)
+        environment.filters |= {
+            "bits_up": bits_up,
+            "in_units": lambda value, kind: value_in_units(kind, value),
+            "limit": limit_in_words,
+            "time": time_in_words,
+        }
+        data = "".join(_ESCAPED.get(sign, sign) for sign in self.model_dump_json())
+        return environment.get_template(template).render(paper=self, json=data, no_seal=NO_SEAL)
 
 
 class EntryReceipt(Paper):
@@ -99,11 +132,34 @@ class ReleasePaper(Paper):
     remarks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a coalition holds of its limit, in bits about one record."""
+
+    name: str
+    bits: float
+    limit: float
+
+    @property
+    def percent(self) -> float:
+        """Of the limit, at most 100."""
+        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing is left of it."""
+        return is_used_up(self.bits, self.limit)
+
+
 class Receipt(ReleasePaper):
     """For the custodian: names other parties, so it is not for the recipient.
 
     Attributes:
-        file: where the release was written last.
+        file: where the release was written first.
+        party_limit: bits about one record that the party may hold in all, as it was set.
+        around_limit: a lower limit on a coalition around the party, which it has to keep, too;
+            ``None`` if there is none.
+        entropy_bits: H(X), all there is to learn about a record.
         value: mean cost of the answers, or bits about R.
         blind: the same for a blind guess.
         bound: no release within the limits does better.
@@ -112,11 +168,37 @@ class Receipt(ReleasePaper):
     """
 
     file: str | None
+    party_limit: float
+    around_limit: float | None
+    entropy_bits: float
     value: float
     blind: float
     bound: float | None
     everyone_bits: float
     holdings: tuple[HoldingRecord, ...]
+
+    @property
+    def shares(self) -> list[Share]:
+        """Who holds what of which limit after it, the party itself first."""
+        first_own = sorted(self.holdings, key=lambda each: each.parties != (self.party,))
+        return [self._share(holding) for holding in first_own]
+
+    def _share(self, holding: HoldingRecord) -> Share:
+        name = " + ".join(holding.parties)
+        if holding.parties != (self.party,):
+            return Share(name, holding.bits, holding.limit)
+        # Not what this release was to leave it at: that was perhaps asked to be less.
+        limit = self.party_limit if self.around_limit is None else self.around_limit
+        return Share(name, holding.bits, limit)
+
+    @property
+    def limit_in_words(self) -> str:
+        """The party's limit, as it was set."""
+        limit = f"limit of {self.party}, as set: {limit_in_words(self.party_limit)} bits in all"
+        if self.around_limit is None:
+            return limit
+        around = limit_in_words(self.around_limit)
+        return f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
 
     def as_html(self) -> str:
         """One page that opens anywhere; it holds the receipt for machines, too."""
@@ -132,28 +214,39 @@ class Certificate(ReleasePaper):
         time_shares: how many channels take turns; the file has a column ``t`` where several do.
         p_rhat_given_r: law of the answer given the truth, [r, (t, rhat)].
         digest_key: under which ``digest`` was made.
+        csv_letters: ``letters`` as a CSV file shows them: with an apostrophe before what a
+            spreadsheet would run as a formula. ``None`` where 0.1 made the file, which put none.
     """
 
-    labels: tuple[str, ...]
-    letters: tuple[str, ...]
-    time_shares: int
+    labels: tuple[str, ...] = Field(min_length=1)
+    letters: tuple[str, ...] = Field(min_length=1)
+    time_shares: int = Field(ge=1)
     p_rhat_given_r: list[list[float]]
     digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
+    csv_letters: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
-    def _has_one_row_for_each_label(self) -> Self:
+    def _has_one_law_for_each_label(self) -> Self:
         n_letters = self.time_shares * len(self.letters)
         rows = [len(row) for row in self.p_rhat_given_r]
         if rows != [n_letters] * len(self.labels):
             raise ValueError("p_rhat_given_r has another shape than labels and letters")
+        for row in self.p_rhat_given_r:
+            if min(row) < 0 or abs(sum(row) - 1) > ROW_SUM_TOL:
+                raise ValueError("a row of p_rhat_given_r is no law")
         return self
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether apostrophes before formulas in its CSV file are tacit's."""
+        return self.csv_letters is not None
 
     @classmethod
     def beside(cls, release: Path) -> Self:
         """The certificate of a release file."""
         path = certificate_path(release)
         try:
-            return cls.model_validate_json(path.read_bytes())
+            found = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError as error:
             raise InvalidInputError(
                 f"{path.name} is not beside {release}: ask the custodian for the release's "
@@ -165,29 +258,17 @@ class Certificate(ReleasePaper):
             raise InvalidInputError(
                 f"{path} is no certificate of this version of tacit: ask the custodian for it again"
             ) from error
-
-
-class Sealed(BaseModel):
-    """What every paper has that a ledger can be asked for."""
-
-    study: str
-    entry: int
-    hash: str
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """From a receipt (JSON or HTML) or a certificate."""
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"cannot read the receipt {path}: {error}") from error
-        embedded = _EMBEDDED.search(text)
-        try:
-            return cls.model_validate(json.loads(embedded.group(1) if embedded else text))
-        except ValueError as error:
+        if found.format > PAPER_FORMAT:
             raise InvalidInputError(
-                f"{path} is no receipt: give a file made by tacit receipt, or a certificate"
-            ) from error
+                f"{path} was made by a version of tacit that is newer than this one: update tacit"
+            )
+        return found
+
+
+def seal_of(content: dict[str, Any], key: bytes) -> str:
+    """The seal of a paper: HMAC over all that it says, but for the seal."""
+    said = {name: value for name, value in content.items() if name != "seal"}
+    return keyed_digest(key, [canonical_json(said).encode()])
 
 
 def certificate_path(release: Path) -> Path:
@@ -202,6 +283,9 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         **_common(books, intent),
         digest=None if delivery is None else delivery.digest,
         file=None if delivery is None else delivery.file,
+        party_limit=intent.party_limit,
+        around_limit=intent.own_limit if intent.own_limit < intent.party_limit else None,
+        entropy_bits=entropy(books.p_x),
         value=record.value,
         blind=record.blind,
         bound=record.bound,
@@ -232,6 +316,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
         time_shares=intent.record.time_shares,
         p_rhat_given_r=intent.record.p_rhat_given_r,
         digest_key=digest_key.hex(),
+        csv_letters=tuple(map(csv_text, intent.record.letters)),
     )
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Self
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from math import prod
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tacit.errors import CorruptLedgerError
+from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Collusion
 
 STUDY_FORMAT = 1
 """Of a study's folder and of its entries; larger numbers are from newer versions."""
+
+Bits = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+_MOST_LISTED = 3
+"""As many fields of an entry that cannot be read are named."""
 
 
 class Record(BaseModel):
@@ -25,10 +36,29 @@ class Record(BaseModel):
         try:
             return cls.model_validate(entry.body)
         except ValidationError as error:
-            raise CorruptLedgerError(
-                f"entry {entry.number} of study {entry.study} is no {entry.kind!r} entry that this "
-                f"version of tacit can read: {error.error_count()} fields do not fit"
-            ) from error
+            raise _unreadable(entry, error) from error
+
+
+def _unreadable(entry: Entry, error: ValidationError) -> LedgerError:
+    """What to say of a body that does not fit its model."""
+    wrong = {".".join(map(str, each["loc"])): each for each in error.errors(include_url=False)}
+    unknown = [name for name, each in wrong.items() if each["type"] == "extra_forbidden"]
+    if unknown:
+        return LedgerError(
+            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, has fields that this "
+            f"version of tacit does not know ({_listed(unknown)}): update tacit"
+        )
+    reasons = [f"{name}: {each['msg']}" if name else each["msg"] for name, each in wrong.items()]
+    return CorruptLedgerError(
+        f"entry {entry.number} of study {entry.study} is no {entry.kind!r} entry that this "
+        f"version of tacit can read ({_listed(reasons)}): update tacit, or restore the ledger from "
+        "a backup"
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    more = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 class ToldRecord(Record):
@@ -45,7 +75,7 @@ class ExternalRecord(Record):
 
     labels: tuple[str, ...]
     numbers: tuple[float | None, ...] | None
-    counts: list[list[int]]
+    counts: list[list[Count]]
 
 
 class AttributeRecord(Record):
@@ -70,19 +100,34 @@ class CreatedRecord(ToldRecord):
         is_id_public: whether release files carry raw ids.
         key_check: tells this study's key from others.
         snapshot_digest: of the encoded table.
+        snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
+            studies that 0.1 made, whose digest is checked instead.
     """
 
     format: int
     made_by: str
-    records: int
+    records: Annotated[Count, Field(ge=1)]
     attributes: tuple[AttributeRecord, ...]
-    counts: list[int]
+    counts: list[Count]
     externals: dict[str, ExternalRecord]
-    memory: int
-    everyone: float | None
+    memory: Annotated[int, Field(ge=1)]
+    everyone: Bits | None
     is_id_public: bool
-    key_check: str
-    snapshot_digest: str
+    key_check: Digest
+    snapshot_digest: Digest
+    snapshot_seal: Digest | None = None
+
+    @model_validator(mode="after")
+    def _counts_every_record_once(self) -> Self:
+        _require(sum(self.counts) == self.records, "counts do not sum to the records")
+        n_cells = prod(len(attribute.labels) for attribute in self.attributes)
+        _require(len(self.counts) == n_cells, "counts are not one for each cell")
+        for name, external in self.externals.items():
+            sums = [sum(row) for row in external.counts]
+            _require(sums == self.counts, f"the counts of {name} do not sum to those of the cells")
+            _require(_is_table(external.counts, len(external.labels)), f"{name} has other levels")
+            _require(_has_number_each(external), f"{name} has other numbers than levels")
+        return self
 
     @property
     def in_words(self) -> str:
@@ -97,7 +142,7 @@ class PartyRecord(ToldRecord):
     """A party joins, or its limit changes: bits about one record, over all that it ever holds."""
 
     party: str
-    limit: float
+    limit: Bits
 
     @property
     def in_words(self) -> str:
@@ -108,30 +153,42 @@ class PartyRecord(ToldRecord):
 class PolicyRecord(ToldRecord):
     """Limits on coalitions, in the place of those before."""
 
-    everyone: float | None = None
-    any_size: int | None = None
-    bits: float | None = None
-    groups: tuple[tuple[tuple[str, ...], float], ...] = ()
+    everyone: Bits | None = None
+    sizes: tuple[tuple[int, Bits], ...] = ()
+    groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_0_1(cls, body: Any) -> Any:
+        """Version 0.1 wrote at most one size, as ``any_size`` and ``bits``."""
+        if not isinstance(body, Mapping) or not {"any_size", "bits"} & set(body) or "sizes" in body:
+            return body
+        size, bits = body.get("any_size"), body.get("bits")
+        if (size is None) != (bits is None):
+            raise ValueError(f"any_size is {size} and bits is {bits}, of which none goes alone")
+        rest = {name: value for name, value in body.items() if name not in ("any_size", "bits")}
+        return rest | {"sizes": [] if size is None else [[size, bits]]}
+
+    @model_validator(mode="after")
+    def _is_a_policy_that_names_each_coalition_once(self) -> Self:
+        sizes = {size for size, _ in self.sizes}
+        groups = {frozenset(group) for group, _ in self.groups}
+        if (len(sizes), len(groups)) != (len(self.sizes), len(self.groups)):
+            raise ValueError("a coalition is limited twice")
+        _ = self.policy
+        return self
 
     @classmethod
     def of_policy(cls, policy: Collusion) -> PolicyRecord:
         """The record of a policy."""
         groups = sorted((tuple(sorted(group)), bits) for group, bits in policy.groups.items())
-        return cls(
-            everyone=policy.everyone,
-            any_size=policy.any_size,
-            bits=policy.bits,
-            groups=tuple(groups),
-        )
+        sizes = tuple(policy.sizes.items())
+        return cls(everyone=policy.everyone, sizes=sizes, groups=tuple(groups))
 
     @property
     def in_words(self) -> str:
         """For people."""
-        parts = [] if self.everyone is None else [f"everyone: {self.everyone:.12g} bits"]
-        if self.any_size is not None:
-            parts.append(f"any {self.any_size} parties: {self.bits:.12g} bits")
-        parts += [f"{' + '.join(group)}: {bits:.12g} bits" for group, bits in self.groups]
-        return "limits on coalitions: " + ("; ".join(parts) or "none")
+        return f"limits on coalitions: {self.policy.in_words}"
 
     @property
     def newcomers(self) -> dict[str, float]:
@@ -142,7 +199,7 @@ class PolicyRecord(ToldRecord):
     @property
     def policy(self) -> Collusion:
         """The policy of a record."""
-        return Collusion(self.everyone, self.any_size, self.bits, dict(self.groups))
+        return Collusion(self.everyone, sizes=dict(self.sizes), groups=dict(self.groups))
 
 
 class QuestionRecord(Record):
@@ -155,22 +212,39 @@ class QuestionRecord(Record):
     sql: str | None = None
     letter_of_cell: tuple[int, ...] | None = None
 
+    @model_validator(mode="after")
+    def _gives_every_cell_a_letter(self) -> Self:
+        _require(_has_number_each(self), "there are other numbers than labels")
+        letters = self.letter_of_cell
+        if self.external is None:
+            _require(letters is not None, "no cell has a letter")
+        _require(all(0 <= letter < len(self.labels) for letter in letters or ()), "unknown letters")
+        return self
+
 
 class MeasureRecord(Record):
     """How answers are judged: a word, or a table of costs [rhat, r]."""
 
-    kind: str
-    costs: tuple[tuple[float, ...], ...] | None = None
+    kind: Annotated[str, Field(pattern="^(hamming|absolute|squared|information|costs)$")]
+    costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
+
+    @model_validator(mode="after")
+    def _has_costs_if_it_says_so(self) -> Self:
+        _require((self.kind == "costs") == (self.costs is not None), "costs go with their kind")
+        if self.costs is not None:
+            is_table = bool(self.costs) and _is_table(self.costs, len(self.costs[0]))
+            _require(is_table, "the costs are no table")
+        return self
 
 
 class HoldingRecord(Record):
     """A coalition that a release feeds: its limit, and what it holds at most after it."""
 
     parties: tuple[str, ...]
-    limit: float
-    bits: float
+    limit: Bits
+    bits: Bits
     is_covered: bool
-    multiplier: float
+    multiplier: Annotated[float, Field(ge=0)]
 
 
 class IntentRecord(Record):
@@ -191,35 +265,77 @@ class IntentRecord(Record):
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
         bound: no release within these limits does better; ``None`` where no proof is known.
+        draw: which random numbers it uses, see ``study.draws``; ``None`` in releases that 0.1
+            recorded, whose numbers go by the hash of their entry.
     """
 
     identity: str
     party: str
     question: QuestionRecord
     measure: MeasureRecord
-    bits: float | None
+    bits: Bits | None
     letters: tuple[str, ...]
-    time_shares: int
-    p_rhat_given_r: list[list[float]]
-    next_state: list[list[int]]
+    time_shares: Annotated[int, Field(ge=1)]
+    p_rhat_given_r: list[list[Annotated[float, Field(ge=0)]]]
+    next_state: list[list[Annotated[int, Field(ge=-1)]]]
     holdings: tuple[HoldingRecord, ...]
-    everyone_bits: float
+    everyone_bits: Bits
     value: float
     blind: float
     bound: float | None
+    draw: str | None = None
+
+    @model_validator(mode="after")
+    def _has_tables_of_one_size(self) -> Self:
+        told, states = self.p_rhat_given_r, self.next_state
+        _require(len(told) == len(self.question.labels), "the law has other rows than labels")
+        _require(_is_table(told, self.n_letters), "the law has other columns than letters")
+        _require(_is_table(states, self.n_letters), "the states have other columns than letters")
+        # States are numbered without gaps: a larger number would only make room for nothing.
+        n_moves = len(states) * self.n_letters
+        _require(all(state < n_moves for row in states for state in row), "unknown states")
+        own = [each for each in self.holdings if each.parties == (self.party,)]
+        _require(len(own) == 1, "the party's own holding is missing")
+        return self
+
+    @property
+    def n_letters(self) -> int:
+        """Columns of the integer channel: every answer of every channel that takes turns."""
+        return self.time_shares * len(self.letters)
 
 
 class DeliveredRecord(ToldRecord):
     """A release's file was written; the digest is keyed and does not depend on the format."""
 
     intent: int
-    digest: str
+    digest: Digest
     file: str
 
     @property
     def in_words(self) -> str:
         """For people."""
         return f"the file of release {self.intent} was written"
+
+
+class RollbackRecord(ToldRecord):
+    """The custodian accepted that entries of the ledger were lost, and that their bits are not
+    counted any more.
+
+    Attributes:
+        entries: number and hash of entries that the folder, or a file, shows and the ledger lacks.
+        states: names of state files of releases that the ledger lacks.
+    """
+
+    entries: tuple[tuple[int, str], ...]
+    states: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        return (
+            "a rollback of the ledger was accepted: releases that it has lost are not counted, and "
+            "whoever holds them may hold that much more"
+        )
 
 
 class ClosedRecord(ToldRecord):
@@ -233,11 +349,27 @@ class ClosedRecord(ToldRecord):
         return f"the key was destroyed after {self.releases} releases"
 
 
+def _require(is_so: bool, otherwise: str) -> None:
+    """For validators: whoever owns the database can write any body and seal it."""
+    if not is_so:
+        raise ValueError(otherwise)
+
+
+def _is_table(rows: Sequence[Sequence[object]], n_columns: int) -> bool:
+    """Whether there are rows, all of a length above 0."""
+    return bool(rows) and n_columns > 0 and all(len(row) == n_columns for row in rows)
+
+
+def _has_number_each(record: ExternalRecord | QuestionRecord) -> bool:
+    return record.numbers is None or len(record.numbers) == len(record.labels)
+
+
 _TOLD: dict[str, type[ToldRecord]] = {
     "created": CreatedRecord,
     "party": PartyRecord,
     "policy": PolicyRecord,
     "delivered": DeliveredRecord,
+    "rollback": RollbackRecord,
     "closed": ClosedRecord,
 }
 
@@ -245,3 +377,34 @@ _TOLD: dict[str, type[ToldRecord]] = {
 def entry_in_words(entry: Entry) -> str:
     """What an entry that is no release says, for people."""
     return _TOLD[entry.kind].of(entry).in_words
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
+
+
+def check_readable(entry: Entry, kinds: Collection[str]) -> None:
+    """Refuse an entry of a kind, or with a time, that this version does not know.
+
+    Raises:
+        LedgerError: the kind is none of ``kinds``.
+        CorruptLedgerError: the time is no ISO-8601 in UTC with microseconds.
+    """
+    if entry.kind not in kinds:
+        raise LedgerError(
+            f"entry {entry.number} of study {entry.study} is of the kind {entry.kind!r}, which "
+            "this version of tacit does not know: update tacit"
+        )
+    if not _is_time(entry.time):
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} has the time {entry.time!r}, which is "
+            "no ISO-8601 in UTC with microseconds as this version of tacit knows it: update "
+            "tacit, or restore the ledger from a backup"
+        )
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return _TIME.fullmatch(text) is not None

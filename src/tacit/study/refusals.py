@@ -6,20 +6,28 @@ For the custodian: a refusal may name other parties.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacit.errors import NotWithinLimitsError, TacitError
-from tacit.scheme.policy import Parties
+from tacit.scheme.policy import Limit, Parties
 from tacit.study.asking import Wish
 from tacit.study.books import Books
-from tacit.study.drafting import Draft, draft, is_worth_it, tightest
+from tacit.study.drafting import (
+    Draft,
+    draft,
+    holding_in_words,
+    is_worth_it,
+    refusal,
+    tightest,
+)
 from tacit.study.wording import (
     bits_down,
     bits_up,
-    coalition_name,
     limit_in_words,
     value_in_words,
+    whom_in_words,
 )
 
 _LEAST_OFFERED = 1e-3
@@ -44,9 +52,27 @@ class Place:
         out = str(self.out or f"{wish.party}.parquet")
         return shlex.join([*words, *options, "--out", out])
 
-    def raise_limit(self, party: str) -> str:
-        """The command that gives a party more, to complete."""
+    def let_in(self, party: str) -> str:
+        """The command that lets a party in or changes its own limit, to complete."""
         return shlex.join(["tacit", "party", "add", str(self.folder), party, "--limit"]) + " BITS"
+
+    def raise_limits(self, limits: Iterable[Limit]) -> str:
+        """The commands that change limits, to complete."""
+        commands, options = list[str](), list[str]()
+        for limit in limits:
+            if limit.group is not None and len(limit.group) == 1:
+                commands.append(self.let_in(*limit.group))
+            else:
+                options += _option(limit)
+        if options:
+            commands.append(shlex.join(["tacit", "collusion", "set", str(self.folder), *options]))
+        return " and ".join(commands)
+
+
+def _option(limit: Limit) -> list[str]:
+    if limit.group is not None:
+        return ["--group", f"{','.join(sorted(limit.group))}=BITS"]
+    return ["--everyone", "BITS"] if limit.size is None else ["--any", f"{limit.size}=BITS"]
 
 
 def drafted(books: Books, wish: Wish, place: Place, max_error: float | None = None) -> Draft:
@@ -61,9 +87,7 @@ def drafted(books: Books, wish: Wish, place: Place, max_error: float | None = No
     try:
         found = draft(books, wish)
     except NotWithinLimitsError as error:
-        if error.coalition != (wish.party,):
-            raise
-        raise _spent(books, wish, place, error) from None
+        raise _helped(books, wish, place, error) from None
     if not is_worth_it(found):
         raise _worthless(books, found, place)
     if max_error is not None and found.value > max_error:
@@ -71,23 +95,25 @@ def drafted(books: Books, wish: Wish, place: Place, max_error: float | None = No
     return found
 
 
-def _spent(
+def _helped(
     books: Books, wish: Wish, place: Place, error: NotWithinLimitsError
 ) -> NotWithinLimitsError:
-    """The party's own limit leaves less than it asks for: what is left may do, too."""
-    left = error.limit_bits - error.held_bits
+    """A limit leaves less than is asked for: what is left may do, too."""
+    coalition = frozenset(error.coalition)
+    is_own = coalition == {wish.party}
+    left = error.limit_bits - (error.held_bits if is_own else books.proved.everyone_bits)
+    if is_own and wish.bits is not None and wish.bits <= left:
+        return error  # its limits leave what it asks for
     bits = bits_down(max(left, 0.0))  # so that pasting it works
-    fewer = None if left < _LEAST_OFFERED else _drafted(books, replace(wish, bits=float(bits)))
-    if fewer is not None and not is_worth_it(fewer):
+    is_fewer = left >= _LEAST_OFFERED and (wish.bits is None or float(bits) < wish.bits)
+    fewer = _drafted(books, replace(wish, bits=float(bits))) if is_fewer else None
+    if fewer is not None and is_worth_it(fewer):
+        return refusal(books, str(error), coalition, place.command(wish, "--bits", bits))
+    if fewer is not None and is_own:
         return _worthless(books, fewer, place)
-    advice = f"; it may learn more only after {place.raise_limit(wish.party)}"
-    return NotWithinLimitsError(
-        f"{error}{advice if fewer is None else ''}",
-        error.coalition,
-        error.limit_bits,
-        error.held_bits,
-        None if fewer is None else place.command(wish, "--bits", bits),
-    )
+    who = "it" if is_own else wish.party
+    advice = f"{who} may learn more only after {_remedy(books, wish.party, coalition, place)}"
+    return refusal(books, f"{error}; {advice}", coalition)
 
 
 def _drafted(books: Books, wish: Wish) -> Draft | None:
@@ -97,26 +123,46 @@ def _drafted(books: Books, wish: Wish) -> Draft | None:
         return None
 
 
+def _remedy(books: Books, party: str, coalition: Parties, place: Place) -> str:
+    """The commands that raise a coalition's limit, and all others that are next to used up.
+
+    Raising one limit does not help a party that another leaves nothing to.
+    """
+    account, others = books.proved, books.holders - {party}
+    used_up = [
+        limit
+        for limit in books.all_limits.limits
+        if any(
+            limit.bits - account.upper_bits(each) < _LEAST_OFFERED
+            for each in limit.coalitions_with(party, others)
+        )
+    ]
+    binding = books.all_limits.binding_on(coalition)
+    return place.raise_limits(dict.fromkeys((*binding, *used_up)))
+
+
 def _worthless(books: Books, found: Draft, place: Place) -> NotWithinLimitsError:
-    coalition, limit, held = tightest(found)
+    wish = found.wish
+    coalition = tightest(found)
+    if wish.bits is not None and coalition == {wish.party} and _is_ask(books, found):
+        reason = f"{limit_in_words(wish.bits)} bits buy {wish.party} nothing better than a blind"
+        return refusal(books, f"{reason} guess: ask for more", coalition)
     fits = _substitute(books, found, place)
-    advice = (
-        "" if fits else "; only a higher limit would help: tacit party add, tacit collusion set"
-    )
-    return NotWithinLimitsError(
-        f"{_held(books, found, coalition, limit, held)}, which leaves {found.wish.party} nothing "
-        f"better than a blind guess{advice}",
-        tuple(sorted(coalition)),
-        limit,
-        held,
+    remedy = _remedy(books, wish.party, coalition, place)
+    advice = "" if fits else f"; only a higher limit would help: {remedy}"
+    return refusal(
+        books,
+        f"{holding_in_words(books, coalition)}, which leaves {wish.party} nothing better than a "
+        f"blind guess{advice}",
+        coalition,
         fits,
     )
 
 
-def _held(books: Books, found: Draft, coalition: Parties, limit: float, held: float) -> str:
-    name = coalition_name(coalition, books.holders | {found.wish.party})
-    verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"
-    return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits"
+def _is_ask(books: Books, found: Draft) -> bool:
+    """Whether a party is held to what it asks for, not to its limits."""
+    party = found.wish.party
+    return found.limits[frozenset({party})] < books.own_limit(party)
 
 
 def _substitute(books: Books, found: Draft, place: Place) -> str | None:
@@ -136,26 +182,33 @@ def _substitute(books: Books, found: Draft, place: Place) -> str | None:
 
 
 def _too_coarse(books: Books, found: Draft, place: Place, max_error: float) -> NotWithinLimitsError:
-    coalition, limit, held = binding(found)
-    name = coalition_name(coalition, books.holders | {found.wish.party})
+    coalition = binding(found)
     words = value_in_words(found.wish.measure, found.value, found.blind)
     reachable = bits_up(found.value)  # so that pasting it works
     bits = [] if found.wish.bits is None else ["--bits", repr(found.wish.bits)]
-    return NotWithinLimitsError(
-        f"the limit of {limit_in_words(limit)} bits on {name} allows a mean error of {reachable}, "
-        f"not {limit_in_words(max_error)} ({words})",
-        tuple(sorted(coalition)),
-        limit,
-        held,
+    return refusal(
+        books,
+        f"{_what_binds(books, found, coalition)} a mean error of {reachable}, not "
+        f"{limit_in_words(max_error)} ({words})",
+        coalition,
         place.command(found.wish, *bits, "--max-error", reachable),
     )
 
 
-def binding(found: Draft) -> tuple[Parties, float, float]:
-    """The coalition whose next bit would be worth most, its limit, and what it holds."""
+def _what_binds(books: Books, found: Draft, coalition: Parties) -> str:
+    asked = found.wish.bits
+    if asked is not None and coalition == {found.wish.party} and _is_ask(books, found):
+        return f"the {limit_in_words(asked)} bits asked for allow"
+    limits = books.all_limits.binding_on(coalition)
+    shown = limit_in_words(limits[0].bits)
+    return f"the limit of {shown} bits on {whom_in_words(limits)} allows"
+
+
+def binding(found: Draft) -> Parties:
+    """The coalition whose next bit would be worth most; of several, that with the least limit."""
+    multipliers = found.design.solution.multipliers
     worth = {
-        coalition: found.design.solution.multipliers.get(key, 0.0)
+        coalition: (multipliers.get(key, 0.0), -found.limits[coalition], -len(coalition))
         for coalition, key in found.design.keys.items()
     }
-    coalition = max(worth, key=lambda each: (worth[each], -len(each)))
-    return coalition, found.limits[coalition], found.before.upper_bits(coalition)
+    return max(worth, key=lambda coalition: worth[coalition])

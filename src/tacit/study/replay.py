@@ -13,17 +13,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.errors import TacitError
+from tacit.errors import LedgerError
 from tacit.ledger import Entry
 from tacit.scheme.policy import Parties
-from tacit.study.books import Books, Intent
+from tacit.study.books import Books, Intent, understood
 from tacit.study.drafting import names_of_answers, recipient_law, told_law, value_of
 from tacit.study.optimality import lower_bound
-from tacit.study.records import ClosedRecord, DeliveredRecord, HoldingRecord, PartyRecord
-from tacit.study.standing import every_limit
+from tacit.study.records import (
+    ClosedRecord,
+    DeliveredRecord,
+    HoldingRecord,
+    IntentRecord,
+    PartyRecord,
+)
+from tacit.study.refutation import better_value
 
 _SAME = 1e-9
 """What is recorded and what is computed again may differ by rounding on another machine."""
+
+_EQUAL = 1e-12
+"""A bound that is so near to the value is the value: a solver never comes as near."""
+
+_WORST_GAP = 2e-3
+"""No release is recorded whose value is farther from its bound: see ``drafting``, and rounding."""
+
+_SLACK = 1e-5
+"""Beyond what is proved here and was proved when a release was recorded."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +59,8 @@ class Replay:
     def begin(created: Entry) -> Replay:
         """Only the first entry is read."""
         books = Books.begin(created)
-        return Replay(books, Account.start(books.counts, books.memory, books.policy), {})
+        with understood(created):
+            return Replay(books, Account.start(books.counts, books.memory, books.policy), {})
 
     def follow(self, entry: Entry) -> list[str]:
         """Read an entry; what is wrong with it, in words.
@@ -54,16 +70,19 @@ class Replay:
         """
         try:
             after = self.books.read_on([entry])
-            problems = list(_PROBLEMS[entry.kind](self, after, entry))
-        except (TacitError, KeyError, IndexError, ValueError, TypeError) as error:
-            raise ReplayError(f"entry {entry.number} cannot be replayed: {error!r}") from error
+            with understood(entry):
+                problems = list(_PROBLEMS[entry.kind](self, after, entry))
+        except LedgerError as error:  # names the entry, and what to do
+            raise ReplayError(str(error)) from error
         if self.books.is_closed and entry.kind != "delivered":
             problems.append("it was appended after the study was closed")
+        if entry.payload and entry.kind != "intent":
+            problems.append("it carries a table, which only a release has")
         self.books = after
         return [f"entry {entry.number}: {problem}" for problem in problems]
 
 
-class ReplayError(TacitError):
+class ReplayError(LedgerError):
     """An entry that makes no sense after those before it; nothing after it can be checked."""
 
 
@@ -80,7 +99,7 @@ def _policy(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
         replay.account, _ = replay.account.after(
             intent.wish.party, intent.channel, intent.next_state
         )
-    for coalition, limit in every_limit(after).items():
+    for coalition, limit in after.all_limits.limits_among(after.holders).items():
         held = replay.account.upper_bits(coalition)
         if held > limit + _SAME:
             name = " + ".join(sorted(coalition))
@@ -91,6 +110,11 @@ def _delivered(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
     number = DeliveredRecord.of(entry).intent
     if replay.books.intents[number].delivery is not None:
         yield f"release {number} was delivered already"
+
+
+def _rollback(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
+    """Nothing to compare: what it accepts was lost."""
+    return iter(())
 
 
 def _closed(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
@@ -117,6 +141,7 @@ _PROBLEMS: dict[str, Callable[[Replay, Books, Entry], Iterator[str]]] = {
     "policy": _policy,
     "intent": _intent,
     "delivered": _delivered,
+    "rollback": _rollback,
     "closed": _closed,
 }
 
@@ -183,11 +208,36 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
     if abs(blind - record.blind) > _SAME:
         yield f"a blind guess is worth {blind:.9f}, not {record.blind:.9f}"
     if wish.measure.is_information:
+        if record.bound is not None and record.bound < value - _SAME:
+            yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
         return
     best = lower_bound(before, wish, intent.channel, record.holdings)
     replay.proved_gaps[intent.number] = max(value - best, 0.0)
-    if record.bound is None or record.bound > value + _SAME:
-        yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
+    known = better_value(replay.account, wish, record.holdings, value)
+    yield from _bound_problems(record, value, best, known)
+
+
+def _bound_problems(
+    record: IntentRecord, value: float, proved: float, known: float
+) -> Iterator[str]:
+    """Whether the recorded bound on a mean cost can be what was proved when it was recorded.
+
+    Args:
+        record: of the release.
+        value: its mean cost.
+        proved: no release within the limits costs less.
+        known: a release within the limits that costs this is known.
+    """
+    bound, scale = record.bound, max(1.0, abs(record.blind))
+    if bound is None or bound > value + _SAME:
+        yield f"it claims that nothing beats {bound}, and is worth {value:.9f} itself"
+    elif bound >= value - _EQUAL * scale and known < value - _SAME:
+        yield (
+            f"it claims that nothing beats {bound:.9f}, its own worth, and a release within the "
+            f"limits that is better by {value - known:.1e} is known"
+        )
+    elif bound < min(proved, value - _WORST_GAP * scale) - _SLACK * scale:
+        yield f"it claims only that nothing beats {bound:.9f}, and {proved:.9f} is proved"
 
 
 def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
@@ -195,6 +245,10 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
     wish, record = intent.wish, intent.record
     if record.identity != wish.identity:
         yield "its identity is not that of its request"
+    if record.draw is not None and record.draw != intent.draw:
+        yield "its draw is not named after its table and the releases before it"
+    if record.question != wish.question.record:
+        yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
     if rest or record.letters != names_of_answers(wish, n_letters):
         yield "its answers are named wrongly"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,15 @@ import numpy as np
 from tacit.accounting import Counts, other_rows_upper_bits
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
-from tacit.scheme import Collusion
-from tacit.scheme.policy import Parties
+from tacit.scheme.policy import Limit, Parties
 from tacit.study.books import Books
-from tacit.study.wording import bits_up, coalition_name, external_in_words, limit_in_words
+from tacit.study.wording import (
+    bits_up,
+    coalition_name,
+    external_in_words,
+    limit_in_words,
+    whom_in_words,
+)
 
 FEW_RECORDS = 1_000
 """In a smaller table, everybody else's rows tell a person's more than a little."""
@@ -31,7 +35,8 @@ class Holding:
     Attributes:
         parties: who pools what.
         name: for people.
-        limit: what it may hold.
+        limit: what it may hold: the smallest limit on it or on a coalition around it.
+        limited_by: on whom that limit was set.
         held: what it holds, at most.
         is_covered: whether ``held`` is that of everyone, for want of a closer bound.
     """
@@ -39,6 +44,7 @@ class Holding:
     parties: tuple[str, ...]
     name: str
     limit: float
+    limited_by: str
     held: float
     is_covered: bool
 
@@ -67,7 +73,7 @@ class Standing:
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
         is_closed: whether the key was destroyed.
-        remarks: on limits that protect nothing.
+        remarks: on limits that protect nothing, and on those that hold parties down.
     """
 
     study: str
@@ -151,11 +157,17 @@ def table_remarks(books: Books) -> list[str]:
     return remarks
 
 
-def standing(study: str, books: Books) -> Standing:
-    """How the books stand."""
-    limits = limited_coalitions(books)
+def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
+    """How the books stand.
+
+    Args:
+        study: the study's id.
+        books: what its ledger says.
+        lost: traces of entries that the ledger has lost, in words.
+    """
+    coalitions = [each for each in books.policy.limits_among(books.holders) if len(each) > 1]
     holdings = sorted(
-        (_holding(books, coalition, limit) for coalition, limit in limits.items()),
+        (_holding(books, coalition) for coalition in coalitions),
         key=lambda each: (each.left, len(each.parties), each.parties),
     )
     undelivered = [each.number for each in books.intents.values() if each.delivery is None]
@@ -163,34 +175,27 @@ def standing(study: str, books: Books) -> Standing:
         study=study,
         records=int(books.counts.sum()),
         entropy_bits=entropy(books.p_x),
-        parties=tuple(
-            _holding(books, frozenset({party}), books.own_limit(party)) for party in books.limits
-        ),
+        parties=tuple(_holding(books, frozenset({party})) for party in books.limits),
         coalitions=tuple(holdings[:MOST_COALITIONS]),
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
         releases=len(books.intents),
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
-        remarks=tuple(limits_too_high(books)),
+        remarks=(
+            *(f"the ledger has lost entries, {trace}: see tacit verify" for trace in lost),
+            *limits_too_high(books),
+            *lower_around(books, books.limits),
+        ),
     )
-
-
-def policy_limits(policy: Collusion) -> dict[str, float]:
-    """Every limit of a policy, by what people call it."""
-    limits = {"the limit on everyone": policy.everyone}
-    limits[f"the limit on any {policy.any_size} parties"] = policy.bits
-    for group, bits in policy.groups.items():
-        limits[f"the limit on {' + '.join(sorted(group))}"] = bits
-    return {name: bits for name, bits in limits.items() if bits is not None}
 
 
 def limits_too_high(books: Books) -> list[str]:
     """Remarks on limits above all there is to learn."""
-    limits = {f"the limit of {party}": bits for party, bits in books.limits.items()}
-    limits |= policy_limits(books.policy)
+    own = [(f"the limit of {party}", bits) for party, bits in books.limits.items()]
+    others = [(f"the limit on {limit.in_words}", limit.bits) for limit in books.policy.limits]
     all_bits = entropy(books.p_x)
-    return [remark for name, bits in limits.items() for remark in too_high(name, bits, all_bits)]
+    return [remark for name, bits in own + others for remark in too_high(name, bits, all_bits)]
 
 
 def too_high(name: str, bits: float, all_bits: float) -> list[str]:
@@ -203,35 +208,27 @@ def too_high(name: str, bits: float, all_bits: float) -> list[str]:
     ]
 
 
-def limited_coalitions(books: Books) -> dict[Parties, float]:
-    """Every coalition of parties that hold something and that the policy limits."""
-    policy, holders = books.policy, books.holders
-    limits: dict[Parties, float] = {}
-    named: list[tuple[Parties, float | None]] = [
-        (holders & frozenset(group), bits) for group, bits in policy.groups.items()
+def lower_around(books: Books, parties: Iterable[str]) -> list[str]:
+    """Remarks on limits that leave parties less than their own."""
+    held_down: dict[Limit, list[str]] = {}
+    for party in parties:
+        lowest = books.all_limits.binding_on({party})[0]
+        if lowest.bits < books.limits[party]:
+            held_down.setdefault(lowest, []).append(party)
+    return [
+        f"the limit on {limit.in_words}, {limit_in_words(limit.bits)} bits, is below the own limit "
+        f"of {', '.join(names)} and holds for {'each of them' if names[1:] else names[0]}, too"
+        for limit, names in held_down.items()
     ]
-    if policy.any_size is not None:
-        size = min(policy.any_size, len(holders))
-        named += [(frozenset(each), policy.bits) for each in combinations(sorted(holders), size)]
-    named.append((holders, policy.everyone))
-    for coalition, bits in named:
-        if bits is not None and len(coalition) > 1:
-            limits[coalition] = min(bits, limits.get(coalition, bits))
-    return limits
 
 
-def every_limit(books: Books) -> dict[Parties, float]:
-    """Limits on single parties and on coalitions of those that hold something."""
-    singles = {frozenset({party}): books.own_limit(party) for party in books.holders}
-    return singles | limited_coalitions(books)
-
-
-def _holding(books: Books, coalition: Parties, limit: float) -> Holding:
-    account = books.proved
+def _holding(books: Books, coalition: Parties) -> Holding:
+    account, binding = books.proved, books.all_limits.binding_on(coalition)
     return Holding(
         tuple(sorted(coalition)),
         coalition_name(coalition, books.holders),
-        limit,
+        binding[0].bits,
+        whom_in_words(binding),
         account.upper_bits(coalition),
         account.is_covered(coalition) and coalition != books.holders,
     )

@@ -6,40 +6,45 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from warnings import warn
 
 from tacit.auditing import Audit, audit
-from tacit.errors import (
-    DeliveryError,
-    HeadMovedError,
-    InvalidInputError,
-)
+from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError
 from tacit.information import entropy
 from tacit.ledger import Ledger
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
+from tacit.scheme.policy import Limit
 from tacit.study.admission import (
+    UNCHANGED,
     check_limit,
     check_max_error,
-    check_name,
     check_party,
+    check_policy,
     let_in,
-    lower_around,
     refuse_below,
 )
 from tacit.study.asking import Question, Wish, Words
 from tacit.study.books import Books, Intent
-from tacit.study.closing import DigestKeys, load_key, release_digest_key
+from tacit.study.closing import (
+    DigestKeys,
+    load_key,
+    paper_key,
+    release_digest_key,
+    snapshot_digest_key,
+)
 from tacit.study.configuration import Configuration
 from tacit.study.dispatch import Dispatch
 from tacit.study.drafting import intent_record
 from tacit.study.founding import Plan, found
 from tacit.study.guards import (
     refuse_changed_snapshot,
-    refuse_changed_source,
     refuse_own_files,
     refuse_unregistered,
+    source_remarks,
 )
 from tacit.study.layout import Layout
+from tacit.study.names import check_new_names, spelled, spelled_policy
 from tacit.study.quoting import Quote, quoted, quoted_again
 from tacit.study.receipts import (
     EntryReceipt,
@@ -57,12 +62,12 @@ from tacit.study.records import (
     Record,
 )
 from tacit.study.refusals import Place, drafted
+from tacit.study.rollback import Traces, raise_mark, rolled_back
 from tacit.study.standing import (
     SmallCell,
     Standing,
-    every_limit,
     limits_too_high,
-    policy_limits,
+    lower_around,
     small_cells,
     standing,
     table_remarks,
@@ -88,10 +93,13 @@ class Study:
         snapshot: the encoded table.
     """
 
-    def __init__(self, layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
+    def __init__(
+        self, layout: Layout, configuration: Configuration, ledger: Ledger, *, accept_rollback: bool
+    ) -> None:
         """Use ``create`` or ``open``."""
         self._layout = layout
         self._ledger = ledger
+        self._accept_rollback = accept_rollback
         self.configuration = configuration
         self.remarks: tuple[str, ...] = ()
         self.snapshot = Snapshot.open(layout.snapshot)
@@ -126,7 +134,10 @@ class Study:
             everyone: limit in bits about one record on all parties together.
             public_id: whether raw ids may stand in release files.
             memory: the most states that a record's past is remembered by.
-            ledger: address of the ledger, ``postgresql://...``; by default a file in the folder.
+            ledger: address of the ledger, ``postgresql://...`` or ``sqlite:///...``, or
+                ``"folder"`` for a file in the study's folder; by default the one that the variable
+                TACIT_LEDGER names, else a file in the user's data folder. A second study of the
+                same people is noticed only within one ledger.
             accept_reset: whether a ledger that knows these records under another study may take
                 them again, and so begin to count their bits anew.
             min_records: refuse a smaller table: whoever knows its counts learns more than the
@@ -153,14 +164,21 @@ class Study:
         return study
 
     @classmethod
-    def open(cls, folder: str | Path) -> Self:
-        """A study that was made before."""
+    def open(cls, folder: str | Path, *, accept_rollback: bool = False) -> Self:
+        """A study that was made before.
+
+        Args:
+            folder: where it is.
+            accept_rollback: go on although the ledger has lost entries that the folder was used
+                with. What they released is then not counted: whoever received it may hold more
+                than the limits say. The first change records that this was accepted.
+        """
         layout = Layout(Path(folder))
         configuration = Configuration.read(layout.folder)
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
             refuse_unregistered(layout, configuration, ledger)
-            return cls(layout, configuration, ledger)
+            return cls(layout, configuration, ledger, accept_rollback=accept_rollback)
         except BaseException:
             ledger.close()
             raise
@@ -181,6 +199,11 @@ class Study:
         self._ledger.close()
 
     @property
+    def ledger_shown(self) -> str:
+        """Address of the ledger, without passwords."""
+        return self._ledger.url_shown
+
+    @property
     def attributes(self) -> tuple[Attribute, ...]:
         """The private attributes."""
         return self.snapshot.encoding.attributes
@@ -198,19 +221,23 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        check_name(name)
         check_limit(f"the limit of {name}", limit)
+        party = self.spelling(name)
 
-        def record(books: Books) -> Record:
+        def record(books: Books) -> Record | None:
             self._refuse_closed(books)
-            held = books.proved.upper_bits(frozenset({name}))
-            refuse_below(frozenset({name}), limit, held)
-            return PartyRecord(party=name, limit=limit)
+            if party not in books.limits:
+                check_new_names([party], books.limits)
+            own = frozenset({party})
+            refuse_below(Limit(limit, group=own), own, books.proved)
+            is_new = books.limits.get(party) != limit
+            return PartyRecord(party=party, limit=limit) if is_new else None
 
-        self._append("party", record)
+        is_recorded = self._append("party", record)
         return [
-            *too_high(f"the limit of {name}", limit, entropy(self._books.p_x)),
-            *lower_around(self._books, name),
+            *([] if is_recorded else [UNCHANGED]),
+            *too_high(f"the limit of {party}", limit, entropy(self._books.p_x)),
+            *lower_around(self._books, [party]),
         ]
 
     def set_collusion(self, policy: Collusion) -> list[str]:
@@ -229,22 +256,23 @@ class Study:
         """
         known = self._refreshed().limits
 
-        def record(books: Books) -> Record:
+        def record(books: Books) -> Record | None:
             self._refuse_closed(books)
-            policy = change(books.policy)
-            for name, bits in policy_limits(policy).items():
-                check_limit(name, bits)
-            stored = PolicyRecord.of_policy(policy)
-            for party in stored.newcomers:
-                check_name(party)
-            changed = books.under(policy)
-            for coalition, bits in every_limit(changed).items():
-                refuse_below(coalition, bits, changed.proved.upper_bits(coalition))
-            return stored
+            policy = spelled_policy(change(books.policy), books.limits)
+            check_policy(books, policy)
+            return None if policy == books.policy else PolicyRecord.of_policy(policy)
 
-        self._append("policy", record)
+        is_recorded = self._append("policy", record)
         stored = PolicyRecord.of_policy(self._books.policy)
-        return [*limits_too_high(self._books), *let_in(stored, known)]
+        return [
+            *([] if is_recorded else [UNCHANGED]),
+            *limits_too_high(self._books),
+            *let_in(stored, known),
+        ]
+
+    def spelling(self, name: str) -> str:
+        """The name of a party as it is recorded, or as it would be."""
+        return spelled(name, self._refreshed().limits)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -259,6 +287,7 @@ class Study:
         again: bool = False,
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
+        self._refuse_rollback(self._lost())
         books = self._refreshed()
         wish = self._wish(books, Words(party, asked, sql, utility, bits))
         found = books.find(wish.identity)
@@ -278,6 +307,7 @@ class Study:
         max_error: float | None = None,
         again: bool = False,
         progress: Progress | None = None,
+        notify: Callable[[str], None] = warn,
     ) -> Receipt:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
@@ -294,28 +324,35 @@ class Study:
             max_error: refuse an answer whose mean cost is above this.
             again: a new release, although the same request was answered before.
             progress: called with steps done and steps in all.
+            notify: called with what the custodian should know beside the receipt.
 
         Raises:
             NotWithinLimitsError: a limit is in the way; nothing was spent.
+            RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
         target = Path(out)
         check_target(target)
-        refuse_own_files(self._layout, self.configuration.source, target)
+        refuse_own_files(self.configuration.source, target)
         check_max_error(max_error, utility)
+        self._settle_rollback(certificate_path(target))
         dispatch = self._dispatch()
-        refuse_changed_source(self._layout, self.snapshot, self.configuration.source)
         words = Words(party, asked, sql, utility, bits)
-        intent = self._recorded(words, target, max_error, again)
+        intent = self._found(words, again)
+        if intent is None:  # a release that was made before needs no source: the snapshot counts
+            for remark in source_remarks(self._layout, self.snapshot, self.configuration.source):
+                notify(remark)
+            intent = self._recorded(words, target, max_error, again)
         return self._delivered(dispatch, intent, target, progress)
 
     def _wish(self, books: Books, words: Words) -> Wish:
         self._refuse_closed(books)
-        check_party(books, words.party, self._layout.folder)
+        party = spelled(words.party, books.limits)
+        check_party(books, party, self._layout.folder)
         if words.bits is not None:
             check_limit("bits", words.bits)
         question = self._question(books, words.asked, words.sql)
-        wish = Wish(words.party, question, Measure.read(words.utility), words.bits)
+        wish = Wish(party, question, Measure.read(words.utility), words.bits)
         _ = wish.utility  # costs that do not fit the question are refused here
         return wish
 
@@ -336,20 +373,31 @@ class Study:
 
     # -- releasing --------------------------------------------------------------------------
 
-    def _recorded(self, words: Words, target: Path, max_error: float | None, again: bool) -> Intent:
-        """The request's release in the ledger: found there, or designed and appended.
+    def _found(self, words: Words, again: bool) -> Intent | None:
+        """The request's release, if it was recorded before.
 
-        Designed outside any lock, and appended only while nothing else has been; an intent whose
-        file was never written is always taken up again.
+        One whose file was never written is taken up, even where a new one is asked for.
+        """
+        books = self._refreshed()
+        found = books.find(self._wish(books, words).identity)
+        is_new = found is None or (again and found.delivery is not None)
+        return None if is_new else found
+
+    def _recorded(self, words: Words, target: Path, max_error: float | None, again: bool) -> Intent:
+        """The request's release in the ledger: designed and appended.
+
+        Designed outside any lock, and appended only while nothing else has been; another process
+        may have recorded the same request meanwhile, and then that is it.
         """
         while True:
-            books = self._refreshed()
-            wish = self._wish(books, words)
-            found = books.find(wish.identity)
-            if found is not None and not (again and found.delivery is not None):
+            found = self._found(words, again)
+            if found is not None:
                 return found
-            draft = drafted(books, wish, Place(self._layout.folder, target), max_error)
-            record = intent_record(draft)
+            books = self._books
+            draft = drafted(
+                books, self._wish(books, words), Place(self._layout.folder, target), max_error
+            )
+            record = intent_record(draft, books.past)
             try:
                 entry = self._ledger.append(
                     self.configuration.study,
@@ -360,22 +408,19 @@ class Study:
                 )
             except HeadMovedError:
                 continue
-            return self._refreshed().intents[entry.number]
+            books = self._refreshed()
+            raise_mark(self._layout, entry.head, books.accepted)
+            return books.intents[entry.number]
 
     def _delivered(
         self, dispatch: Dispatch, intent: Intent, target: Path, progress: Progress | None
     ) -> Receipt:
         """Write the file and its certificate, and record that they were."""
         digest = dispatch.write(self._books, intent, target, progress)
-        if intent.delivery is not None and intent.delivery.digest != digest:
-            target.unlink()
-            raise DeliveryError(
-                f"release {intent.number} came out differently from when it was first delivered, "
-                f"so {target} was removed: the snapshot or the key was changed; run tacit verify"
-            )
+        sealing = paper_key(dispatch.key, self.configuration.study)
         paper = certificate_of(
             self._books, intent, digest, release_digest_key(dispatch.key, intent)
-        )
+        ).sealed(sealing)
         try:
             paper.write(certificate_path(target))
         except OSError as error:
@@ -390,17 +435,15 @@ class Study:
             return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
 
         self._append("delivered", record)
-        return receipt_of(self._books, self._books.intents[intent.number])
+        return receipt_of(self._books, self._books.intents[intent.number]).sealed(sealing)
 
     def _dispatch(self) -> Dispatch:
-        """Key and snapshot, checked to be this study's: the key for sure, the snapshot by counts.
-
-        Only ``verify`` reads every id.
-        """
+        """Key and snapshot, checked to be this study's, byte by byte."""
         configuration = self.configuration
         self._refuse_closed(self._refreshed())
         key = load_key(self._layout, configuration.study, self._books)
-        refuse_changed_snapshot(self._layout, self.snapshot, self._books.counts)
+        seal_key = snapshot_digest_key(key, configuration.study)
+        refuse_changed_snapshot(self.snapshot, seal_key, self._books.created)
         is_id_public = self._books.created.is_id_public
         return Dispatch(configuration.study, self._layout, self.snapshot, key, is_id_public)
 
@@ -408,7 +451,7 @@ class Study:
 
     def status(self) -> Standing:
         """Parties, coalitions, bits used and left."""
-        return standing(self.configuration.study, self._refreshed())
+        return standing(self.configuration.study, self._refreshed(), self._lost().in_words)
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""
@@ -419,8 +462,19 @@ class Study:
         return audit(self._refreshed().audited_scheme, records=records, seed=seed)
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
-        """The receipt of a release by its number in the ledger, or of any other entry."""
+        """The receipt of a release by its number in the ledger, or of any other entry.
+
+        Sealed with the study's key, or with what was kept of it when it was destroyed; a study
+        whose key is missing gives receipts without a seal.
+
+        Raises:
+            KeyFileError: there is a key, and it is damaged, open to others or not this study's.
+        """
         books = self._refreshed()
+        keys = DigestKeys.find(self._layout, self.configuration.study, books)
+        return self._unsealed_receipt(books, number).sealed(None if keys is None else keys.paper)
+
+    def _unsealed_receipt(self, books: Books, number: int) -> Receipt | EntryReceipt:
         if number in books.intents:
             return receipt_of(books, books.intents[number])
         if not 1 <= number <= books.head.number:
@@ -456,20 +510,48 @@ class Study:
         self._books = self._books.read_on(entries)
         return self._books
 
-    def _append(self, kind: str, record: Callable[[Books], Record | None]) -> None:
-        """Append what ``record`` makes of the latest books, unless it makes nothing of them."""
+    def _append(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
+        """Append what ``record`` makes of the latest books, unless it makes nothing of them.
+
+        Returns:
+            Whether anything was appended.
+        """
+        self._settle_rollback()
+        return self._append_now(kind, record)
+
+    def _append_now(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
         while True:
             books = self._refreshed()
             made = record(books)
             if made is None:
-                return
+                return False
             body = made.model_dump(mode="json")
             try:
-                self._ledger.append(self.configuration.study, kind, body, head=books.head)
+                entry = self._ledger.append(self.configuration.study, kind, body, head=books.head)
             except HeadMovedError:
                 continue
-            self._refreshed()
-            return
+            raise_mark(self._layout, entry.head, self._refreshed().accepted)
+            return True
+
+    def _lost(self, certificate: Path | None = None) -> Traces:
+        """Traces of entries that the ledger has lost."""
+        study = self.configuration.study
+        traces = Traces.find(self._layout, study, certificate)  # before the ledger is read
+        return traces.lost(self._refreshed(), self._ledger, study)
+
+    def _refuse_rollback(self, lost: Traces) -> None:
+        """Refuse to go on with a ledger that has lost entries, unless that was accepted."""
+        if lost and not self._accept_rollback:
+            raise rolled_back(lost, self._ledger.url_shown, self._books.head, self._layout.folder)
+
+    def _settle_rollback(self, certificate: Path | None = None) -> None:
+        """Before a change: refuse a ledger that has lost entries, or record that it is accepted."""
+        lost = self._lost(certificate)
+        self._refuse_rollback(lost)
+        if lost:
+            self._append_now("rollback", lambda _: lost.record)
+        else:  # entries may have been appended elsewhere, or just before a crash
+            raise_mark(self._layout, self._books.head, self._books.accepted)
 
     def _refuse_closed(self, books: Books) -> None:
         if books.is_closed:

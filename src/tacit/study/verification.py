@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from tacit.errors import InvalidInputError, KeyFileError
-from tacit.ledger import Ledger
+from tacit.errors import InvalidInputError, KeyFileError, LedgerError
+from tacit.ledger import Entry, Ledger
 from tacit.study.books import Books, Intent
-from tacit.study.closing import DigestKeys
+from tacit.study.closing import DigestKeys, load_key
 from tacit.study.configuration import Configuration
+from tacit.study.dispatch import Dispatch
 from tacit.study.founding import public_facts
 from tacit.study.layout import Layout
-from tacit.study.receipts import Sealed
+from tacit.study.papers import KeptPaper, PaperCheck
 from tacit.study.replay import Replay, ReplayError
+from tacit.study.rollback import Traces
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
 
@@ -62,25 +64,54 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
     Works on a study that cannot be opened because its ledger was tampered with.
     """
     layout, configuration = Layout(folder), Configuration.read(folder)
+    paper = None if receipt is None else KeptPaper.read(Path(receipt))
+    study = configuration.study
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
-        problems = [*ledger.verify(configuration.study)]
-        if receipt is not None:
-            problems += _paper_problems(ledger, configuration.study, Path(receipt))
+        problems = [*ledger.verify(study)]
+        if paper is not None and problems and not _is_in(ledger, study, paper):
+            problems.append(f"entry {paper.entry} is not in the ledger as {paper.path} has it")
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
-        first, *entries = ledger.entries(configuration.study)
-    replay = Replay.begin(first)
+        traces = Traces.find(layout, study)  # before the ledger is read
+        try:
+            entries = ledger.entries(study)
+            replay = Replay.begin(entries[0])
+        except LedgerError as error:  # sealed, and yet nothing that this version can read
+            return Verification(0, 0, (str(error),), (), {})
+        problems += _replayed(replay, entries[1:])
+        if replay.books.head == entries[-1].head:
+            lost = traces.lost(replay.books, ledger, study)
+            problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
+    problems += _folder_problems(layout, replay.books)
+    keys, key_problems = _find_keys(layout, study, replay.books)
+    problems += key_problems
+    problems += _snapshot_problems(layout, replay.books, keys)
+    more, notes = _file_problems(replay.books, keys)
+    if not problems:
+        more += _draw_problems(layout, study, replay.books)
+    if paper is not None:
+        check = PaperCheck(paper, keys)
+        check.against(replay.books, entries)
+        more, notes = [*more, *check.problems], [*notes, *check.notes]
+    n_releases = len(replay.books.intents)
+    return Verification(
+        len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
+    )
+
+
+def _is_in(ledger: Ledger, study: str, paper: KeptPaper) -> bool:
+    return paper.study == study and ledger.contains(study, paper.entry, paper.hash)
+
+
+def _replayed(replay: Replay, entries: list[Entry]) -> list[str]:
+    """What is wrong with entries after those before them."""
+    problems: list[str] = []
     try:
         for entry in entries:
             problems += replay.follow(entry)
     except ReplayError as error:
         problems.append(f"{error}; nothing after it was checked")
-    problems += _folder_problems(layout, replay.books)
-    more, notes = _file_problems(layout, configuration.study, replay.books)
-    n_releases = len(replay.books.intents)
-    return Verification(
-        1 + len(entries), n_releases, (*problems, *more), tuple(notes), replay.proved_gaps
-    )
+    return problems
 
 
 def _folder_problems(layout: Layout, books: Books) -> list[str]:
@@ -98,35 +129,44 @@ def _folder_problems(layout: Layout, books: Books) -> list[str]:
     return problems
 
 
-def _paper_problems(ledger: Ledger, study: str, paper: Path) -> list[str]:
-    sealed = Sealed.read(paper)
-    if sealed.study != study:
-        return [f"{paper} is a receipt of another study, {sealed.study}"]
-    if not ledger.contains(study, sealed.entry, sealed.hash):
-        lost = f"entry {sealed.entry} is not in the ledger as {paper} has it"
-        return [f"{lost}: the ledger was rolled back or rewritten since"]
-    return []
-
-
-def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str], list[str]]:
-    """What is wrong with the snapshot and the release files, and what could not be checked."""
+def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[str]]:
+    """Keys that tell genuine files and papers, and what is wrong with the study's key."""
     try:
-        keys = DigestKeys.find(layout, study, books)
+        return DigestKeys.find(layout, study, books), []
     except KeyFileError as error:
-        return [str(error)], []
+        return None, [str(error)]
+
+
+def _snapshot_problems(layout: Layout, books: Books, keys: DigestKeys | None) -> list[str]:
+    """Whether the snapshot says what it said when the study began."""
     if keys is None:
-        return [], ["without a key, neither the snapshot nor release files can be checked"]
-    problems, notes = [], []
+        return []
     try:
         Snapshot.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
     except InvalidInputError as error:
-        problems.append(str(error))
+        return [str(error)]
+    return []
+
+
+def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[str], list[str]]:
+    """What is wrong with the release files, and what could not be checked."""
+    if keys is None:
+        return [], ["without a key, neither the snapshot nor release files can be checked"]
+    problems, notes = [], []
+    if books.accepted:
+        notes.append(
+            "a rollback of the ledger was accepted: what it has lost is not counted, and whoever "
+            "holds it may hold more than is shown"
+        )
     for intent in books.intents.values():
         if intent.delivery is None:
             notes.append(f"release {intent.number} was recorded but never delivered")
             continue
+        if intent.entry.hash not in keys.releases:
+            problems.append(f"release {intent.number} was not there when the study was closed")
+            continue
         file = Path(intent.delivery.file)
-        if not file.is_file():
+        if not _is_there(file):
             notes.append(f"release {intent.number} is no longer at {file}")
             continue
         found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
@@ -137,6 +177,25 @@ def _file_problems(layout: Layout, study: str, books: Books) -> tuple[list[str],
     return problems, notes
 
 
+def _draw_problems(layout: Layout, study: str, books: Books) -> list[str]:
+    """Whether every release, drawn again while there is a key, is what was delivered."""
+    if books.is_closed or not layout.key.exists():
+        return []
+    key, snapshot = load_key(layout, study, books), Snapshot.open(layout.snapshot)
+    dispatch = Dispatch(study, layout, snapshot, key, books.created.is_id_public)
+    try:
+        return list(dispatch.problems(books))
+    except InvalidInputError as error:
+        return [f"releases cannot be drawn again: {error}"]
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except OSError:  # a name that no disk can have
+        return False
+
+
 def _own_first(intent: Intent, books: Books) -> list[Intent]:
     """All releases, this one first: a later one may have been written over its file."""
     return sorted(books.intents.values(), key=lambda each: each is not intent)
@@ -144,8 +203,11 @@ def _own_first(intent: Intent, books: Books) -> list[Intent]:
 
 def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:
     """Whether a file has the content of a release."""
-    try:
-        digest = digest_of(file, keys.releases[intent.entry.hash])
+    if intent.delivery is None or intent.entry.hash not in keys.releases:
+        return False
+    key = keys.releases[intent.entry.hash]
+    try:  # a CSV of 0.1 has no apostrophes before formulas but those of its own texts
+        digests = (digest_of(file, key, has_guards=has_guards) for has_guards in (True, False))
+        return intent.delivery.digest in digests
     except InvalidInputError:
         return False
-    return intent.delivery is not None and digest == intent.delivery.digest

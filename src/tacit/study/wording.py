@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from tacit.scheme.policy import Parties
+from tacit.scheme.policy import Limit, Parties
 from tacit.study.utilities import Measure
 
 DIGITS = 4
@@ -37,6 +39,50 @@ def external_in_words(name: str) -> str:
 def limit_in_words(bits: float) -> str:
     """A limit as it was given."""
     return f"{bits:.12g}"
+
+
+def whom_in_words(limits: Sequence[Limit]) -> str:
+    """Whom limits are on."""
+    return " and ".join(limit.in_words for limit in limits)
+
+
+def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
+    """The bits of limits that are equal, and whose they are, said of a coalition."""
+    shown = limit_in_words(limits[0].bits)
+    if all(limit.group == coalition for limit in limits):
+        return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
+    return f"the {shown} bits that {whom_in_words(limits)} may hold"
+
+
+def is_used_up(bits: float, limit: float) -> bool:
+    """Whether what is held is shown as no less than its limit."""
+    return float(bits_up(bits)) >= limit
+
+
+def time_in_words(time: str) -> str:
+    """When an entry was recorded, to the second; as it stands there if that is no time."""
+    try:
+        when = datetime.fromisoformat(time)
+    except ValueError:
+        return time
+    if when.utcoffset() != timedelta(0):
+        return time
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def value_in_units(kind: str, value: float) -> str:
+    """What answers are worth, with its unit."""
+    match kind:
+        case "information":
+            return f"{value:.4f} bits about what was asked"
+        case "hamming":
+            return f"{value:.4f} of the values wrong"
+        case "absolute":
+            return f"off by {value:.4f} on average"
+        case "squared":
+            return f"off, squared, by {value:.4f} on average"
+        case _:
+            return f"a cost of {value:.4f} on average"
 
 
 def _rounded(bits: Decimal, digits: int, rounding: str) -> str:

@@ -11,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
+import numpy as np
 
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import Sampler, pseudonyms, uniforms
@@ -28,11 +30,13 @@ from tacit.tables.ordering import (
     batches,
 )
 from tacit.tables.release_file import Alphabet, ContentDigest, release_writer
-from tacit.tables.states import StateFiles
+from tacit.tables.states import StateFiles, States
 from tacit.tables.whole_file import whole_file
 
 Progress = Callable[[int, int], None]
 """Called with steps done and steps in all: each record is drawn once and written once."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +47,7 @@ class Draw:
         x: cell of each record, from the snapshot.
         state: memory of each record before the release.
         sampler: the recorded channel.
-        release_key: ``study_key.derive("release", intent_hash)``.
+        release_key: under which the numbers of this release are drawn.
     """
 
     x: Codes
@@ -109,28 +113,89 @@ class Delivery:
 
 
 def deliver(
-    delivery: Delivery, target: Path, *, digest_key: bytes, progress: Progress | None = None
+    delivery: Delivery,
+    target: Path,
+    *,
+    digest_key: bytes,
+    expected: str | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """Write the states and the release file, and return the file's keyed content digest.
 
     ``target`` is replaced once the new file is whole; its ending decides the format.
 
+    Args:
+        delivery: what to write.
+        target: where to.
+        digest_key: of the digest.
+        expected: the digest when the release was delivered before; ``None`` the first time.
+        progress: called with steps done and steps in all.
+
     Raises:
-        DeliveryError: a file could not be written. What was there before still is.
+        DeliveryError: a file could not be written, or its content is not the expected one. What
+            was there before still is.
     """
     release_writer(target)  # a name that cannot be used is refused before any work
-    attempt = 0
+    n_steps = 2 * len(delivery.draw.x)
+
+    def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
+        steps = _Steps(progress, n_steps)
+        with delivery.states.writing(delivery.release, delivery.draw.sampler.n_next_states) as keep:
+            _draw_all(delivery.draw, order, pool, keep, steps)
+        digest = ContentDigest(digest_key)
+        with whole_file(target) as file:
+            blocks = _digested(order.blocks(pool), delivery.alphabet, digest, pool, steps)
+            release_writer(target)(file, delivery.alphabet, blocks)
+            _refuse_other_content(target, digest.hexdigest(), expected)
+        return digest.hexdigest()
+
+    try:
+        return _without_collisions(delivery.draw, delivery.alphabet, delivery.names, attempt)
+    except (OSError, duckdb.Error) as error:
+        raise DeliveryError(
+            f"the release is recorded but {target} was not written ({_told(error)}): "
+            "mend that and run the same command again, which costs nothing"
+        ) from error
+
+
+def redraw(
+    draw: Draw, alphabet: Alphabet, names: Pseudonyms | PublicIds, *, digest_key: bytes
+) -> tuple[str, States]:
+    """The content digest that a release's file must have, and the states after it; no file."""
+
+    def attempt(order: Order, pool: ThreadPoolExecutor) -> tuple[str, States]:
+        states: list[States] = []
+        _draw_all(draw, order, pool, states.append, _Steps(None, 0))
+        digest = ContentDigest(digest_key)
+        for block in order.blocks(pool):
+            digest.update(alphabet.columns(block))
+        return digest.hexdigest(), np.concatenate(states)
+
+    return _without_collisions(draw, alphabet, names, attempt)
+
+
+def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
+    if expected is not None and found != expected:
+        raise DeliveryError(
+            f"the release comes out differently from when it was first delivered, so {target} was "
+            "not written: the snapshot or the key was changed; run tacit verify"
+        )
+
+
+def _without_collisions(
+    draw: Draw,
+    alphabet: Alphabet,
+    names: Pseudonyms | PublicIds,
+    attempt: Callable[[Order, ThreadPoolExecutor], Result],
+) -> Result:
+    """What ``attempt`` makes with the first names under which no two records are called alike."""
+    number = 0
     while True:
-        steps = _Steps(progress, 2 * len(delivery.draw.x))
-        try:
-            return _deliver(delivery, attempt, target, digest_key, steps)
-        except PseudonymCollisionError:
-            attempt += 1
-        except (OSError, duckdb.Error) as error:
-            raise DeliveryError(
-                f"the release is recorded but {target} was not written ({_told(error)}): "
-                "mend that and run the same command again, which costs nothing"
-            ) from error
+        with ThreadPoolExecutor(N_THREADS) as pool:
+            try:
+                return attempt(_order(draw, alphabet, names, number, pool), pool)
+            except PseudonymCollisionError:
+                number += 1
 
 
 def remember(
@@ -161,18 +226,15 @@ class _Steps:
             self.progress(self.done, self.total)
 
 
-def _deliver(
-    delivery: Delivery, attempt: int, target: Path, digest_key: bytes, steps: _Steps
-) -> str:
-    with ThreadPoolExecutor(N_THREADS) as pool:
-        order = _order(delivery, attempt, pool)
-        _draw_all(delivery, order, pool, steps)
-        return _write_all(order.blocks(pool), delivery.alphabet, target, digest_key, pool, steps)
-
-
-def _order(delivery: Delivery, attempt: int, pool: ThreadPoolExecutor) -> Order:
-    n_records, n_letters = len(delivery.draw.x), delivery.alphabet.size
-    match delivery.names:
+def _order(
+    draw: Draw,
+    alphabet: Alphabet,
+    names: Pseudonyms | PublicIds,
+    attempt: int,
+    pool: ThreadPoolExecutor,
+) -> Order:
+    n_records, n_letters = len(draw.x), alphabet.size
+    match names:
         case Pseudonyms(party_key):
             words = partial(pseudonyms, party_key(attempt))
             return ByPseudonym(words, n_records, n_letters, pool)
@@ -180,45 +242,42 @@ def _order(delivery: Delivery, attempt: int, pool: ThreadPoolExecutor) -> Order:
             return ByPublicId(ids_path, n_records, n_letters)
 
 
-def _draw_all(delivery: Delivery, order: Order, pool: ThreadPoolExecutor, steps: _Steps) -> None:
-    """Draw every record, give the letters to ``order``, and write the next states."""
-    draw = delivery.draw
+def _draw_all(
+    draw: Draw,
+    order: Order,
+    pool: ThreadPoolExecutor,
+    keep: Callable[[States], None],
+    steps: _Steps,
+) -> None:
+    """Draw every record, give the letters to ``order``, and the next states to ``keep``."""
 
     def draw_and_put(batch: range) -> Codes:
         letters, next_states = draw.letters_and_states(batch)
         order.put(batch.start, letters)
         return next_states
 
-    with delivery.states.writing(delivery.release, draw.sampler.n_next_states) as append:
-        for next_states in in_order(pool, draw_and_put, batches(len(draw.x))):
-            append(next_states)
-            steps.add(len(next_states))
+    for next_states in in_order(pool, draw_and_put, batches(len(draw.x))):
+        keep(next_states)
+        steps.add(len(next_states))
 
 
-def _write_all(
+def _digested(
     blocks: Iterator[Block],
     alphabet: Alphabet,
-    target: Path,
-    digest_key: bytes,
+    digest: ContentDigest,
     pool: ThreadPoolExecutor,
     steps: _Steps,
-) -> str:
-    """Write the file, and digest what it says while it is written."""
-    digest = ContentDigest(digest_key)
+) -> Iterator[Block]:
+    """The blocks, digested while they are written."""
 
     def add_to_digest(block: Block) -> None:
         digest.update(alphabet.columns(block))
 
-    def digested() -> Iterator[Block]:
-        for block in blocks:
-            digesting = pool.submit(add_to_digest, block)
-            yield block  # back when it is written
-            digesting.result()
-            steps.add(len(block.letters))
-
-    with whole_file(target) as file:
-        release_writer(target)(file, alphabet, digested())
-    return digest.hexdigest()
+    for block in blocks:
+        digesting = pool.submit(add_to_digest, block)
+        yield block  # back when it is written
+        digesting.result()
+        steps.add(len(block.letters))
 
 
 def _told(error: OSError | duckdb.Error) -> str:

@@ -1,12 +1,18 @@
 """Release files: columns ``record``, ``rhat`` and, when time-shared, ``t``; Parquet or CSV.
 
 A file says nothing of where it comes from, and the same release is the same file, byte for byte.
+
+A spreadsheet runs a field of CSV that begins with =, +, -, @, a tab or a carriage return as a
+formula. So in CSV, and only there, such a text has an apostrophe before it, unless it is a number;
+so has a text such as '=x, which would be taken for that. Reading takes the apostrophe off again.
+0.1 did not put any.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -26,6 +32,10 @@ from tacit.tables.block import BATCH, Block
 _COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
 _ZSTD_LEVEL = 1
 _QUOTED_SIGNS = (b",", b'"', b"\n", b"\r")
+_FORMULA_SIGNS = (b"=", b"+", b"-", b"@", b"\t", b"\r")
+_GUARD = "'"
+_GUARDED = re.compile(r"^'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ class Alphabet:
 
     def line_endings(self) -> list[str]:
         """What follows ``record`` in a line of CSV, for each letter."""
-        rhats = [f",{_quoted(label)}" for label in self.labels]
+        rhats = [f",{_quoted(csv_text(label))}" for label in self.labels]
         if self.n_times is None:
             return [f"{rhat}\n" for rhat in rhats]
         return [f"{rhat},{t}\n" for t in range(self.n_times) for rhat in rhats]
@@ -120,7 +130,7 @@ def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> N
     file.write(",".join(_COLUMNS[is_shared]).encode() + b"\n")
     endings = pa.array(alphabet.line_endings(), pa.string())
     for block in blocks:
-        record = _quoted_where_needed(block.record.cast(pa.string()))
+        record = _quoted_where_needed(_guarded_where_needed(block.record.cast(pa.string())))
         lines = pc.binary_join_element_wise(record, endings.take(pa.array(block.letters)), "")
         file.write(_lengths_and_bytes(lines)[1])
 
@@ -159,26 +169,41 @@ class ContentDigest:
         return hmac.new(self._key, digestmod="sha256")
 
 
-def digest_of(path: Path, key: bytes) -> str:
-    """The content digest of an existing release file, read in batches."""
+def csv_text(text: str) -> str:
+    """A text as CSV files show it: with an apostrophe where it would be run as a formula."""
+    return _GUARD + text if _is_guarded(text) else text
+
+
+def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
+    """The content digest of an existing release file, read in batches.
+
+    Args:
+        path: of the file.
+        key: of the digest.
+        has_guards: whether apostrophes before formulas are tacit's; not in files of 0.1.
+    """
     digest = ContentDigest(key)
-    for columns in _read(path):
+    for columns in _read(path, has_guards):
         digest.update(columns)
     return digest.hexdigest()
 
 
-def count_letters(path: Path, labels: Sequence[str], time_shares: int = 1) -> NDArray[np.int64]:
+def count_letters(
+    path: Path, labels: Sequence[str], time_shares: int = 1, *, has_guards: bool = True
+) -> NDArray[np.int64]:
     """How many records of a release file have each letter t * len(labels) + rhat.
 
     Args:
+        path: of the file.
         labels: every rhat that may be in it.
         time_shares: how many t there are; one alone has no column.
+        has_guards: as for ``digest_of``.
     """
     known = {"rhat": list(labels)}
     if time_shares > 1:
         known["t"] = [str(t) for t in range(time_shares)]
     counts = np.zeros(time_shares * len(labels), dtype=np.int64)
-    for columns in _read(path):
+    for columns in _read(path, has_guards):
         if columns.schema.names != ["record", *known]:
             raise _not_as_certified(path, f"the columns {', '.join(columns.schema.names)}")
         letters = np.zeros(len(columns), dtype=np.int64)
@@ -205,11 +230,12 @@ def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
     )
 
 
-def _read(path: Path) -> Iterator[pa.RecordBatch]:
+def _read(path: Path, has_guards: bool) -> Iterator[pa.RecordBatch]:
     """The columns of a release file, batch by batch."""
-    read = _read_csv if path.suffix.lower() == ".csv" else _read_parquet
+    is_csv = path.suffix.lower() == ".csv"
     try:
-        yield from read(path)
+        for columns in _read_csv(path) if is_csv else _read_parquet(path):
+            yield _without_guards(columns) if is_csv and has_guards else columns
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInputError(f"{path} cannot be read as a release file: {reason}") from None
@@ -246,6 +272,36 @@ def _lengths_and_bytes(texts: pa.StringArray) -> tuple[bytes, memoryview]:
     bounds = np.frombuffer(ends, "<i4", len(texts) + 1, offset=4 * texts.offset)
     every_byte = memoryview(content) if content else memoryview(b"")
     return np.diff(bounds).tobytes(), every_byte[bounds[0] : bounds[-1]]
+
+
+def _is_guarded(text: str) -> bool:
+    """Whether it gets an apostrophe in CSV: a formula, or what looks as if it had got one."""
+    return bool(_GUARDED.match(text)) and not _NUMBER.fullmatch(text.lstrip(_GUARD))
+
+
+def _guarded_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    content = bytes(_lengths_and_bytes(texts)[1])
+    if not any(sign in content for sign in _FORMULA_SIGNS):  # pseudonyms have none: be quick
+        return texts
+    if not pc.any(pc.match_substring_regex(texts, _GUARDED.pattern)).as_py():
+        return texts
+    return pa.array(map(csv_text, texts.to_pylist()), pa.string())
+
+
+def _without_guards(columns: pa.RecordBatch) -> pa.RecordBatch:
+    """The texts of a CSV file as they were before ``csv_text``."""
+    bare = [_bare_where_needed(column) for column in columns.columns]
+    return pa.record_batch(bare, names=columns.schema.names)
+
+
+def _bare_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    if _GUARD.encode() not in bytes(_lengths_and_bytes(texts)[1]):
+        return texts
+    return pa.array(map(_bare, texts.to_pylist()), pa.string())
+
+
+def _bare(text: str) -> str:
+    return text[1:] if text.startswith(_GUARD) and _is_guarded(text[1:]) else text
 
 
 def _quoted_where_needed(texts: pa.StringArray) -> pa.StringArray:

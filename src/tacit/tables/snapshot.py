@@ -6,7 +6,9 @@ record i), ``x.npy`` (the cell of each record), ``counts.npz`` and ``snapshot.js
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
@@ -24,7 +26,7 @@ from tacit.sampling import keyed_digest
 from tacit.tables.attribute import Stored
 from tacit.tables.encoding import Encoding
 from tacit.tables.engine import connect_memory, quote_file
-from tacit.tables.typed_ids import typed_id_sql
+from tacit.tables.typed_ids import normalised_id_sql, typed_id_sql
 
 Codes = NDArray[np.unsignedinteger]
 Counts = NDArray[np.int64]
@@ -33,6 +35,8 @@ IDS_FILE = "ids.parquet"
 CODES_FILE = "x.npy"
 COUNTS_FILE = "counts.npz"
 DESCRIPTION_FILE = "snapshot.json"
+
+SNAPSHOT_FILES = (IDS_FILE, CODES_FILE, COUNTS_FILE, DESCRIPTION_FILE)
 
 BATCH = 2**18
 """Records handled at a time."""
@@ -119,14 +123,21 @@ class Snapshot:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def sketch(self, salt: bytes, k: int = 256) -> list[str]:
-        """The ``k`` smallest salted hashes of the ids, to tell whether two studies share records.
+        """The ``k`` smallest salted hashes of the typed ids, to tell whether studies share records.
 
         The same typed id has the same hash under the same salt, whatever its column is called.
         """
         text = typed_id_sql([column.sql_type for column in self.encoding.ids])
+        return self._smallest_hashes(text, salt, k)
+
+    def normalised_sketch(self, salt: bytes, k: int = 256) -> list[str]:
+        """The same of normalised ids; one may be there twice."""
+        return self._smallest_hashes(normalised_id_sql(len(self.encoding.ids)), salt, k)
+
+    def _smallest_hashes(self, id_sql: str, salt: bytes, k: int) -> list[str]:
         with connect_memory() as connection:
             rows = connection.execute(
-                f"SELECT sha256('{salt.hex()}:' || {text}) AS hash "
+                f"SELECT sha256('{salt.hex()}:' || {id_sql}) AS hash "
                 f"FROM read_parquet({quote_file(self.ids_path)}) ORDER BY hash LIMIT {k:d}"
             ).fetchall()
         return [hashed for (hashed,) in rows]
@@ -135,6 +146,25 @@ class Snapshot:
         """Keyed digest of the content, whatever the files' own format makes of it."""
         return keyed_digest(key, self._content())
 
+    def seal(self, key: bytes) -> str:
+        """Keyed digest of the files as they are: as fast as they can be read."""
+        with ThreadPoolExecutor(len(SNAPSHOT_FILES)) as pool:
+            digests = list(pool.map(self._file_digest, SNAPSHOT_FILES))
+        return keyed_digest(key, digests)
+
+    def _file_digest(self, name: str) -> bytes:
+        with (self.folder / name).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+
+    def check_seal(self, key: bytes, seal: str) -> None:
+        """Raise unless the files are still those that were sealed under this key."""
+        try:
+            is_same = compare_digest(self.seal(key), seal)
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise self._changed()
+
     def check(self, key: bytes, digest: str) -> None:
         """Raise unless the content still has this digest under this key."""
         try:
@@ -142,10 +172,13 @@ class Snapshot:
         except (OSError, ValueError, KeyError, BadZipFile, pa.ArrowException, duckdb.Error):
             is_same = False
         if not is_same:
-            raise InvalidInputError(
-                f"the snapshot in {self.folder} is not what it was when the study began: "
-                "restore it from a backup"
-            )
+            raise self._changed()
+
+    def _changed(self) -> InvalidInputError:
+        return InvalidInputError(
+            f"the snapshot in {self.folder} is not what it was when the study began: "
+            "restore it from a backup"
+        )
 
     def _content(self) -> Iterator[bytes]:
         """Description, counts, cells and ids; each part tells where it ends."""

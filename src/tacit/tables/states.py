@@ -1,10 +1,12 @@
 """State files: one small number per record, what the memory holds after a ledger entry.
 
-They are private and recomputable: a file that is missing or not whole counts as absent.
+They are private and recomputable: a file that is missing, not whole, or not what was written counts
+as absent. Each ends in a keyed seal over its name and everything before it.
 """
 
 from __future__ import annotations
 
+import hmac
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +21,9 @@ from tacit.tables.whole_file import whole_file
 States = NDArray[np.unsignedinteger]
 
 
+_SEAL_BYTES = 32
+
+
 @dataclass(frozen=True, slots=True)
 class StateFiles:
     """The states of a study's records, one file per release.
@@ -26,50 +31,69 @@ class StateFiles:
     Attributes:
         folder: where ``<release>.npy`` lie.
         n_records: how many records the study has.
+        seal_key: under which they are sealed.
     """
 
     folder: Path
     n_records: int
+    seal_key: bytes
 
     def path(self, release: str) -> Path:
         """Where the states after a release are kept."""
         return self.folder / f"{release}.npy"
+
+    def names(self) -> list[str]:
+        """Releases after which states are kept, sorted."""
+        return state_names(self.folder)
 
     def start(self) -> States:
         """The states before any release: all 0, in the memory of a single one."""
         return np.broadcast_to(np.uint8(0), (self.n_records,))
 
     def load(self, release: str, n_states: int) -> States | None:
-        """The states after a release, memory-mapped; ``None`` if there is no file
-        with this many records and this type, whole.
-        """
+        """The states after a release; ``None`` if there is no file with just what was written."""
         dtype = _state_type(n_states)
         header = _header(self.n_records, dtype)
+        size = len(header) + self.n_records * dtype.itemsize
         try:
             with self.path(release).open("rb") as file:
-                is_ours = file.read(len(header)) == header
-                is_whole = (
-                    file.seek(0, io.SEEK_END) == len(header) + self.n_records * dtype.itemsize
-                )
-                if not (is_ours and is_whole):
+                if file.seek(0, io.SEEK_END) != size + _SEAL_BYTES:
                     return None
-                mapped = np.memmap(file, dtype, "r", len(header), (self.n_records,))
+                file.seek(0)
+                content = file.read()
         except FileNotFoundError:
             return None
-        return np.asarray(mapped)
+        seal = self._seal(release)
+        seal.update(memoryview(content)[:size])
+        is_ours = hmac.compare_digest(seal.digest(), content[size:])
+        if not (is_ours and content.startswith(header)):
+            return None
+        return np.frombuffer(content, dtype, self.n_records, len(header))
 
     @contextmanager
     def writing(self, release: str, n_states: int) -> Iterator[Callable[[States], None]]:
         """A function that appends the next records' states; the file appears when all are in."""
         dtype = _state_type(n_states)
         self.folder.mkdir(mode=0o700, exist_ok=True)
+        seal = self._seal(release)
         with whole_file(self.path(release), mode=0o600) as file:
-            file.write(_header(self.n_records, dtype))
 
-            def append(states: States) -> None:
-                file.write(states.astype(dtype, copy=False).data)
+            def write(content: bytes | memoryview) -> None:
+                file.write(content)
+                seal.update(content)
 
-            yield append
+            write(_header(self.n_records, dtype))
+            yield lambda states: write(states.astype(dtype, copy=False).data)
+            file.write(seal.digest())
+
+    def _seal(self, release: str) -> hmac.HMAC:
+        """The name is sealed, too: the states after another release are not believed."""
+        return hmac.new(self.seal_key, f"{release}\n".encode(), "sha256")
+
+
+def state_names(folder: Path) -> list[str]:
+    """Releases of which states lie in a folder, sorted."""
+    return sorted(path.stem for path in folder.glob("*.npy"))
 
 
 def _state_type(n_states: int) -> np.dtype[np.unsignedinteger]:

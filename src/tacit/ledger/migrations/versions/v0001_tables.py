@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secrets import token_bytes
 
-from alembic import op
+from alembic import context, op
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -26,7 +26,8 @@ def upgrade() -> None:
         Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
         Column("salt", LargeBinary, nullable=False),
     )
-    op.bulk_insert(ledgers, [{"id": 1, "salt": token_bytes(32)}])
+    salt = context.config.attributes.get("salt") or token_bytes(32)
+    op.bulk_insert(ledgers, [{"id": 1, "salt": salt}])
     op.create_table(
         "tacit_studies",
         Column("study", Text, primary_key=True),

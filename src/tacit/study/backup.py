@@ -1,0 +1,204 @@
+"""A study in one file: everything that cannot be computed again, and its chain in the ledger.
+
+Putting it back only ever adds to a ledger: entries that were appended after the backup stay.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shutil import copyfileobj, move
+from typing import Any
+
+from tacit.errors import InvalidInputError
+from tacit.ledger import Ledger
+from tacit.study.books import Books
+from tacit.study.configuration import Configuration
+from tacit.study.guards import refuse_own_files, refuse_unregistered
+from tacit.study.layout import Layout
+from tacit.study.rollback import Traces, raise_mark, rolled_back
+from tacit.tables.snapshot import SNAPSHOT_FILES
+from tacit.tables.whole_file import whole_file
+from tacit.tables.whole_folder import scratch_folder, whole_folder
+
+_SNAPSHOT = "snapshot/"
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds.
+
+    Attributes:
+        study: the study's id.
+        entries: how many ledger entries.
+        has_key: whether the secret key is in it.
+    """
+
+    study: str
+    entries: int
+    has_key: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was put back.
+
+    Attributes:
+        study: the study's id.
+        entries: how many entries the ledger had lost.
+        files: files that the folder had lost.
+        ledger: where the ledger is, without passwords.
+    """
+
+    study: str
+    entries: int
+    files: tuple[str, ...]
+    ledger: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+def back_up(folder: Path, file: Path) -> Backup:
+    """Write a study's backup to a new file that only its owner can read.
+
+    Raises:
+        InvalidInputError: the file is there already: an older backup is never replaced.
+        RolledBackError: the ledger has lost entries, so that an older backup is worth more.
+    """
+    layout, configuration = Layout(folder), Configuration.read(folder)
+    _check_new(configuration, file)
+    with scratch_folder(file) as scratch:
+        copy = scratch / layout.ledger.name
+        with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
+            refuse_unregistered(layout, configuration, ledger)
+            _refuse_rollback(layout, configuration.study, ledger)
+            with closing(Ledger.create(copy, salt=ledger.salt)) as copied:
+                n_entries = copied.add_missing(configuration.study, ledger)
+        with whole_file(file, mode=0o600) as target, tarfile.open(fileobj=target, mode="w") as tar:
+            for name, path in _files(layout):
+                tar.add(path, name)
+            tar.add(copy, layout.ledger.name)
+    return Backup(configuration.study, n_entries, layout.key.exists())
+
+
+def restore(file: Path, folder: Path) -> Restored:
+    """Put back what a folder and its ledger have lost; a folder that is not there is made.
+
+    Files and entries that are there stay as they are. The key of a study that was closed
+    meanwhile stays destroyed.
+    """
+    if not folder.parent.is_dir():
+        raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
+    with scratch_folder(folder) as scratch:
+        _unpack(file, scratch)
+        unpacked = Layout(scratch)
+        configuration = Configuration.read(scratch)
+        if Layout(folder).configuration.exists():
+            _check_same(file, configuration, Configuration.read(folder), folder)
+            return _put_back(unpacked, Layout(folder), configuration)
+        with whole_folder(folder) as partial:
+            return _put_back(unpacked, Layout(partial), configuration)
+
+
+def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restored:
+    """The ledger first: it says whether the key was destroyed meanwhile."""
+    study, address = configuration.study, configuration.ledger or layout.ledger
+    with (
+        closing(Ledger.open(backup.ledger)) as copied,
+        closing(Ledger.create(address, salt=copied.salt)) as ledger,
+    ):
+        n_entries = ledger.add_missing(study, copied)
+        first, *entries = ledger.entries(study)
+    books = Books.begin(first).read_on(entries)
+    files = tuple(_put_files_back(backup, layout, is_closed=books.is_closed))
+    raise_mark(layout, books.head, books.accepted)
+    return Restored(study, n_entries, files, ledger.url_shown)
+
+
+def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Iterator[str]:
+    for name, path in _files(backup):
+        target = layout.folder / name
+        is_needless = path == backup.high_water or (is_closed and path == backup.key)
+        if not (target.exists() or is_needless):
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            move(path, target)
+            yield name
+
+
+def _files(layout: Layout) -> Iterator[tuple[str, Path]]:
+    """What a backup holds of a folder: states are computed again when they are needed."""
+    for path in _own_files(layout):
+        if path.exists():
+            yield path.name, path
+    for name in SNAPSHOT_FILES:
+        if (layout.snapshot / name).exists():
+            yield _SNAPSHOT + name, layout.snapshot / name
+
+
+def _own_files(layout: Layout) -> tuple[Path, ...]:
+    return layout.configuration, layout.key, layout.high_water, layout.digest_keys
+
+
+def _check_new(configuration: Configuration, file: Path) -> None:
+    refuse_own_files(configuration.source, file)
+    if file.exists():
+        raise InvalidInputError(f"{file} exists already: give every backup a name of its own")
+    if not file.parent.is_dir():
+        raise InvalidInputError(f"there is no folder {file.parent}: make it, or choose another")
+
+
+def _refuse_rollback(layout: Layout, study: str, ledger: Ledger) -> None:
+    traces = Traces.find(layout, study)  # before the ledger is read
+    first, *entries = ledger.entries(study)
+    books = Books.begin(first).read_on(entries)
+    lost = traces.lost(books, ledger, study)
+    if lost:
+        raise rolled_back(lost, ledger.url_shown, books.head, layout.folder)
+
+
+def _check_same(file: Path, backup: Configuration, there: Configuration, folder: Path) -> None:
+    if backup.study != there.study:
+        raise InvalidInputError(
+            f"{file} is a backup of study {backup.study}, and {folder} is study {there.study}: "
+            "choose another folder"
+        )
+    if backup.ledger != there.ledger:
+        raise InvalidInputError(
+            f"the ledger of {folder} is not where it was when {file} was made: "
+            "restore into a new folder"
+        )
+
+
+def _unpack(file: Path, scratch: Path) -> None:
+    """Only plain files of the names that a backup has: an archive may hold any path."""
+    layout = Layout(scratch)
+    known = {path.name for path in (*_own_files(layout), layout.ledger)}
+    known |= {_SNAPSHOT + name for name in SNAPSHOT_FILES}
+    try:
+        with tarfile.open(file, mode="r:") as tar:
+            for member in tar:
+                content = tar.extractfile(member) if member.isfile() else None
+                if content is None or member.name not in known:
+                    raise _no_backup(file)
+                target = scratch / member.name
+                target.parent.mkdir(mode=0o700, exist_ok=True)
+                target.touch(mode=0o600)
+                with target.open("wb") as written:
+                    copyfileobj(content, written)
+    except (OSError, tarfile.TarError) as error:
+        raise InvalidInputError(f"{file} cannot be read as a backup: {error}") from error
+    if not (layout.configuration.exists() and layout.ledger.exists()):
+        raise _no_backup(file)
+
+
+def _no_backup(file: Path) -> InvalidInputError:
+    return InvalidInputError(f"{file} is no backup: give a file that tacit backup has written")

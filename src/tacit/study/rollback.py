@@ -1,0 +1,142 @@
+"""Whether a ledger has lost entries that were once in it, as far as the study's folder shows.
+
+A restored ledger has forgotten what was released since: its bits would be spent twice. The folder
+shows it by its high-water mark, the last entry that was appended from here, and by states of
+releases that the ledger does not know; a release file shows it by its certificate.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.errors import InvalidInputError, RolledBackError
+from tacit.ledger import Head, Ledger
+from tacit.study.books import Books
+from tacit.study.layout import Layout
+from tacit.study.records import RollbackRecord
+from tacit.tables.states import state_names
+from tacit.tables.whole_file import whole_file
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What a folder and a file show of the ledger's entries, whether or not it still has them.
+
+    Attributes:
+        entries: what names each -> the entry.
+        states: names of state files.
+    """
+
+    entries: dict[str, Head]
+    states: tuple[str, ...]
+
+    @staticmethod
+    def find(layout: Layout, study: str, certificate: Path | None = None) -> Traces:
+        """All there are.
+
+        Read them before the ledger: an entry is in the ledger before there is a trace of it.
+
+        Args:
+            layout: of the study's folder.
+            study: its id.
+            certificate: of a release file that may be there already.
+        """
+        found = {layout.high_water.name: _read_mark(layout.high_water)}
+        if certificate is not None:
+            found[certificate.name] = _read_certificate(certificate, study)
+        entries = {name: head for name, head in found.items() if head is not None}
+        return Traces(entries, tuple(state_names(layout.states)))
+
+    def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
+        """Those that the ledger does not know, and that no rollback has been accepted for."""
+        known = {intent.state_name for intent in books.intents.values()} | books.accepted
+        return Traces(
+            {
+                name: head
+                for name, head in self.entries.items()
+                if head.hash not in books.accepted
+                and not ledger.contains(study, head.number, head.hash)
+            },
+            tuple(name for name in self.states if name not in known),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.states)
+
+    @property
+    def in_words(self) -> list[str]:
+        """Each trace, for people."""
+        entries = [f"{name} shows entry {head.number}" for name, head in self.entries.items()]
+        return entries + [
+            f"states/{name}.npy is of a release that it lacks" for name in self.states
+        ]
+
+    @property
+    def record(self) -> RollbackRecord:
+        """For the ledger, once it is accepted."""
+        entries = {(head.number, head.hash) for head in self.entries.values()}
+        return RollbackRecord(entries=tuple(sorted(entries)), states=self.states)
+
+
+def rolled_back(lost: Traces, ledger_shown: str, head: Head, folder: Path) -> RolledBackError:
+    """The error for a ledger that has lost entries."""
+    return RolledBackError(
+        f"the ledger {ledger_shown} ends at entry {head.number} and has lost entries that "
+        f"{folder} was used with ({'; '.join(lost.in_words)}): see tacit verify {folder}, and "
+        "restore the newest backup with tacit restore. If there is none, --accept-rollback goes "
+        "on without: what the lost entries released is then not counted, so that whoever received "
+        "it may hold more than the limits say"
+    )
+
+
+def raise_mark(layout: Layout, head: Head, accepted: frozenset[str] = frozenset()) -> None:
+    """Remember that the ledger has had this entry.
+
+    Must be on disk before anything is drawn. A mark is lowered only where the entry that it names
+    is among those that the custodian has ``accepted`` as lost.
+    """
+    with _locked(layout.configuration):
+        mark = _read_mark(layout.high_water)
+        if mark is None or mark.number < head.number or mark.hash in accepted:
+            with whole_file(layout.high_water, mode=0o600) as file:
+                file.write(json.dumps({"number": head.number, "hash": head.hash}).encode() + b"\n")
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """One process at a time."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read_mark(path: Path) -> Head | None:
+    try:
+        stored = json.loads(path.read_bytes())
+        return Head(int(stored["number"]), str(stored["hash"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"{path} is damaged ({error}): it says which entry of the ledger was the last; compare "
+            "the ledger with your newest receipt by tacit verify --receipt, then remove the file"
+        ) from error
+
+
+def _read_certificate(path: Path, study: str) -> Head | None:
+    """The entry that a certificate of this study names; ``None`` for any other file."""
+    try:
+        stored = json.loads(path.read_bytes())
+        is_ours = stored["study"] == study
+        return Head(int(stored["entry"]), str(stored["hash"])) if is_ours else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

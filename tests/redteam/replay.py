@@ -1,0 +1,314 @@
+"""A study's whole ledger replayed without tacit: what was promised, against what is true.
+
+Reads raw rows, follows every coalition of parties that hold something through every release in
+whole numbers, and compares with every limit in force, every recorded bound, every recorded worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from flint import arb, ctx
+
+from tests.redteam.limits import Coalition, Limits
+from tests.redteam.raw_ledger import RawLedger, Row, read_ledger, read_table
+from tests.redteam.true_law import (
+    MOST_SEEN,
+    PRECISION,
+    Bits,
+    Release,
+    View,
+    sum_log,
+    unlikely_bits,
+)
+from tests.redteam.worth import worth_of
+
+NOBODY: Coalition = frozenset()
+
+SAME = Fraction(1, 10**9)
+"""Worth and laws are recorded as floats, computed in another order."""
+
+UNBELIEVABLE_BITS = 60
+"""What should happen once in 2^60 times does not happen."""
+
+DrawnFrom = Mapping[int, Mapping[int, int]]
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What a replay found.
+
+    Attributes:
+        faults: everything that is not as promised, in words.
+        held: number of a release -> coalition -> what it holds after it.
+        recorded: number of a release -> coalition -> the recorded bound.
+        compared: how many bounds and limits were compared with the truth.
+        undecided: comparisons that the bounds on the truth were too wide for.
+        overshot: releases that told their party more than the bits that were asked for.
+    """
+
+    faults: list[str] = field(default_factory=list)
+    held: dict[int, dict[Coalition, Bits]] = field(default_factory=dict)
+    recorded: dict[int, dict[Coalition, float]] = field(default_factory=dict)
+    compared: int = 0
+    undecided: int = 0
+    overshot: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+
+def replay(
+    folder: Path, drawn_from: DrawnFrom | None = None, *, most_seen: int = MOST_SEEN
+) -> Replayed:
+    """Replay the ledger of the study in a folder.
+
+    Args:
+        folder: of the study.
+        drawn_from: number of a release -> state -> the state whose row was really used.
+        most_seen: letters of a view before some become one.
+    """
+    return replay_ledger(read_ledger(folder), drawn_from, most_seen=most_seen)
+
+
+def replay_ledger(
+    ledger: RawLedger, drawn_from: DrawnFrom | None = None, *, most_seen: int = MOST_SEEN
+) -> Replayed:
+    """Replay a ledger that was read."""
+    walk = _Walk.start(ledger.rows[0].body, drawn_from or {}, most_seen)
+    walk.found.faults += ledger.faults()
+    for row in ledger.rows[1:]:
+        walk.follow(row)
+    return walk.found
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A replay on its way.
+
+    Attributes:
+        created: body of the first entry.
+        cells: cells that have records.
+        views: every coalition of parties that hold something, and nobody.
+        bits: what each of them holds.
+        chain: sum of I(Rhat; X | M), above what everyone holds.
+        limits: in force now.
+    """
+
+    created: dict[str, Any]
+    drawn_from: DrawnFrom
+    most_seen: int
+    cells: list[int]
+    views: dict[Coalition, View]
+    bits: dict[Coalition, Bits]
+    chain: arb
+    limits: Limits
+    found: Replayed = field(default_factory=Replayed)
+
+    @staticmethod
+    def start(created: dict[str, Any], drawn_from: DrawnFrom, most_seen: int) -> _Walk:
+        cells = [x for x, count in enumerate(created["counts"]) if count]
+        view = View.of_nothing([created["counts"][x] for x in cells])
+        return _Walk(
+            created=created,
+            drawn_from=drawn_from,
+            most_seen=most_seen,
+            cells=cells,
+            views={NOBODY: view},
+            bits={},
+            chain=arb(0),
+            limits=Limits.at_start(created),
+        )
+
+    @property
+    def holders(self) -> Coalition:
+        return frozenset().union(*self.views)
+
+    def follow(self, row: Row) -> None:
+        """Read the next entry."""
+        match row.kind:
+            case "party":
+                self.limits = self.limits.with_party(row.body)
+            case "policy":
+                self.limits = self.limits.with_policy(row.body)
+            case "intent":
+                self._release(row)
+        self._compare_limits(row)
+
+    def _release(self, row: Row) -> None:
+        body = row.body
+        party = body["party"]
+        release = Release.of(
+            row.number,
+            party,
+            read_table(row.payload),
+            body["next_state"],
+            self.cells,
+            self.drawn_from.get(row.number, {}),
+        )
+        before = self.views[NOBODY]
+        fed = self.limits.fed_by(party, self.holders)
+        held_before = self.bits.get(frozenset({party}))
+        with ctx.workprec(PRECISION):
+            self.chain += _told_beside_memory(before, release)
+        self._advance(release)
+        self._compare_gain(row.number, body, held_before)
+        self.found.held[row.number] = dict(self.bits)
+        self._compare_records(row.number, body, fed)
+        self._compare_worth(row.number, body, release, before)
+
+    def _advance(self, release: Release) -> None:
+        """Every coalition after a release; the party's own, if it is new, begins with it."""
+        party, views = release.party, dict(self.views)
+        views.update(
+            {who | {party}: view for who, view in self.views.items() if party not in self.holders}
+        )
+        self.views = {
+            who: view.after(release, is_told=party in who, most_seen=self.most_seen)
+            for who, view in views.items()
+        }
+        for who in self.views:
+            if party in who:
+                self.bits[who] = self.views[who].bits()
+
+    def _held(self, coalition: Coalition) -> Bits:
+        """What a coalition holds; its upper bound is also that of everyone around it."""
+        own = self.bits[coalition]
+        around = [bits.high for who, bits in self.bits.items() if coalition <= who]
+        return Bits(own.low, min([*around, self.chain], key=lambda high: float(high.mid())))
+
+    # -- comparing -----------------------------------------------------------------------------
+
+    def _compare_limits(self, row: Row) -> None:
+        """Every coalition with the limits that are in force after an entry."""
+        for coalition in self.bits:
+            limit = self.limits.on(coalition)
+            if limit < inf:
+                self._compare(coalition, limit, f"after entry {row.number} the limit of")
+
+    def _compare(self, coalition: Coalition, bound: float, what: str) -> None:
+        held = self._held(coalition)
+        self.found.compared += 1
+        if held.is_above(bound):
+            name = " + ".join(sorted(coalition))
+            self.found.faults.append(f"{what} {name} is {bound!r}, it holds {float(held)!r}")
+        elif not held.is_proved_within(bound):
+            self.found.undecided += 1
+
+    def _compare_records(
+        self, number: int, body: Mapping[str, Any], fed: dict[Coalition, float]
+    ) -> None:
+        """What a release says of coalitions with what is true."""
+        recorded = {frozenset(each["parties"]): each for each in body["holdings"]}
+        self.found.recorded[number] = {who: each["bits"] for who, each in recorded.items()}
+        for coalition, each in recorded.items():
+            self._compare(coalition, each["bits"], f"release {number}: the bound on")
+        self._compare(self.holders, body["everyone_bits"], f"release {number}: the bound on")
+        for coalition, limit in fed.items():
+            name = " + ".join(sorted(coalition))
+            if coalition not in recorded:
+                self.found.faults.append(f"release {number} does not record the limit of {name}")
+            elif recorded[coalition]["limit"] > limit:
+                seen = recorded[coalition]["limit"]
+                self.found.faults.append(
+                    f"release {number} holds {name} to {seen!r}, not to {limit!r}"
+                )
+
+    def _compare_gain(self, number: int, body: Mapping[str, Any], before: Bits | None) -> None:
+        """What a release told its party with what was asked for."""
+        if body["bits"] is None:
+            return
+        with ctx.workprec(PRECISION):
+            after = self.bits[frozenset({body["party"]})]
+            gain = after.low - (arb(0) if before is None else before.high)
+        if gain > arb(body["bits"]):
+            self.found.overshot[number] = (float(gain.mid()), body["bits"])
+
+    def _compare_worth(
+        self, number: int, body: Mapping[str, Any], release: Release, before: View
+    ) -> None:
+        worth = worth_of(body, self.created, release, before.by_state)
+        for name, true in (("value", worth.value), ("blind", worth.blind)):
+            if abs(Fraction(body[name]) - true) > SAME * max(1, abs(true)):
+                self.found.faults.append(
+                    f"release {number}: {name} is {float(true)!r}, not {body[name]!r}"
+                )
+        is_information = body["measure"]["kind"] == "information"
+        bound = body["bound"]
+        if bound is not None and not is_information and bound > worth.value + SAME:
+            self.found.faults.append(f"release {number}: nothing beats {bound!r}, says the ledger")
+        pairs = (
+            pair
+            for told, law in zip(body["p_rhat_given_r"], worth.law, strict=True)
+            for pair in (() if law is None else zip(told, law, strict=True))
+        )
+        if any(abs(Fraction(told) - true) > SAME for told, true in pairs):
+            self.found.faults.append(f"release {number}: its recipient is told another law")
+
+
+def _told_beside_memory(before: View, release: Release) -> arb:
+    """I(Rhat; X | M) in bits, M being the memory before a release."""
+    told, spread_letters, spread_cells, spread_states = [], [], [], []
+    for state, mass in before.by_state.items():
+        rows = [
+            [count * weight for count, weight in zip(mass, column, strict=True)]
+            for _, column, _ in release.moves(state)
+        ]
+        told += [n for row in rows for n in row]
+        spread_letters += [sum(row) for row in rows]
+        spread_cells += [sum(column) for column in zip(*rows, strict=True)]
+        spread_states.append(sum(map(sum, rows)))
+    total = arb(sum(spread_states))
+    nats = sum_log(told) - sum_log(spread_letters) - sum_log(spread_cells) + sum_log(spread_states)
+    return nats / total / arb(2).log()
+
+
+def unlikely_draws(
+    folder: Path, x: Sequence[int], letters: Sequence[Sequence[int]]
+) -> Iterator[str]:
+    """What real records got that their recorded law cannot have given them.
+
+    Args:
+        folder: of the study.
+        x: cell of every record.
+        letters: for every release, in order, the letter that each record got.
+    """
+    rows = read_ledger(folder).rows
+    intents = [row for row in rows if row.kind == "intent"]
+    counts = rows[0].body["counts"]
+    laws = {(cell, ()): {0: 1} for cell, count in enumerate(counts) if count}
+    for row in intents:
+        laws = _histories_after(laws, read_table(row.payload), row.body["next_state"])
+    seen = Counter(zip(x, zip(*letters, strict=True), strict=True))
+    scale = 2 ** (32 * len(intents))
+    for (cell, history), count in seen.items():
+        if (cell, history) not in laws:
+            yield f"{count} records of cell {cell} got {history}, which cannot be"
+    for (cell, history), by_state in laws.items():
+        share = sum(by_state.values()) / scale
+        if unlikely_bits(counts[cell], share, seen[cell, history]) > UNBELIEVABLE_BITS:
+            yield (
+                f"{seen[cell, history]} of {counts[cell]} records of cell {cell} got {history}, "
+                f"{counts[cell] * share:.1f} were expected"
+            )
+
+
+Histories = dict[tuple[int, tuple[int, ...]], dict[int, int]]
+
+
+def _histories_after(
+    laws: Histories, table: list[list[list[int]]], next_state: list[list[int]]
+) -> Histories:
+    """Whole numbers for every cell and sequence of letters, by the state that it leads to."""
+    grown: Histories = {}
+    for (cell, history), by_state in laws.items():
+        for state, mass in by_state.items():
+            for letter, weight in enumerate(table[state][cell]):
+                if weight:
+                    states = grown.setdefault((cell, (*history, letter)), {})
+                    after = next_state[state][letter]
+                    states[after] = states.get(after, 0) + mass * weight
+    return grown

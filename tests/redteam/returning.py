@@ -1,0 +1,83 @@
+"""A party that comes back twenty times to a real table, with others in between.
+
+``python -m tests.redteam.returning VISITS`` prints a JSON line for each visit.
+The visits 8 to 11 take most of the time: the party can then be told apart by 256 letters or more,
+and a design's time grows as the cube of these. With 32 cells instead of 6 they take minutes each.
+After some 12 visits the party would count as everyone does, and is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tacit import Collusion
+from tacit.cli.story import write_people
+from tacit.errors import TacitError
+from tests.redteam.replay import replay
+from tests.redteam.studies import make_study
+
+QUESTIONS = ("age > 60", "income = '>50K'", "age <= 30")
+OTHERS = {2: "registry", 5: "lab", 9: "registry", 12: "press"}
+"""Who comes after which visit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request of the party, how long it took, and what was said if it was refused."""
+
+    number: int
+    asked: str
+    seconds: float
+    refusal: str
+
+
+def come_back(place: Path, visits: int) -> Iterator[Visit]:
+    """Make a study of Adult in ``place/clinic``, and ask again and again."""
+    write_people(place)
+    with make_study(
+        place / "clinic",
+        place / "people.csv",
+        id="person",
+        private=["age:cut=30,60", "income"],
+        everyone=1.2,
+        memory=16,
+    ) as study:
+        for party in ("returner", *OTHERS.values()):
+            study.set_party(party, 0.9)
+        study.set_collusion(
+            Collusion(
+                everyone=1.2,
+                any_size=2,
+                bits=1.0,
+                groups={("returner", "registry"): 0.95, ("returner", "lab", "press"): 1.1},
+            )
+        )
+        for number in range(visits):
+            asked = QUESTIONS[number % len(QUESTIONS)]
+            start, refusal = time.monotonic(), ""
+            target = place / f"{number}.parquet"
+            try:
+                study.release("returner", sql=asked, bits=0.01 + number / 10_000, out=target)
+            except TacitError as error:
+                refusal = str(error)
+            yield Visit(number, asked, time.monotonic() - start, refusal)
+            if number in OTHERS:
+                study.release(OTHERS[number], "age", bits=0.02, out=place / "other.parquet")
+
+
+def main(visits: int) -> None:
+    with TemporaryDirectory() as place:
+        for visit in come_back(Path(place), visits):
+            found = replay(Path(place) / "clinic")
+            line = asdict(visit) | {"faults": found.faults, "compared": found.compared}
+            print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

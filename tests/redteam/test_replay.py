@@ -1,0 +1,239 @@
+"""The replay itself: it imports nothing of tacit, it is right, and it notices what is wrong."""
+
+from __future__ import annotations
+
+import ast
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit import Collusion
+from tests.redteam import limits, raw_ledger, replay, true_law, worth
+from tests.redteam.limits import Limits
+from tests.redteam.raw_ledger import MAGIC, RawLedger, Row, Table, read_ledger, read_table
+from tests.redteam.replay import replay as replayed
+from tests.redteam.replay import replay_ledger
+from tests.redteam.studies import make_hospital
+from tests.study.exact import exact_bits
+from tests.study.made_before import unpack_0_1
+
+INDEPENDENT = (limits, raw_ledger, replay, true_law, worth)
+
+
+def test_nothing_of_tacit_is_imported() -> None:
+    ours = {module.__name__ for module in INDEPENDENT}
+    for module in INDEPENDENT:
+        assert module.__file__ is not None
+        for name in _imported(ast.parse(Path(module.__file__).read_text())):
+            assert name.partition(".")[0] != "tacit", (module, name)
+            assert not name.startswith("tests") or name in ours, (module, name)
+
+
+def _imported(tree: ast.AST) -> list[str]:
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            assert node.module is not None
+            found.append(node.module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("__import__", "exec", "eval")
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with limits on pairs, and somebody who came back."""
+    place = tmp_path_factory.mktemp("replayed")
+    with make_hospital(place, external=["ward"], everyone=0.9, memory=3) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.4)
+        study.set_collusion(Collusion(everyone=0.9, any_size=2, bits=0.5))
+        study.release("lab-a", "diagnosis", bits=0.15, out=place / "a.csv")
+        study.release("lab-b", "age", bits=0.2, out=place / "b.csv")
+        study.release("lab-a", "age", bits=0.1, out=place / "c.csv")
+        study.release("lab-b", "ward", bits=0.05, out=place / "d.csv")
+    return place / "clinic"
+
+
+def test_a_study_as_it_is(folder: Path) -> None:
+    found = replayed(folder)
+    assert found.faults == []
+    assert found.undecided == 0
+    assert found.compared > 20
+    last = found.held[max(found.held)]
+    for coalition, bits in last.items():  # every history, by tacit's own reading of the ledger
+        assert bool(bits.low.overlaps(exact_bits(folder, coalition)))
+
+
+def test_a_ledger_on_a_server(tmp_path: Path, postgres_url: str) -> None:
+    with make_hospital(tmp_path, ledger=postgres_url) as study:
+        study.set_party("lab-a", 0.4)
+        study.release("lab-a", "diagnosis", bits=0.15, out=tmp_path / "a.csv")
+    found = replayed(tmp_path / "clinic")
+    assert found.faults == []
+    assert found.compared > 2
+
+
+def test_what_version_0_1_wrote(tmp_path: Path) -> None:
+    place = unpack_0_1(tmp_path)
+    for name in ("clinic", "closed"):
+        found = replayed(place / name)
+        assert found.faults == []
+        assert len(found.held) == 5
+
+
+def test_fewer_letters_leave_a_bracket_around_the_truth(folder: Path) -> None:
+    exact, merged = replayed(folder), replayed(folder, most_seen=4)
+    last = max(exact.held)
+    for coalition, bits in exact.held[last].items():
+        around = merged.held[last][coalition]
+        assert bool(around.low <= bits.low.upper())
+        assert bool(around.high >= bits.low.lower())
+    everyone = merged.held[last][frozenset({"lab-a", "lab-b"})]
+    assert bool(everyone.low < everyone.high)
+
+
+# -- what a replay has to notice -----------------------------------------------------------------
+
+
+def forged(ledger: RawLedger, number: int, edit: Callable[[dict[str, Any]], object]) -> RawLedger:
+    """The ledger with another body of one entry, and all hashes as they should be."""
+    rows: list[Row] = []
+    for row in ledger.rows:
+        previous = rows[-1].hash if rows else row.previous
+        body = row.body
+        if row.number == number:
+            edit(body)
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        changed = replace(row, text=text, previous=previous)
+        rows.append(replace(changed, hash=changed.seal))
+    return replace(ledger, rows=rows)
+
+
+def numbers_of(ledger: RawLedger, kind: str) -> list[int]:
+    return [row.number for row in ledger.rows if row.kind == kind]
+
+
+def test_a_bound_below_the_truth(folder: Path) -> None:
+    ledger = read_ledger(folder)
+    last = numbers_of(ledger, "intent")[-1]
+
+    def lower(body: dict[str, Any]) -> None:
+        for holding in body["holdings"]:
+            holding["bits"] -= 1e-9
+
+    faults = replay_ledger(forged(ledger, last, lower)).faults
+    assert any("the bound on lab-a + lab-b" in fault for fault in faults), faults
+
+
+def test_a_limit_below_what_is_held(folder: Path) -> None:
+    ledger = read_ledger(folder)
+    [policy] = numbers_of(ledger, "policy")
+    faults = replay_ledger(forged(ledger, policy, lambda body: body.update(everyone=0.2))).faults
+    assert any("the limit of lab-a + lab-b is 0.2" in fault for fault in faults), faults
+
+
+@pytest.mark.parametrize("name", ["value", "blind"])
+def test_another_worth(folder: Path, name: str) -> None:
+    ledger = read_ledger(folder)
+    first = numbers_of(ledger, "intent")[0]
+    edited = forged(ledger, first, lambda body: body.update({name: body[name] - 1e-6}))
+    [fault] = replay_ledger(edited).faults
+    assert f"release {first}: {name} is" in fault
+
+
+def test_another_law_for_the_recipient(folder: Path) -> None:
+    ledger = read_ledger(folder)
+    first = numbers_of(ledger, "intent")[0]
+
+    def swap(body: dict[str, Any]) -> None:
+        body["p_rhat_given_r"].reverse()
+
+    [fault] = replay_ledger(forged(ledger, first, swap)).faults
+    assert "its recipient is told another law" in fault
+
+
+def test_an_entry_whose_hash_is_another(folder: Path) -> None:
+    ledger = read_ledger(folder)
+    rows = [*ledger.rows[:3], replace(ledger.rows[3], time="yesterday"), *ledger.rows[4:]]
+    assert list(replace(ledger, rows=rows).faults()) == [
+        "entry 4 has another content than its hash says"
+    ]
+    assert len(list(replace(ledger, salt=bytes(32)).faults())) == 1
+    assert list(ledger.faults()) == []
+
+
+def test_states_that_were_not_used(folder: Path) -> None:
+    """If every record was taken to be in state 0, the last releases told other things."""
+    first, second, *_ = numbers_of(read_ledger(folder), "intent")
+    honest, damaged = replayed(folder), replayed(folder, {second: {1: 0, 2: 0}})
+    both = frozenset({"lab-a", "lab-b"})
+    assert float(honest.held[second][both]) != float(damaged.held[second][both])
+    assert float(honest.held[first][both - {"lab-b"}]) == float(
+        damaged.held[first][both - {"lab-b"}]
+    )
+
+
+# -- its parts -------------------------------------------------------------------------------------
+
+
+def packed(table: Table) -> bytes:
+    """A payload, made as ``docs/ledger.md`` describes it."""
+    shape = (len(table), len(table[0]), len(table[0][0]))
+    numbers = [number for rows in table for row in rows for number in row]
+    plain = struct.pack("<3I", *shape) + struct.pack(f"<{len(numbers)}Q", *numbers)
+    body = zlib.compress(plain)
+    return MAGIC + sha256(body).digest()[:8] + body
+
+
+def test_a_payload() -> None:
+    table = [[[2**32, 0], [1, 2**32 - 1]], [[5, 2**32 - 5], [0, 2**32]]]
+    assert read_table(packed(table)) == table
+    with pytest.raises(AssertionError):
+        read_table(packed([[[1, 2]]]))
+    with pytest.raises(AssertionError):
+        read_table(packed(table)[:-1])
+
+
+def test_bits_of_a_noisy_copy() -> None:
+    """A binary symmetric channel: 1 - h(p)."""
+    counts, p = [1, 1], Fraction(1, 8)
+    row = [2**32 - 2**29, 2**29]
+    release = true_law.Release.of(1, "a", [[row, row[::-1]]], [[0, 0]], [0, 1], {})
+    view = true_law.View.of_nothing(counts).after(release, is_told=True)
+    entropy = -sum(float(q) * log2(q) for q in (p, 1 - p))
+    assert float(view.bits()) == pytest.approx(1 - entropy, abs=1e-12)
+    untold = true_law.View.of_nothing(counts).after(release, is_told=False)
+    assert untold.bits().is_proved_within(0.0)
+    assert not untold.bits().is_above(0.0)
+
+
+def test_limits_of_both_forms() -> None:
+    old = {"everyone": 0.9, "any_size": 2, "bits": 0.5, "groups": [[["a", "b", "c"], 0.6]]}
+    start = Limits.at_start({"everyone": None}).with_party({"party": "a", "limit": 0.3})
+    found = start.with_policy(old)
+    assert found.own == {"a": 0.3, "b": 0.6, "c": 0.6}
+    assert found.on(frozenset("a")) == 0.3
+    assert found.on(frozenset("b")) == 0.5
+    assert found.on(frozenset("abc")) == 0.6
+    assert found.on(frozenset("abd")) == 0.9
+    new = start.with_policy({"everyone": None, "sizes": [[2, 0.4], [3, 0.7]], "groups": []})
+    assert (new.on(frozenset("bc")), new.on(frozenset("bcd"))) == (0.4, 0.7)
+    fed = found.fed_by("a", frozenset("bd"))
+    assert fed == {
+        frozenset("a"): 0.3,
+        frozenset("ab"): 0.5,
+        frozenset("ad"): 0.5,
+        frozenset("abd"): 0.9,
+    }

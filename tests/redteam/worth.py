@@ -1,0 +1,114 @@
+"""What answers are worth and what their recipient may know, in fractions, without tacit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, ctx
+
+from tests.redteam.true_law import PRECISION, Numbers, Release
+
+Body = Mapping[str, Any]
+Matrix = list[list[Fraction]]
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Of one release.
+
+    Attributes:
+        value: mean cost, or bits about R.
+        blind: the same for the best answer that does not look at the record.
+        law: p(letter | r), [r][letter]; ``None`` for an r that no record has.
+    """
+
+    value: Fraction
+    blind: Fraction
+    law: list[list[Fraction] | None]
+
+
+def worth_of(intent: Body, created: Body, release: Release, before: dict[int, Numbers]) -> Worth:
+    """From the table, the question and the masses [state][cell] before it."""
+    cells = [x for x, count in enumerate(created["counts"]) if count]
+    p_r_given_x = _request(intent["question"], created, cells)
+    joint = _joint(release, before, p_r_given_x)
+    p_r = [sum(row) for row in joint]
+    law = [
+        [p / total for p in row] if total else None for row, total in zip(joint, p_r, strict=True)
+    ]
+    if intent["measure"]["kind"] == "information":
+        return Worth(_information(joint), Fraction(0), law)
+    costs = _costs(intent["measure"], intent["question"])
+    letters = range(len(joint[0]))
+    value = sum(
+        costs[letter][r] * joint[r][letter] for r in range(len(joint)) for letter in letters
+    )
+    blind = min(sum(cost * p for cost, p in zip(row, p_r, strict=True)) for row in costs)
+    return Worth(Fraction(value), Fraction(blind), law)
+
+
+def _request(question: Body, created: Body, cells: list[int]) -> Matrix:
+    """p(r | x), [x][r]."""
+    if question["external"] is not None:
+        counts = created["externals"][question["external"]]["counts"]
+        return [[Fraction(n, sum(counts[x])) for n in counts[x]] for x in cells]
+    n_letters = len(question["labels"])
+    return [
+        [Fraction(int(r == question["letter_of_cell"][x])) for r in range(n_letters)] for x in cells
+    ]
+
+
+def _joint(release: Release, before: dict[int, Numbers], p_r_given_x: Matrix) -> Matrix:
+    """p(r, letter), [r][letter]."""
+    n_letters = len(release.next_state[0])
+    told = [[0] * n_letters for _ in p_r_given_x]
+    for state, mass in before.items():
+        for letter, column, _ in release.moves(state):
+            for x, (count, weight) in enumerate(zip(mass, column, strict=True)):
+                told[x][letter] += count * weight
+    total = sum(map(sum, told))
+    return [
+        [
+            sum((p[r] * row[letter] for p, row in zip(p_r_given_x, told, strict=True)), Fraction(0))
+            / total
+            for letter in range(n_letters)
+        ]
+        for r in range(len(p_r_given_x[0]))
+    ]
+
+
+def _costs(measure: Body, question: Body) -> Matrix:
+    """d[rhat][r]."""
+    if measure["costs"] is not None:
+        return [[Fraction(cost) for cost in row] for row in measure["costs"]]
+    n = len(question["labels"])
+    if measure["kind"] == "hamming":
+        return [[Fraction(int(a != b)) for b in range(n)] for a in range(n)]
+    power = {"absolute": 1, "squared": 2}[measure["kind"]]
+    places = [None if number is None else Fraction(number) for number in question["numbers"]]
+    known = [place for place in places if place is not None]
+    farthest = max(known, default=Fraction(0)) - min(known, default=Fraction(0))
+
+    def apart(a: Fraction | None, b: Fraction | None) -> Fraction:
+        if a is None or b is None:
+            return Fraction(0) if a is b else farthest
+        return abs(a - b)
+
+    return [[apart(a, b) ** power for b in places] for a in places]
+
+
+def _information(joint: Matrix) -> Fraction:
+    """I(R; letter) in bits, to as many digits as a float has."""
+    with ctx.workprec(PRECISION):
+        told = _sum_p_log_p([p for row in joint for p in row])
+        spread = _sum_p_log_p([sum(row, Fraction(0)) for row in joint])
+        spread += _sum_p_log_p([sum(column, Fraction(0)) for column in zip(*joint, strict=True)])
+        return Fraction(float(((told - spread) / arb(2).log()).mid()))
+
+
+def _sum_p_log_p(law: list[Fraction]) -> arb:
+    shares = [arb(p.numerator) / arb(p.denominator) for p in law if p]
+    return sum((share * share.log() for share in shares), arb(0))

@@ -1,0 +1,146 @@
+"""Backups: whole, consistent, and put back without taking anything away."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tacit.errors import InvalidInputError, LedgerError, RolledBackError
+from tacit.ledger import Ledger
+from tacit.study import Study, verify_study
+from tacit.study.backup import back_up, restore
+from tests.study.clinic import entries_of, make_clinic
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, ledger: str) -> Path:
+    """A study with one release, and ``monday.tar``, its backup before a second one."""
+    with make_clinic(tmp_path, ledger) as study:
+        study.set_party("lab-a", 0.6)
+        study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
+        back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+        study.release("lab-a", "diagnosis", out=tmp_path / "2.csv", bits=0.2)
+    return tmp_path / "clinic"
+
+
+def test_a_lost_folder_comes_back_and_delivers_the_same(clinic: Path, tmp_path: Path) -> None:
+    entries = entries_of(clinic)
+    back_up(clinic, tmp_path / "tuesday.tar")
+    shutil.rmtree(clinic)
+    restored = restore(tmp_path / "tuesday.tar", clinic)
+    assert "key" in restored.files
+    assert entries_of(clinic) == entries
+    with Study.open(clinic) as study:
+        study.release("lab-a", "diagnosis", out=tmp_path / "again.csv", bits=0.2)
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+    assert verify_study(clinic).problems == ()
+    assert stat.S_IMODE((clinic / "key").stat().st_mode) == 0o600
+    assert stat.S_IMODE(clinic.stat().st_mode) == 0o700
+
+
+def test_an_older_backup_takes_nothing_away(clinic: Path, tmp_path: Path) -> None:
+    entries = entries_of(clinic)
+    restored = restore(tmp_path / "monday.tar", clinic)
+    assert (restored.entries, restored.files) == (0, ())
+    assert entries_of(clinic) == entries
+
+
+def test_entries_that_a_ledger_lost_come_back(tmp_path: Path) -> None:
+    shared = f"sqlite:///{tmp_path / 'shared.sqlite'}"
+    with make_clinic(tmp_path, shared) as study:
+        study.set_party("lab-a", 0.6)
+        shutil.copy(tmp_path / "shared.sqlite", tmp_path / "old.sqlite")
+        study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
+    clinic, entries = tmp_path / "clinic", entries_of(tmp_path / "clinic")
+    back_up(clinic, tmp_path / "monday.tar")
+    shutil.copy(tmp_path / "old.sqlite", tmp_path / "shared.sqlite")
+    with Study.open(clinic) as study, pytest.raises(RolledBackError, match="tacit restore"):
+        study.set_party("lab-a", 0.7)
+    assert restore(tmp_path / "monday.tar", clinic).entries == 2
+    assert entries_of(clinic) == entries
+    with Study.open(clinic) as study:
+        study.set_party("lab-a", 0.7)
+
+
+def test_a_lost_ledger_comes_back_for_all_of_its_studies(tmp_path: Path) -> None:
+    shared = f"sqlite:///{tmp_path / 'shared.sqlite'}"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with make_clinic(tmp_path / name, shared, accept_reset=True) as study:
+            study.set_party("lab-a", 0.6)
+        back_up(tmp_path / name / "clinic", tmp_path / f"{name}.tar")
+    (tmp_path / "shared.sqlite").unlink()
+    for name in ("one", "two"):
+        restore(tmp_path / f"{name}.tar", tmp_path / name / "clinic")
+        assert verify_study(tmp_path / name / "clinic").problems == ()
+    with Ledger.open(shared) as ledger:
+        assert len(ledger.studies()) == 2
+
+
+def test_a_ledger_that_went_on_differently_is_refused(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.6)
+    clinic, fork = tmp_path / "clinic", tmp_path / "fork"
+    shutil.copytree(clinic, fork)
+    for folder, limit in ((clinic, 0.7), (fork, 0.8)):
+        with Study.open(folder) as study:
+            study.set_party("lab-a", limit)
+    back_up(fork, tmp_path / "fork.tar")
+    with pytest.raises(LedgerError, match="went on after they parted"):
+        restore(tmp_path / "fork.tar", clinic)
+
+
+def test_the_key_of_a_closed_study_stays_destroyed(clinic: Path, tmp_path: Path) -> None:
+    with Study.open(clinic) as study:
+        study.destroy_key()
+    restored = restore(tmp_path / "monday.tar", clinic)
+    assert "key" not in restored.files
+    assert not (clinic / "key").exists()
+
+
+def test_a_backup_is_private_and_never_replaced(clinic: Path, tmp_path: Path) -> None:
+    assert stat.S_IMODE((tmp_path / "monday.tar").stat().st_mode) == 0o600
+    with pytest.raises(InvalidInputError, match="exists already"):
+        back_up(clinic, tmp_path / "monday.tar")
+    with pytest.raises(InvalidInputError, match="belongs to the study"):
+        back_up(clinic, clinic / "backup.tar")
+
+
+def test_a_rolled_back_study_is_not_backed_up(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        shutil.copy(tmp_path / "clinic" / "ledger.sqlite", tmp_path / "old.sqlite")
+        study.set_party("lab-a", 0.6)
+    shutil.copy(tmp_path / "old.sqlite", tmp_path / "clinic" / "ledger.sqlite")
+    with pytest.raises(RolledBackError):
+        back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+    assert not (tmp_path / "monday.tar").exists()
+
+
+@pytest.mark.parametrize("name", ["../escape", "snapshot/../../escape", "/escape", "snapshot/a/b"])
+def test_an_archive_with_other_names_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "content").write_text("x")
+    with tarfile.open(tmp_path / "evil.tar", "w") as tar:
+        tar.add(tmp_path / "content", name)
+    with pytest.raises(InvalidInputError, match="no backup"):
+        restore(tmp_path / "evil.tar", tmp_path / "clinic")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["content", "evil.tar"]
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("no archive")
+    with pytest.raises(InvalidInputError, match="cannot be read as a backup"):
+        restore(tmp_path / "plain", tmp_path / "clinic")
+    with pytest.raises(InvalidInputError, match="cannot be read as a backup"):
+        restore(tmp_path / "absent", tmp_path / "clinic")
+
+
+def test_a_backup_of_another_study_is_refused(clinic: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with make_clinic(tmp_path / "other"):
+        pass
+    with pytest.raises(InvalidInputError, match="is a backup of study"):
+        restore(tmp_path / "monday.tar", tmp_path / "other" / "clinic")

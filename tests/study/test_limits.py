@@ -1,0 +1,266 @@
+"""Limits that are stored, read again and named; entries that this version does not know."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.cli import app
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, NotWithinLimitsError
+from tacit.ledger import Entry
+from tacit.scheme import Collusion
+from tacit.study import Study, verify_study
+from tacit.study.records import PolicyRecord
+from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.study.exact import exact_bits, limit_on
+from tests.study.forging import forge, forge_last
+
+# -- what is stored -----------------------------------------------------------------------------
+
+
+def test_sizes_are_stored_and_read_again(tmp_path: Path) -> None:
+    policy = Collusion(0.9, sizes={3: 0.6, 2: 0.4}, groups={("a", "b"): 0.3})
+    with make_clinic(tmp_path) as study:
+        study.set_collusion(policy)
+    assert entries_of(tmp_path / "clinic")[-1].body["sizes"] == [[2, 0.4], [3, 0.6]]
+    with Study.open(tmp_path / "clinic") as study:
+        assert study.policy == policy
+
+
+OF_0_1 = {"everyone": 0.9, "any_size": 2, "bits": 0.4, "groups": [[["a", "b"], 0.3]]}
+
+
+def test_an_entry_of_0_1_with_one_size_is_read(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_collusion(Collusion(everyone=0.9))
+    forge_last(tmp_path / "clinic", "policy", lambda body: (body.clear(), body.update(OF_0_1)))
+    with Study.open(tmp_path / "clinic") as study:
+        assert study.policy == Collusion(0.9, any_size=2, bits=0.4, groups={("a", "b"): 0.3})
+        assert study.verify().problems == ()
+    assert entries_of(tmp_path / "clinic")[-1].body == OF_0_1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        OF_0_1 | {"bits": None},
+        OF_0_1 | {"any_size": None},
+        OF_0_1 | {"any_size": 0},
+        OF_0_1 | {"sizes": []},
+        {"sizes": [[2, 0.4], [2, 0.9]]},
+        {"sizes": [[0, 0.4]]},
+        {"groups": [[["a", "b"], 0.3], [["b", "a"], 0.9]]},
+        {"groups": [[["a", "b"], -0.3]]},
+    ],
+)
+def test_an_entry_that_would_lose_a_limit_is_not_read(
+    tmp_path: Path, body: dict[str, object]
+) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_collusion(Collusion(everyone=0.9))
+    forge_last(tmp_path / "clinic", "policy", lambda old: (old.clear(), old.update(body)))
+    with pytest.raises(LedgerError, match=r"entry 2 of study \w+"):
+        Study.open(tmp_path / "clinic")
+    [problem] = verify_study(tmp_path / "clinic").problems
+    assert problem.startswith("entry 2 of study")
+
+
+def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
+    record = PolicyRecord.of_policy(Collusion(any_size=1, bits=0.2, groups={("B", "a"): 0.3}))
+    assert record.in_words == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
+
+
+def test_a_group_that_names_one_party_twice_is_refused(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("caf\u00e9", 0.2)
+        with pytest.raises(InvalidInputError, match="names one twice"):
+            study.set_collusion(Collusion(groups={("caf\u00e9", "cafe\u0301"): 0.3}))
+
+
+# -- names that 0.1 let in ----------------------------------------------------------------------
+
+
+def test_names_that_0_1_let_in_can_still_be_used(tmp_path: Path) -> None:
+    odd = ("b", "B", "cafe\u0301", "any 2 parties")
+    with make_clinic(tmp_path) as study:
+        for place in range(4):
+            study.set_party(f"lab-{place}", 0.3)
+
+    def renamed(entries: list[Entry]) -> list[Entry]:
+        first, *others = entries
+        bodies = [
+            dict(entry.body) | {"party": name} for entry, name in zip(others, odd, strict=True)
+        ]
+        return [first, *(replace(e, body=b) for e, b in zip(others, bodies, strict=True))]
+
+    forge(tmp_path / "clinic", renamed)
+    with Study.open(tmp_path / "clinic") as study:
+        for name in odd:
+            study.set_party(name, 0.25)
+            study.release(name, "smoker", out=tmp_path / "a.csv", bits=0.05)
+        study.release("caf\u00e9", "age", out=tmp_path / "a.csv", bits=0.05)
+        study.set_collusion(Collusion(groups={("b", "B"): 0.4, ("B", "caf\u00e9"): 0.4}))
+        assert [each.name for each in study.status().parties] == list(odd)
+        assert set(study.policy.groups) == {("B", "b"), ("B", "cafe\u0301")}
+        with pytest.raises(InvalidInputError, match="differs from"):
+            study.set_party("CAFE\u0301", 0.2)
+        assert study.verify().problems == ()
+
+
+# -- coalitions that count as everyone ------------------------------------------------------------
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """What a and b hold together is next to too much to be counted apart; c holds most."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tacit.scheme.memory.MOST_LETTERS", 20)
+    study = make_clinic(Path(), memory=4, private=["diagnosis", "smoker"])
+    for party in "abc":
+        study.set_party(party, 0.9)
+    study.set_collusion(Collusion(groups={("a", "b"): 0.2}))
+    study.release("c", "diagnosis,smoker", out="c.csv", bits=0.3)
+    study.release("a", "diagnosis,smoker", out="a.csv", bits=0.05)
+    study.release("b", "diagnosis,smoker", out="b.csv", bits=0.05)
+    return study
+
+
+def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) -> None:
+    with forgetful as study:
+        n_entries = len(entries_of(Path("clinic")))
+        with pytest.raises(NotWithinLimitsError) as refused:
+            study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
+        said = str(refused.value)
+        assert said.startswith("with this release a + b would hold too many different answers")
+        assert "of their 0.2 bits (a request with fewer levels may fit)" in said
+        assert (refused.value.coalition, refused.value.limited_by) == (("a", "b"), "a + b")
+        assert study.quote("a", "smoker", bits=0.06).own.added > 0.05  # it does
+        assert len(entries_of(Path("clinic"))) == n_entries
+        command = said.partition("a may learn more only after tacit ")[2]
+        app(shlex.split(command.replace("BITS", "0.5")), standalone_mode=False)
+        study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
+        assert study.verify().problems == ()
+
+
+def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> None:
+    with forgetful as study:
+        study.set_collusion(Collusion(groups={("a", "b"): 0.5}))
+        study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
+        [held] = study.status().coalitions
+        assert held.is_covered
+        study.release("c", "diagnosis,smoker", out="c.csv", bits=0.29)
+        with pytest.raises(NotWithinLimitsError) as refused:
+            study.release("a", "smoker", out="a.csv", bits=0.02)
+        said = str(refused.value)
+        assert said.startswith("a + b count as everyone does, with 0.")
+        assert "of 0.5 bits, and may be told nothing more; a may learn more only after" in said
+        command = said.partition("a may learn more only after tacit ")[2]
+        app(shlex.split(command.replace("BITS", "0.9")), standalone_mode=False)
+        with pytest.raises(NotWithinLimitsError, match="bits that it asks to hold") as refused:
+            study.release("a", "smoker", out="a.csv", bits=0.02)
+        assert str(refused.value).endswith("(a request with fewer levels may fit)")
+        study.release("a", "smoker", out="a.csv")
+        assert study.verify().problems == ()
+
+
+# -- entries of another version -------------------------------------------------------------------
+
+
+def of_kind(entries: list[Entry]) -> list[Entry]:
+    return [*entries[:-1], replace(entries[-1], kind="cohort")]
+
+
+def first_of_kind(entries: list[Entry]) -> list[Entry]:
+    return [replace(entries[0], kind="founded"), *entries[1:]]
+
+
+def with_field(entries: list[Entry]) -> list[Entry]:
+    body = dict(entries[-1].body) | {"until": "2030"}
+    return [*entries[:-1], replace(entries[-1], body=body)]
+
+
+def first_with_field(entries: list[Entry]) -> list[Entry]:
+    first = replace(entries[0], body=dict(entries[0].body) | {"cohorts": []})
+    return [first, *entries[1:]]
+
+
+def with_time(text: str) -> Callable[[list[Entry]], list[Entry]]:
+    return lambda entries: [*entries[:-1], replace(entries[-1], time=text)]
+
+
+UNKNOWN: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
+    "kind": (of_kind, "is of the kind 'cohort', which this version of tacit does not know: update"),
+    "first kind": (first_of_kind, "is of the kind 'founded', which this version of tacit does not"),
+    "field": (
+        with_field,
+        "'party', has fields that this version of tacit does not know (until): up",
+    ),
+    "first field": (first_with_field, "'created', has fields that this version of tacit does not"),
+    "day": (with_time("2025-13-01T00:00:00.000000+00:00"), "has the time '2025-13-01T00:00:00.00"),
+    "zone": (with_time("2025-01-01T00:00:00.000000+01:00"), "which is no ISO-8601 in UTC"),
+    "seconds": (with_time("2025-01-01T00:00:00Z"), "which is no ISO-8601 in UTC"),
+    "epoch": (with_time("1735689600"), "has the time '1735689600'"),
+}
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN)
+def test_entries_of_another_version_are_named(tmp_path: Path, unknown: str) -> None:
+    edit, said = UNKNOWN[unknown]
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.3)
+    forge(tmp_path / "clinic", edit)
+    number = 1 if unknown.startswith("first") else 2
+    with pytest.raises(LedgerError) as refused:
+        Study.open(tmp_path / "clinic")
+    assert str(refused.value).startswith(f"entry {number} of study ")
+    assert said in str(refused.value)
+    assert "update tacit" in str(refused.value)
+    assert isinstance(refused.value, CorruptLedgerError) == (said.startswith(("has the", "which")))
+    found = verify_study(tmp_path / "clinic").problems
+    assert any(str(refused.value) in problem for problem in found)
+
+
+# -- an office of twelve --------------------------------------------------------------------------
+
+OFFICES = tuple(f"office-{letter}" for letter in "abcdefghijkl")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
+    tmp_path: Path, seed: int
+) -> None:
+    """Sizes and overlapping groups at once, parties that come back, limits that change."""
+    rng, folder = np.random.default_rng(seed), tmp_path / "clinic"
+    limits = {party: round(float(rng.uniform(0.1, 0.3)), 3) for party in OFFICES}
+    with make_clinic(tmp_path, memory=4, private=["diagnosis", "smoker"]) as study:
+        for party, bits in limits.items():
+            study.set_party(party, bits)
+        policy = Collusion(
+            everyone=0.8,
+            sizes={2: 0.3, 3: 0.35, 5: 0.5},
+            groups={OFFICES[:4]: 0.33, OFFICES[2:7]: 0.4, OFFICES[5:]: 0.7, OFFICES[:2]: 0.2},
+        )
+        study.set_collusion(policy)
+        for turn in range(16):
+            party = OFFICES[turn] if turn < 12 else str(rng.choice(OFFICES))
+            with suppress(NotWithinLimitsError):
+                study.release(
+                    party, f"{rng.choice(['diagnosis', 'smoker'])}", out=tmp_path / "a.csv"
+                )
+            if turn == 8:
+                policy = replace(policy, sizes={1: 0.28, 2: 0.3, 3: 0.36}, everyone=None)
+                study.set_collusion(policy)
+        holders = {entry.body["party"] for entry in intents_of(folder)}
+        assert len(holders) > 6
+        limited = [each for size in (1, 2, 3) for each in combinations(sorted(holders), size)]
+        some = [limited[place] for place in rng.choice(len(limited), 60, replace=False)]
+        for coalition in (*some, *policy.groups):
+            assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
+        assert study.verify().problems == ()
