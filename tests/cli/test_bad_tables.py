@@ -139,7 +139,7 @@ def test_a_table_of_few_records() -> None:
 def test_small_counts_with_an_external_column_are_listed() -> None:
     rows = [(f"p{k}", 40, ("flu", "none")[k % 2], "high" if k < 3 else "low") for k in range(60)]
     write_rows(Path("t.csv"), rows)
-    words = [*init("diagnosis"), "--external", "income", "--min-cell", 4]
+    words = [*init("diagnosis"), "--external", "income", "--min-cell", 4, "--ledger", "folder"]
     said = done(*words).out
     assert "2 combinations with income have fewer than 4 records:" in said
     assert "note: income is predicted from the private attributes" in said

@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from tacit.errors import InvalidInputError, TacitError
+from tacit.errors import InvalidInputError
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
 from tacit.ledger.address import absolute_address
 from tacit.sampling import StudyKey
@@ -113,13 +113,12 @@ def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
     with whole_folder(folder) as partial:
         configuration = _fill_folder(partial, plan, address)
     # Last, because a registration cannot be taken back: a folder without one is no loss.
-    with closing(Ledger.create(address)) as shared:
-        try:
+    try:
+        with closing(Ledger.create(address)) as shared:
             _register(Layout(folder), plan, configuration, shared)
-        except TacitError:
-            if configuration.study not in shared.studies():  # it knows these records, say
-                rmtree(folder)
-            raise
+    except BaseException:  # it knows these records, say; or Ctrl-C
+        _remove_unregistered(folder)
+        raise
 
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
