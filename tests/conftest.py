@@ -16,8 +16,8 @@ os.environ["TACIT_LEDGER"] = "sqlite:////no/such/folder/ledger.sqlite"
 
 
 @pytest.fixture(autouse=True)
-def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def registry(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Studies of a test that name no ledger share one of the test's own, not the user's."""
-    file = tmp_path / "registry.sqlite"
+    file = tmp_path_factory.mktemp("registry") / "ledger.sqlite"
     monkeypatch.setenv("TACIT_LEDGER", f"sqlite:///{file}")
     return file

@@ -35,6 +35,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Answer
     write_patients(folder / "patients.csv", 3000)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setenv("TACIT_LEDGER", f"sqlite:///{folder / 'ledger.sqlite'}")
         return folder, [done(*shlex.split(line, comments=True)[1:]) for line in LINES]
 
 

@@ -55,7 +55,7 @@ def test_close_without_anybody_to_ask(used: Path) -> None:
 def test_the_whole_demo_fits(tmp_path: Path) -> None:
     [shown] = on_terminal(["demo"], cwd=tmp_path)
     assert shown.code == 0
-    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 17
+    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 19
     assert any("; what fits: tacit release" in line for line in shown.lines)
     assert any("█" in line for line in shown.lines)
     # A terminal breaks commands and messages wherever they end; tables must not be broken.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import ceil, log
@@ -105,20 +105,44 @@ def _remove_unregistered(folder: Path) -> None:
 def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
     with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
         configuration = _fill_folder(partial, plan, None)
-        _register(Layout(partial), plan, configuration, own)
+        registration = _registration(Layout(partial), plan, configuration, own)
+        registration.enter(own, Layout(partial))
 
 
 def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
     Ledger.check(address)  # before a table is read that may be long
-    with whole_folder(folder) as partial:
-        configuration = _fill_folder(partial, plan, address)
-    # Last, because a registration cannot be taken back: a folder without one is no loss.
-    try:
-        with closing(Ledger.create(address)) as shared:
-            _register(Layout(folder), plan, configuration, shared)
-    except BaseException:  # it knows these records, say; or Ctrl-C
-        _remove_unregistered(folder)
-        raise
+    with ExitStack() as opened:
+        with whole_folder(folder) as partial:
+            configuration = _fill_folder(partial, plan, address)
+            shared = opened.enter_context(closing(Ledger.create(address)))
+            registration = _registration(Layout(partial), plan, configuration, shared)
+        # Last, because a registration cannot be taken back: a folder without one is no loss.
+        try:
+            registration.enter(shared, Layout(folder))
+        except BaseException:
+            if configuration.study not in shared.studies():  # it knows these records, say
+                rmtree(folder)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Registration:
+    """All that a ledger is told of a new study."""
+
+    study: str
+    sketch: Sketch
+    created: CreatedRecord
+    accepts_reset: bool
+
+    def enter(self, ledger: Ledger, layout: Layout) -> None:
+        known = ledger.overlapping(self.sketch) if self.accepts_reset else []
+        first = ledger.register(
+            self.study,
+            self.sketch,
+            self.created.model_dump(mode="json"),
+            accepting=[overlap.study for overlap in known],
+        )
+        raise_mark(layout, first.head)
 
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
@@ -159,18 +183,13 @@ def _refuse_few(n_records: int, plan: Plan) -> None:
         )
 
 
-def _register(layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger) -> None:
-    snapshot = Snapshot.open(layout.snapshot)
-    key = StudyKey.load(layout.key)
+def _registration(
+    layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
+) -> _Registration:
+    snapshot, key = Snapshot.open(layout.snapshot), StudyKey.load(layout.key)
+    created = _created(snapshot, plan, configuration, key)
     sketch = _sketch(snapshot, ledger.salt)
-    known = ledger.overlapping(sketch) if plan.accept_reset else []
-    first = ledger.register(
-        configuration.study,
-        sketch,
-        _created(snapshot, plan, configuration, key).model_dump(mode="json"),
-        accepting=[overlap.study for overlap in known],
-    )
-    raise_mark(layout, first.head)
+    return _Registration(configuration.study, sketch, created, plan.accept_reset)
 
 
 def _sketch(snapshot: Snapshot, salt: bytes) -> Sketch:

@@ -14,8 +14,8 @@ from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Collusion
 
-STUDY_FORMAT = 1
-"""Of a study's folder and of its entries; larger numbers are from newer versions."""
+STUDY_FORMAT = 2
+"""Of a study's folder and of its entries; larger numbers are from newer versions, 1 is of 0.1."""
 
 Bits = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
