@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tacit.accounting import other_rows_upper_bits
 from tacit.errors import InvalidInputError
-from tests.study.clinic import make_clinic, write_patients
+from tests.study.clinic import counts_of, make_clinic, write_patients
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -33,3 +34,17 @@ def test_a_table_below_a_thousand_records_is_remarked_on(
 ) -> None:
     with make_clinic(tmp_path, n_records=n_records) as study:
         assert any("records are few" in remark for remark in study.remarks) == is_remarked
+
+
+def test_a_quote_says_what_everybody_elses_rows_add(tmp_path: Path) -> None:
+    """More than nothing, no more than for whatever may be released, and more with each release."""
+    with make_clinic(tmp_path, n_records=400) as study:
+        study.set_party("lab", 0.9)
+        whatever = other_rows_upper_bits(counts_of(tmp_path / "clinic"), None)
+        first = study.quote("lab", "smoker", bits=0.1)
+        assert 0 < first.others_bits < whatever
+        study.release("lab", "smoker", bits=0.1, out=tmp_path / "a.csv")
+        assert study.quote("lab", "smoker", bits=0.1).others_bits == first.others_bits
+        second = study.quote("lab", "diagnosis", bits=0.1)
+        assert first.others_bits < second.others_bits <= whatever
+        assert second.as_dict()["others_bits"] == second.others_bits
