@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import stat
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import LedgerError
+from tacit.errors import InvalidInputError, LedgerError
 from tacit.study import Study
 from tacit.study.configuration import Configuration
 from tacit.study.founding import least_overlap_noticed
@@ -131,3 +132,25 @@ def test_a_study_killed_before_its_registration_is_made_anew(tmp_path: Path) -> 
         Study.open(tmp_path / "one")
     with make(tmp_path / "one", table) as study:
         assert study.status().records == 200
+
+
+@pytest.mark.parametrize("sign", ["high-water.json", "states", "format"])
+def test_a_study_that_was_used_is_never_removed(tmp_path: Path, registry: Path, sign: str) -> None:
+    """Its ledger has lost it, which is no reason to destroy its key."""
+    table = write_patients(tmp_path / "patients.csv")
+    with make(tmp_path / "one", table):
+        pass
+    registry.unlink()
+    with make(tmp_path / "other", table):  # another ledger in the place of the lost one
+        pass
+    place = tmp_path / "one"
+    if sign != "high-water.json":
+        (place / "high-water.json").unlink()
+    if sign == "states":
+        (place / "states").mkdir()
+    if sign == "format":
+        stored = json.loads((place / "study.json").read_text())
+        (place / "study.json").write_text(json.dumps(stored | {"format": 1}))
+    with pytest.raises(InvalidInputError, match="exists already"):
+        make(place, table)
+    assert (place / "key").exists()

@@ -90,15 +90,19 @@ def least_overlap_noticed(n_records: int) -> int:
 
 
 def _remove_unregistered(folder: Path) -> None:
-    """Remove a folder whose making was killed just before its ledger knew of it."""
-    if not Layout(folder).configuration.exists():
+    """Remove a folder whose making was killed just before its ledger knew of it.
+
+    One that was ever used has a mark or states, or is of 0.1: its ledger may have lost it.
+    """
+    layout = Layout(folder)
+    if not layout.configuration.exists() or layout.high_water.exists() or layout.states.exists():
         return
     configuration = Configuration.read(folder)
-    if configuration.ledger is None:
-        return  # its ledger was made with it
+    if configuration.ledger is None or configuration.format < STUDY_FORMAT:
+        return
     with closing(Ledger.open(configuration.ledger)) as ledger:
         is_registered = configuration.study in ledger.studies()
-    if not is_registered and not Layout(folder).high_water.exists():
+    if not is_registered:
         rmtree(folder)
 
 
