@@ -181,7 +181,7 @@ def solve_by_cvxpy_dual(
     views: Views | None = None,
     **clarabel_settings: object,
 ) -> OracleAnswer:
-    """The same optimum from the dual problem (DESIGN fact 2), more precise than the primal form.
+    """The same optimum from the dual problem ([M] fact 2), more precise than the primal form.
 
     With a_S(rhat, y, x) = mu_S ln(q_S(x | rhat, y) / p(x | y)), maximise
     sum p(z, x) t(z, x) - sum mu_S budget_S such that, for every letter rhat,
@@ -245,7 +245,7 @@ def least_collusion_by_cvxpy(
 ) -> OracleAnswer:
     """Minimise I(Rhat, Z; X) such that E d(Rhat, R) <= ``value``, under the other limits.
 
-    The release problem with objective and full-collusion limit exchanged (DESIGN fact 5). A
+    The release problem with objective and full-collusion limit exchanged ([M] fact 5). A
     full-collusion limit in ``limits`` is ignored. The answer's value is in bits.
     """
     everyone = tuple(range(np.ndim(joint) - 2))

@@ -253,7 +253,7 @@ def test_exact_measures_are_ordered(chain: tuple[Array, list[Step]]) -> None:
 
 
 def information_bound(p_x: Array, steps: Sequence[Step]) -> float:
-    """The running sum of I(Rhat_k; X | M_{k-1}) (DESIGN fact 6)."""
+    """The running sum of I(Rhat_k; X | M_{k-1}) ([M] fact 6)."""
     masses = memory_laws(p_x, steps)
     return sum(
         ti.conditional_mutual_information((mass[..., None] * step.channel).transpose(2, 1, 0))

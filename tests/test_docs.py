@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,17 @@ def test_every_public_name_is_documented(name: str) -> None:
 @pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])
 def test_every_documented_make_target_exists(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_cited_fact_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^## (\d+)\. ", page, re.MULTILINE))
+    cited = {
+        number
+        for path in (ROOT / "src").rglob("*.[pch]*")
+        if path.suffix in (".py", ".c", ".h")
+        for fact in re.findall(r"\[M\] facts? ([\d and,]+)", path.read_text(encoding="utf-8"))
+        for number in re.findall(r"\d+", fact)
+    }
+    assert cited
+    assert cited <= known

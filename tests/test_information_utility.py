@@ -303,7 +303,7 @@ def pool_of_channels() -> tuple[Array, Array, Array]:
 
 
 def test_disclosed_mixtures_attain_the_means_and_undisclosed_ones_less() -> None:
-    """DESIGN fact 7; hiding t is data processing: it tells less and leaks less."""
+    """[M] fact 7; hiding t is data processing: it tells less and leaks less."""
     channels, values, added = pool_of_channels()
     weights = np.array([0.5, 0.2, 0.3])
     disclosed = disclosed_channel(channels, weights).transpose(1, 2, 0)

@@ -89,7 +89,7 @@ def split(array: Array, axis: int, letter: int, share: float | None) -> Array:
 @settings(max_examples=40)
 @given(own.limited_releases(rooms=(0.02, 0.1, inf)), seeds)
 def test_a_letter_split_in_proportion_changes_no_optimum(release: Release, seed: int) -> None:
-    """A record or history that differs from another by a coin nobody needs (DESIGN fact 3)."""
+    """A record or history that differs from another by a coin nobody needs ([M] fact 3)."""
     rng = np.random.default_rng(seed)
     axis = int(rng.integers(release.joint.ndim - 1))
     letter = int(rng.integers(release.joint.shape[axis]))
@@ -134,7 +134,7 @@ def test_split_letters_are_merged_again() -> None:
 
 
 def test_a_first_request_needs_only_what_it_asks_about() -> None:
-    """DESIGN fact 3: R a function of X, asked first: the records with equal R are one record."""
+    """[M] fact 3: R a function of X, asked first: the records with equal R are one record."""
     p_x = np.random.default_rng(1).dirichlet(np.ones(32))
     joint = np.zeros((32, 4))
     joint[np.arange(32), np.arange(32) % 4] = p_x
@@ -238,7 +238,7 @@ def test_coarser_answers_never_leak_more(release: Release, seed: int) -> None:
         assert bits <= solution.leakage[key] + ROUNDING
 
 
-# --- the certificate (DESIGN fact 2) ------------------------------------------------------------
+# --- the certificate ([M] fact 2) ------------------------------------------------------------
 
 
 def task_of(release: Release) -> Task:

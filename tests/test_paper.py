@@ -123,7 +123,7 @@ def test_the_iteration_count_at_large_multipliers() -> None:
 
 
 def test_z_matters_without_a_collusion_limit() -> None:
-    """DESIGN fact 9."""
+    """[M] fact 9."""
     assert solve(table1_problem(individual=0.0)).value == pytest.approx(0.44761, abs=1e-5)
     without_z = solve(Problem(JOINT.sum(axis=0), individual=0.0))
     assert without_z.value == pytest.approx(0.482, abs=1e-9)

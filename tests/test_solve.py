@@ -190,17 +190,17 @@ def test_nothing_about_x_leaves_the_blind_guess_where_r_depends_on_x_alone(
 
 
 def test_the_history_helps_at_no_individual_leakage_unless_r_depends_on_x_alone() -> None:
-    """DESIGN fact 9: on [TVC] Table I z is not irrelevant without the collusion limit."""
+    """[M] fact 9: on [TVC] Table I z is not irrelevant without the collusion limit."""
     solution = solve(Problem(TABLE_1, individual=0.0))
     assert_certified(solution)
-    assert solution.value == pytest.approx(0.44761, abs=5e-6)  # as printed in DESIGN
+    assert solution.value == pytest.approx(0.44761, abs=5e-6)  # [M] fact 9
     assert solution.value < TABLE_1.sum(axis=(0, 1)).min() - 0.03
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("eps", [0.01, 0.1, 0.5])
 def test_the_first_repeat_is_free(seed: int, eps: float) -> None:
-    """DESIGN fact 4: the same request, no new bits for anyone, and the same value."""
+    """[M] fact 4: the same request, no new bits for anyone, and the same value."""
     joint_xr = random_joint(seed, 3, 3)
     first = solve(Problem(joint_xr, "absolute", individual=eps))
     joint = with_history(joint_xr, first.channel)
@@ -309,7 +309,7 @@ def test_problems_that_were_once_left_open(
 
 @pytest.mark.parametrize(("seed", "eps"), [(0, 0.05), (1, 0.05), (2, 0.05), (3, 0.02), (4, 0.2)])
 def test_no_optimal_release_leaks_much_less_to_everyone(seed: int, eps: float) -> None:
-    """DESIGN fact 5. Of many optimal channels the one that tells everyone together least."""
+    """[M] fact 5. Of many optimal channels the one that tells everyone together least."""
     joint = markov_joint(seed, 3, 6, 2)
     solution = solve(Problem(joint, individual=eps))
     assert_certified(solution)

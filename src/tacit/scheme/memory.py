@@ -1,6 +1,6 @@
 """What the custodian remembers of a record's earlier releases, as a law p(m, x).
 
-Exact history: one state per reachable sequence of letters. Bounded memory (DESIGN fact 6): at most
+Exact history: one state per reachable sequence of letters. Bounded memory ([M] fact 6): at most
 ``cap`` states; the leakage to everyone is then a certified upper bound, and the coalitions that
 matter are carried exactly beside the memory, as p(y, m, x).
 """
@@ -156,7 +156,7 @@ class ExactHistory:
         """Append a release; histories that cannot occur are dropped.
 
         Letters that tell the same in every history become one, which no coalition, now or later,
-        can tell from the other (DESIGN fact 3).
+        can tell from the other ([M] fact 3).
         """
         n_z, n_x, n_rhat = channel.shape
         grown = _followed(self.mass, channel).reshape(n_z, n_rhat, n_x)
@@ -180,7 +180,7 @@ class BoundedMemory:
         cap: the most states kept.
         policy: says which coalitions matter.
         present: parties that received something.
-        everyone_bits: running sum of I(Rhat_j; X | M_{j-1}), an upper bound (DESIGN fact 6).
+        everyone_bits: running sum of I(Rhat_j; X | M_{j-1}), an upper bound ([M] fact 6).
         carried: coalition -> p(y, m, x), [x, y, m].
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         is_sufficient: whether only states with the same posterior were ever merged.

@@ -1,6 +1,6 @@
 """A request that was answered before: the same letters again, where nothing is better.
 
-DESIGN fact 4. What the release problem allows without history bounds what it allows with it, as
+[M] fact 4. What the release problem allows without history bounds what it allows with it, as
 long as R - X - Z, which every scheme has; so a copy of earlier letters that comes within the asked
 gap of that bound is optimal, and adds nothing to what anyone holds.
 """

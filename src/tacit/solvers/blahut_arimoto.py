@@ -41,7 +41,7 @@ class Run:
         leakage: view -> upper bound on I(Rhat, Y; X) in bits; ``()`` for the individual one.
         objective: [TVC] eq. (3) without its constants: E d, or - I(Rhat; R), plus
             mu1 I(Rhat; X) + mu2 I(Rhat, Z; X).
-        bound: no channel has a smaller objective (DESIGN fact 2, rounding included); ``None`` for
+        bound: no channel has a smaller objective ([M] fact 2, rounding included); ``None`` for
             information, whose objective is not convex.
     """
 
@@ -188,7 +188,7 @@ def _value(updates: Alternation, c: Array) -> float:
 def _bound(
     statement: Statement, updates: Alternation, task: Task, log_c: Array, mu: tuple[float, float]
 ) -> float:
-    """Lower bound on the objective over all channels (DESIGN fact 2), rounding included.
+    """Lower bound on the objective over all channels ([M] fact 2), rounding included.
 
     The posteriors come from the logarithms: they do not depend on a letter's scale, so a letter
     that dies out proves its own uselessness.

@@ -57,7 +57,7 @@ class Witness:
 def dual_bound(task: Task, witness: Witness) -> Array:
     """Lower bound on E cost + sum_S mu_S I(Rhat; X | Y_S) over all channels, in nats, [batch].
 
-    DESIGN fact 2, rounding taken off. The law q_S(x | rhat, y) of a partial view is
+    [M] fact 2, rounding taken off. The law q_S(x | rhat, y) of a partial view is
     p(x | y) exp(row_log_ratio), for an exact view in the limit of an infinite multiplier. That of
     full collusion is the posterior after one Blahut-Arimoto update from q(rhat | z), which turns
     the bound into Blahut's (1972).
@@ -142,7 +142,7 @@ def updated_channel(task: Task, witness: Witness) -> Array:
 
 
 def _price(task: Task, witness: Witness) -> Array:
-    """G of DESIGN fact 2 without the term of full collusion, [batch, rhat, z, x]."""
+    """G of [M] fact 2 without the term of full collusion, [batch, rhat, z, x]."""
     by_row = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * witness.row_log_ratio
     force = witness.row_force
     if force is not None and task.is_exact.any():

@@ -130,7 +130,7 @@ def _spare(
     """Lower the leakage to everyone where the interior point stopped short of the least.
 
     Where an answer tells next to nothing, one that tells exactly nothing may be as good within
-    ``gap_tol`` (DESIGN facts 4 and 5). Where the least was not found, the limit on everyone is
+    ``gap_tol`` ([M] facts 4 and 5). Where the least was not found, the limit on everyone is
     lowered by bisection until the value would suffer: the same problem, well conditioned.
     """
     leaked = statement.leaked[-1]

@@ -8,7 +8,7 @@
 The method itself is compiled (``kernel/``): a step on a small problem costs microseconds there, a
 millisecond in NumPy. Nothing that it returns is taken on trust: ``answers`` makes every limit hold
 and proves the gap. The frugality weight is what makes the answer leak least to everyone among the
-near-optimal ones (DESIGN fact 5). Prices stand in for the limits of views with hardly any bits
+near-optimal ones ([M] fact 5). Prices stand in for the limits of views with hardly any bits
 left, where a limit is too curved for Newton's model.
 """
 

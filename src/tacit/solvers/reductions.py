@@ -1,4 +1,4 @@
-"""Exact reductions that change no optimum (DESIGN fact 3), and how to undo them.
+"""Exact reductions that change no optimum ([M] fact 3), and how to undo them.
 
 Records x with the same history law and the same costs are one record; histories z with the same
 posterior and the same costs are one history, as far as no view tells them apart.
@@ -54,7 +54,7 @@ def reduce(mass: Array, cost: Array, views: list[View]) -> Reduction:
         mass: p(z, x), [z, x]; no row or column is empty.
         cost: E[d | z, x], [batch, rhat, z, x].
         views: every limited partial view. Full collusion counts as limited always, because the
-            frugal answer depends on it (DESIGN fact 5).
+            frugal answer depends on it ([M] fact 5).
     """
     # Letter by letter: beside a huge penalty for one, what the others cost would look alike.
     scale = cost.max(axis=(2, 3), keepdims=True)

@@ -1,6 +1,6 @@
 """Mixing channels to meet limits that no single multiplier pair reaches.
 
-Disclosed (DESIGN fact 7): draw t per record with weights w_t, independent of (X, Z), and release
+Disclosed ([M] fact 7): draw t per record with weights w_t, independent of (X, Z), and release
 (t, rhat). Utility and leakages are the weighted means, so the best weights are a linear programme
 and L limits need at most L + 1 channels. Undisclosed ([TVC] footnote to section V-B): release the
 mixture without t; leaks less, tells less.

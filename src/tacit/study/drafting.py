@@ -80,7 +80,7 @@ class Draft:
         """No release within the limits does better; ``None`` where no proof is known.
 
         The design's own bound is for limits that are lower by the reserve. It is a price per bit
-        times each limit, and something that does not depend on the limits (DESIGN fact 2). Where a
+        times each limit, and something that does not depend on the limits ([M] fact 2). Where a
         coalition is told nothing more at all, bits have no such price there, and the bound is what
         ``verify`` will prove.
         """
@@ -149,7 +149,7 @@ def draft(books: Books, wish: Wish) -> Draft:
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
     """A design without the letters that hardly anybody gets: leftovers of the solver, each of
-    which would be a state to remember and a riddle to the recipient (DESIGN fact 6).
+    which would be a state to remember and a riddle to the recipient ([M] fact 6).
     """
     p_letter = np.einsum("mx,mxa->a", mass, channel)
     kept = np.where(p_letter < _RARE, 0.0, channel)

@@ -1,4 +1,4 @@
-"""How near to the best a recorded release is, proved from what is recorded (DESIGN fact 2).
+"""How near to the best a recorded release is, proved from what is recorded ([M] fact 2).
 
 For multipliers mu_S >= 0 and any laws q_S(x | a, y), no release that tells each view S at most
 b_S bits more costs less than
@@ -138,7 +138,7 @@ def _priced_views(
         budget = holding.limit - _told_at_least(p_yx, memory.roundings + law.shape[1])
         views.append(_view(law.transpose(2, 0, 1)[occurs], p_yx, holding.multiplier, budget))
     if on_everyone:
-        # The states themselves, limited as DESIGN fact 6 says; all share one multiplier.
+        # The states themselves, limited as [M] fact 6 says; all share one multiplier.
         budget = min(each.limit for each in on_everyone) - before.everyone_bits
         multiplier = max(each.multiplier for each in on_everyone)
         views.append(_view(None, memory.mass.T[occurs], multiplier, budget))

@@ -1,7 +1,7 @@
 """A release within the limits that is better than a recorded one, where it left bits unused.
 
 Leakages and mean costs: I(Rhat, Y_S; X) is convex in the channel and the mean cost is linear
-(DESIGN fact 1). So telling the best answer with probability t, and else what was recorded, costs
+([M] fact 1). So telling the best answer with probability t, and else what was recorded, costs
 (1 - t) V + t V_best and leaks at most t H(X) more: within every limit for some t > 0, where every
 limit leaves something. It shows that a bound at the recorded value is false.
 """

@@ -1,4 +1,4 @@
-"""The search for what proves a recorded release to be nearly the best (DESIGN fact 2).
+"""The search for what proves a recorded release to be nearly the best ([M] fact 2).
 
 A bound needs a multiplier and laws for every limited view. The multipliers are recorded; laws are
 written here as a *force* f_S(a, y, x), the law of x being in proportion to p(x | y) 2^(f / mu_S).
@@ -174,7 +174,7 @@ def _search(
 def _classes(
     cost: Array, mass: Array, views: Sequence[LimitedView]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Classes of x that nothing so far and no answer now tells apart (DESIGN fact 10), and one x
+    """Classes of x that nothing so far and no answer now tells apart ([M] fact 10), and one x
     of each.
 
     Laws are compared by some random sums of them. Chance and rounding may join or part some x:

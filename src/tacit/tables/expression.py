@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tacit.errors import InvalidInputError
 from tacit.tables.attribute import Attribute
 from tacit.tables.engine import quote_name, quote_text
-from tacit.tables.nearest import nearest_first
+from tacit.tables.nearest import nearest_first, shown
 from tacit.tables.syntax import Node, refused
 from tacit.tables.thresholds import MIRRORED, bins_sql, undecided
 
@@ -255,7 +255,7 @@ def _no_level(attribute: Attribute, text: str) -> InvalidInputError:
     is_missing = attribute.has_missing and text == attribute.labels[-1]
     hint = f"; a missing value is found by {attribute.name} is null" if is_missing else ""
     return InvalidInputError(
-        f"{attribute.name} has no level {text!r}: it has {nearest_first(text, levels)}{hint}"
+        f"{attribute.name} has no level {shown(text)}: it has {nearest_first(text, levels)}{hint}"
     )
 
 

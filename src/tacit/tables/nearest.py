@@ -17,10 +17,10 @@ def nearest_first(wanted: str, names: Iterable[str]) -> str:
 
     ranked = sorted(names, key=likeness, reverse=True)
     more = len(ranked) - _MOST_LISTED
-    listed = ", ".join(map(_shown, ranked[:_MOST_LISTED]))
+    listed = ", ".join(map(shown, ranked[:_MOST_LISTED]))
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """A name for a message: the first line of a binary file may be one of thousands of signs."""
     return repr(name if len(name) <= _MOST_SHOWN else f"{name[:_MOST_SHOWN]}...")

@@ -1,4 +1,4 @@
-/* A lower bound on the Lagrangian over all channels (DESIGN fact 2), to steer by. */
+/* A lower bound on the Lagrangian over all channels ([M] fact 2), to steer by. */
 #include "kernel.h"
 
 #include <math.h>

@@ -203,7 +203,7 @@ EXPORT size_t tacit_outcome_bytes(void)
     return sizeof(Outcome);
 }
 
-/* Mehrotra's method, stopping on the gap (DESIGN fact 2), never on a small step. Returns whether
+/* Mehrotra's method, stopping on the gap ([M] fact 2), never on a small step. Returns whether
  * there was memory. */
 EXPORT bool tacit_minimise(const Lapack *lapack, const Problem *problem, Outcome *outcome)
 {
