@@ -1,8 +1,9 @@
 """Whether a ledger has lost entries that were once in it, as far as the study's folder shows.
 
 A restored ledger has forgotten what was released since: its bits would be spent twice. The folder
-shows it by its high-water mark, the last entry that was appended from here, and by states of
-releases that the ledger does not know; a release file shows it by its certificate.
+shows it by its high-water mark, the last entry that the ledger had when it was last changed from
+here, and by states of releases that the ledger does not know; a release file shows it by its
+certificate.
 """
 
 from __future__ import annotations
