@@ -90,7 +90,7 @@ def test_an_edited_entry(used: Path) -> None:
     answer = tacit("verify", used)
     assert answer.code == 5
     assert answer.out.startswith("PROBLEM: ")
-    assert answer.out.endswith("do not rely on this study\n")
+    assert answer.out.endswith("do not rely on this study, before that is explained\n")
     assert answer.err == ""
     found = tacit("verify", used, "--json")
     assert found.code == 5
@@ -115,6 +115,7 @@ def test_a_ledger_that_was_rolled_back(used: Path) -> None:
         answer = tacit("verify", used, "--receipt", paper)
         assert answer.code == 5
         assert "the ledger was rolled back or rewritten since" in answer.out
+        assert f"do not rely on this study, or on {paper}, before" in answer.out
 
 
 def test_receipts_of_something_else(used: Path) -> None:

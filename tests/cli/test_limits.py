@@ -146,7 +146,8 @@ def test_names_that_lists_could_not_show(fresh: Path, name: str) -> None:
 def test_one_name_in_two_forms_of_unicode_is_one_party(fresh: Path) -> None:
     composed = "caf\u00e9"
     apart = unicodedata.normalize("NFD", composed)
-    done("party", "add", fresh, apart, "--limit", "0.2")
+    added = done("party", "add", fresh, apart, "--limit", "0.2", "--json")
+    assert added.json["party"] == composed
     assert composed in [each["name"] for each in done("status", fresh, "--json").json["parties"]]
     done("party", "add", fresh, composed, "--limit", "0.25")
     done("release", fresh, apart, "age", "--out", "a.csv")

@@ -33,6 +33,8 @@ def test_a_lost_folder_comes_back_and_delivers_the_same(clinic: Path, tmp_path: 
     shutil.rmtree(clinic)
     restored = restore(tmp_path / "tuesday.tar", clinic)
     assert "key" in restored.files
+    with Study.open(clinic) as study:
+        assert restored.ledger == study.ledger_shown
     assert entries_of(clinic) == entries
     with Study.open(clinic) as study:
         study.release("lab-a", "diagnosis", out=tmp_path / "again.csv", bits=0.2)
@@ -64,6 +66,18 @@ def test_entries_that_a_ledger_lost_come_back(tmp_path: Path) -> None:
     assert entries_of(clinic) == entries
     with Study.open(clinic) as study:
         study.set_party("lab-a", 0.7)
+
+
+def test_an_older_backup_of_a_ledger_that_lost_more_says_so(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.6)
+        back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+        shutil.copy(tmp_path / "clinic" / "ledger.sqlite", tmp_path / "old.sqlite")
+        study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
+    clinic = tmp_path / "clinic"
+    shutil.copy(tmp_path / "old.sqlite", clinic / "ledger.sqlite")
+    restored = restore(tmp_path / "monday.tar", clinic)
+    assert any("still lacks entries, high-water" in remark for remark in restored.remarks)
 
 
 def test_a_lost_ledger_comes_back_for_all_of_its_studies(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import RolledBackError
-from tacit.study import Study
+from tacit.study import Study, verify_study
 from tests.study.clinic import entries_of, intents_of, make_clinic
 
 
@@ -37,7 +37,7 @@ def test_a_restored_ledger_is_noticed_before_anything_is_spent(clinic: Path) -> 
             study.release("lab-b", "diagnosis", out=place / "3.csv", bits=0.2)
         with pytest.raises(RolledBackError):
             study.set_party("lab-a", 0.7)
-        with pytest.raises(RolledBackError):
+        with pytest.raises(RolledBackError, match=r"party add.* go on with --accept-rollback"):
             study.quote("lab-b", "diagnosis", bits=0.2)
         assert any("lost entries" in remark for remark in study.status().remarks)
         assert any("lost entries" in problem for problem in study.verify().problems)
@@ -60,7 +60,7 @@ def test_a_release_file_that_the_ledger_does_not_know_is_evidence(clinic: Path) 
     shutil.rmtree(clinic / "states")
     with (
         Study.open(clinic) as study,
-        pytest.raises(RolledBackError, match=r"2\.csv\.c.*entry 6"),
+        pytest.raises(RolledBackError, match=r"2\.csv\.c.*entry 6.*--receipt \S+2\.csv\.c"),
     ):
         study.release("lab-b", "smoker", out=clinic.parent / "2.csv", bits=0.2)
 
@@ -78,8 +78,12 @@ def test_an_accepted_rollback_is_recorded_and_the_same_request_is_the_same_draw(
     with Study.open(clinic) as study:  # it was accepted once and for all
         study.release("lab-a", "smoker", out=place / "4.csv", bits=0.1)
         found = study.verify()
+        remarks = study.status().remarks
     assert found.problems == ()
     assert any("rollback" in note for note in found.notes)
+    assert any("rollback" in remark for remark in remarks)
+    (clinic / "key").unlink()
+    assert any("rollback" in note for note in verify_study(clinic).notes)
 
 
 def test_states_of_a_lost_release_are_never_removed(clinic: Path) -> None:

@@ -40,7 +40,6 @@ def test_an_attribute_is_its_levels(attribute: Attribute) -> None:
     assert function.name == attribute.name
     assert function.letters == attribute.letters
     assert function.numbers == attribute.numbers
-    assert function.is_ordered == (attribute.numbers is not None)
     levels = np.unravel_index(np.arange(len(function.r_of_x)), CELLS.shape)
     assert function.r_of_x.tolist() == levels[axis].tolist()
 
@@ -53,7 +52,7 @@ def test_several_attributes_are_their_combinations() -> None:
     assert function.letters[-1] == "missing + missing"
     age, _, kids = np.unravel_index(np.arange(80), SMALL.shape)
     assert function.r_of_x.tolist() == (kids * 5 + age).tolist()
-    assert not function.is_ordered
+    assert function.numbers is None
 
 
 def test_combinations_that_read_alike_are_told_apart() -> None:

@@ -53,6 +53,8 @@ def restore(
         f"{plain(str(folder))}: {_entries(restored.entries)} and "
         f"{counted(len(restored.files), 'file')} were put back; ledger: {plain(restored.ledger)}"
     )
+    for remark in restored.remarks:
+        print(f"note: {plain(remark)}")
 
 
 def _entries(number: int) -> str:

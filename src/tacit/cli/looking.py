@@ -89,14 +89,17 @@ def verify(
     receipt: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A receipt or certificate that the ledger must still hold."
+            metavar="FILE",
+            help="A receipt or certificate: the ledger must still hold it, and everything that it "
+            "shows must be so.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay the ledger: hash chain, certificates, files.
 
-    Finds what was changed, without the optimiser.
+    Finds what was changed, without the optimiser. While the key exists, every release is drawn
+    again.
     """
     from tacit.study import verify_study
 
@@ -105,7 +108,7 @@ def verify(
     if as_json:
         show_json(found.as_dict())
     else:
-        show_verification(found)
+        show_verification(found, receipt)
     if not found.is_whole:
         raise typer.Exit(LEDGER)
 
@@ -211,14 +214,16 @@ def _show_holdings(paper: Receipt) -> None:
     show_rows(("bits about one record", "", "holds at most", "limit"), rows)
 
 
-def show_verification(found: Verification) -> None:
-    """A verification for people."""
+def show_verification(found: Verification, paper: Path | None) -> None:
+    """A verification for people, and of a paper if one was given."""
     for problem in found.problems:
         print(f"PROBLEM: {plain(problem)}")
     for note in found.notes:
         print(f"note: {plain(note)}")
     if not found.is_whole:
-        print(f"{counted(len(found.problems), 'problem')}: do not rely on this study")
+        or_paper = "" if paper is None else f", or on {plain(str(paper))}"
+        problems = counted(len(found.problems), "problem")
+        print(f"{problems}: do not rely on this study{or_paper}, before that is explained")
         return
     entries = "1 entry" if found.entries == 1 else f"{found.entries:,} entries"
     print(f"{entries}, {counted(found.releases, 'release')}: everything is as recorded")

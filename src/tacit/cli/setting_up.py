@@ -52,7 +52,9 @@ def init(
     external: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="One that may be asked for too, declared in the same way."
+            metavar="COLUMN",
+            help="One that may be asked for too, declared in the same way. Nobody's own value is "
+            "read for an answer: it is predicted from the private attributes.",
         ),
     ] = None,
     everyone: Annotated[
@@ -177,8 +179,9 @@ def party_add(
 
     with Study.open(folder, accept_rollback=accept_rollback) as study:
         remarks = study.set_party(name, limit)
-    done = f"{plain(name)} may learn {limit:.12g} bits about a record"
-    _show_done({"party": name, "limit": limit}, done, remarks, as_json)
+        party = study.spelling(name)
+    done = f"{plain(party)} may learn {limit:.12g} bits about a record"
+    _show_done({"party": party, "limit": limit}, done, remarks, as_json)
 
 
 def collusion_set(

@@ -331,7 +331,8 @@ class Ledger:
                     f"these records and those of study {overlap.study!r} overlap: about "
                     f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and a new "
                     "study would hand out again what the limits there protect: go on with that "
-                    "study, or accept the reset (--accept-reset)"
+                    "study (the one whose study.json has this id), or accept the reset "
+                    "(--accept-reset)"
                 )
 
 

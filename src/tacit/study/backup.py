@@ -8,7 +8,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import copyfileobj, move
 from typing import Any
@@ -55,12 +55,14 @@ class Restored:
         entries: how many entries the ledger had lost.
         files: files that the folder had lost.
         ledger: where the ledger is, without passwords.
+        remarks: on entries that the ledger has lost and that the backup does not hold.
     """
 
     study: str
     entries: int
     files: tuple[str, ...]
     ledger: str
+    remarks: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -106,7 +108,8 @@ def restore(file: Path, folder: Path) -> Restored:
             _check_same(file, configuration, Configuration.read(folder), folder)
             return _put_back(unpacked, Layout(folder), configuration)
         with whole_folder(folder) as partial:
-            return _put_back(unpacked, Layout(partial), configuration)
+            restored = _put_back(unpacked, Layout(partial), configuration)
+    return replace(restored, ledger=_ledger_shown(Layout(folder), configuration))
 
 
 def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restored:
@@ -117,11 +120,16 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
         closing(Ledger.create(address, salt=copied.salt)) as ledger,
     ):
         n_entries = ledger.add_missing(study, copied)
-        first, *entries = ledger.entries(study)
-    books = Books.begin(first).read_on(entries)
+        books, lost = _read(layout, study, ledger)
     files = tuple(_put_files_back(backup, layout, is_closed=books.is_closed))
     raise_mark(layout, books.head, books.accepted)
-    return Restored(study, n_entries, files, ledger.url_shown)
+    remarks = tuple(f"the ledger still lacks entries, {trace}" for trace in lost.in_words)
+    return Restored(study, n_entries, files, ledger.url_shown, remarks)
+
+
+def _ledger_shown(layout: Layout, configuration: Configuration) -> str:
+    with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
+        return ledger.url_shown
 
 
 def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Iterator[str]:
@@ -156,13 +164,18 @@ def _check_new(configuration: Configuration, file: Path) -> None:
         raise InvalidInputError(f"there is no folder {file.parent}: make it, or choose another")
 
 
-def _refuse_rollback(layout: Layout, study: str, ledger: Ledger) -> None:
+def _read(layout: Layout, study: str, ledger: Ledger) -> tuple[Books, Traces]:
+    """A study's books, and traces of entries that its ledger has lost."""
     traces = Traces.find(layout, study)  # before the ledger is read
     first, *entries = ledger.entries(study)
     books = Books.begin(first).read_on(entries)
-    lost = traces.lost(books, ledger, study)
+    return books, traces.lost(books, ledger, study)
+
+
+def _refuse_rollback(layout: Layout, study: str, ledger: Ledger) -> None:
+    books, lost = _read(layout, study, ledger)
     if lost:
-        raise rolled_back(lost, ledger.url_shown, books.head, layout.folder)
+        raise rolled_back(lost, ledger.url_shown, books.head, layout)
 
 
 def _check_same(file: Path, backup: Configuration, there: Configuration, folder: Path) -> None:

@@ -44,7 +44,7 @@ class Layout:
 
     @property
     def high_water(self) -> Path:
-        """The last entry of the ledger that was appended from this folder."""
+        """The last entry that the ledger had when it was last changed from this folder."""
         return self.folder / "high-water.json"
 
     @property

@@ -25,7 +25,7 @@ from tacit.sampling import IntegerChannel
 from tacit.study.asking import Wish, distortion
 from tacit.study.books import RESERVE_BITS
 from tacit.study.records import HoldingRecord
-from tacit.study.witness import LimitedView, centred, find_forces
+from tacit.study.witness import LimitedView, answer_worth, centred, find_forces
 
 SPENT_BITS = 2 * RESERVE_BITS
 """A coalition that has no more left is told nothing more by a design."""
@@ -55,13 +55,6 @@ class Proof:
     reserve_worth: float
 
 
-def lower_bound(
-    before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
-) -> float:
-    """The bound of ``prove``, which has the same arguments."""
-    return prove(before, wish, channel, holdings).bound
-
-
 def prove(
     before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
 ) -> Proof:
@@ -79,7 +72,7 @@ def prove(
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
     law = weights / weights.sum(axis=-1, keepdims=True)
-    limited = _priced_views(before, holdings, _worth(cost, mass))
+    limited = _priced_views(before, holdings, answer_worth(cost, mass))
     views = [replace(view, budget=_kept(view)) for view in limited]
     evaluation = _Evaluation(cost, mass, before.memory.roundings)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
@@ -91,12 +84,6 @@ def prove(
         return Proof(blind, 0.0)
     # Whatever is told, nothing costs less than the best letter of every cell.
     return Proof(bound, min(forgone, bound - blind))
-
-
-def _worth(cost: Array, mass: Array) -> float:
-    """What the best constant answer costs above the best answers."""
-    p_x = mass.sum(axis=1)
-    return float((p_x @ cost).min() - p_x @ cost.min(axis=1))
 
 
 def _kept(view: LimitedView) -> float:

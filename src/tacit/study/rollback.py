@@ -1,8 +1,9 @@
 """Whether a ledger has lost entries that were once in it, as far as the study's folder shows.
 
 A restored ledger has forgotten what was released since: its bits would be spent twice. The folder
-shows it by its high-water mark, the last entry that was appended from here, and by states of
-releases that the ledger does not know; a release file shows it by its certificate.
+shows it by its high-water mark, the last entry that the ledger had when it was last changed from
+here, and by states of releases that the ledger does not know; a release file shows it by its
+certificate.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,11 +31,11 @@ class Traces:
     """What a folder and a file show of the ledger's entries, whether or not it still has them.
 
     Attributes:
-        entries: what names each -> the entry.
+        entries: the file that names each -> the entry.
         states: names of state files.
     """
 
-    entries: dict[str, Head]
+    entries: dict[Path, Head]
     states: tuple[str, ...]
 
     @staticmethod
@@ -47,10 +49,10 @@ class Traces:
             study: its id.
             certificate: of a release file that may be there already.
         """
-        found = {layout.high_water.name: _read_mark(layout.high_water)}
+        found = {layout.high_water: _read_mark(layout.high_water)}
         if certificate is not None:
-            found[certificate.name] = _read_certificate(certificate, study)
-        entries = {name: head for name, head in found.items() if head is not None}
+            found[certificate] = _read_certificate(certificate, study)
+        entries = {file: head for file, head in found.items() if head is not None}
         return Traces(entries, tuple(state_names(layout.states)))
 
     def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
@@ -58,8 +60,8 @@ class Traces:
         known = {intent.state_name for intent in books.intents.values()} | books.accepted
         return Traces(
             {
-                name: head
-                for name, head in self.entries.items()
+                file: head
+                for file, head in self.entries.items()
                 if head.hash not in books.accepted
                 and not ledger.contains(study, head.number, head.hash)
             },
@@ -72,7 +74,7 @@ class Traces:
     @property
     def in_words(self) -> list[str]:
         """Each trace, for people."""
-        entries = [f"{name} shows entry {head.number}" for name, head in self.entries.items()]
+        entries = [f"{file.name} shows entry {head.number}" for file, head in self.entries.items()]
         return entries + [
             f"states/{name}.npy is of a release that it lacks" for name in self.states
         ]
@@ -84,14 +86,19 @@ class Traces:
         return RollbackRecord(entries=tuple(sorted(entries)), states=self.states)
 
 
-def rolled_back(lost: Traces, ledger_shown: str, head: Head, folder: Path) -> RolledBackError:
+def rolled_back(lost: Traces, ledger_shown: str, head: Head, layout: Layout) -> RolledBackError:
     """The error for a ledger that has lost entries."""
+    folder = str(layout.folder)
+    verify = ["tacit", "verify", folder]
+    for paper in lost.entries.keys() - {layout.high_water}:
+        verify += ["--receipt", str(paper)]
     return RolledBackError(
         f"the ledger {ledger_shown} ends at entry {head.number} and has lost entries that "
-        f"{folder} was used with ({'; '.join(lost.in_words)}): see tacit verify {folder}, and "
-        "restore the newest backup with tacit restore. If there is none, --accept-rollback goes "
-        "on without: what the lost entries released is then not counted, so that whoever received "
-        "it may hold more than the limits say"
+        f"{folder} was used with ({'; '.join(lost.in_words)}): see {shlex.join(verify)}, and put "
+        f"the newest backup back with {shlex.join(['tacit', 'restore', 'FILE', folder])}. If there "
+        "is none, tacit release, party add, collusion set and close go on with --accept-rollback: "
+        "what the lost entries released is then not counted, so that whoever received it may hold "
+        "more than the limits say"
     )
 
 

@@ -14,6 +14,7 @@ from tacit.information import entropy
 from tacit.scheme.policy import Limit, Parties
 from tacit.study.books import Books
 from tacit.study.wording import (
+    ROLLBACK_ACCEPTED,
     bits_up,
     coalition_name,
     external_in_words,
@@ -73,7 +74,8 @@ class Standing:
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
         is_closed: whether the key was destroyed.
-        remarks: on limits that protect nothing, and on those that hold parties down.
+        remarks: on entries that the ledger has lost, limits that protect nothing, and those that
+            hold parties down.
     """
 
     study: str
@@ -184,6 +186,7 @@ def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
         is_closed=books.is_closed,
         remarks=(
             *(f"the ledger has lost entries, {trace}: see tacit verify" for trace in lost),
+            *([ROLLBACK_ACCEPTED] if books.accepted else []),
             *limits_too_high(books),
             *lower_around(books, books.limits),
         ),

@@ -542,7 +542,7 @@ class Study:
     def _refuse_rollback(self, lost: Traces) -> None:
         """Refuse to go on with a ledger that has lost entries, unless that was accepted."""
         if lost and not self._accept_rollback:
-            raise rolled_back(lost, self._ledger.url_shown, self._books.head, self._layout.folder)
+            raise rolled_back(lost, self._ledger.url_shown, self._books.head, self._layout)
 
     def _settle_rollback(self, certificate: Path | None = None) -> None:
         """Before a change: refuse a ledger that has lost entries, or record that it is accepted."""

@@ -19,6 +19,7 @@ from tacit.study.layout import Layout
 from tacit.study.papers import KeptPaper, PaperCheck
 from tacit.study.replay import Replay, ReplayError
 from tacit.study.rollback import Traces
+from tacit.study.wording import ROLLBACK_ACCEPTED
 from tacit.tables import Snapshot
 from tacit.tables.release_file import digest_of
 
@@ -101,6 +102,8 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         check = PaperCheck(paper, keys)
         check.against(replay.books, entries)
         more, notes = [*more, *check.problems], [*notes, *check.notes]
+    if replay.books.accepted:
+        notes.append(ROLLBACK_ACCEPTED)
     notes += _unproved(replay)
     return Verification(
         len(entries),
@@ -182,11 +185,6 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[str], li
     if keys is None:
         return [], ["without a key, neither the snapshot nor release files can be checked"]
     problems, notes = [], []
-    if books.accepted:
-        notes.append(
-            "a rollback of the ledger was accepted: what it has lost is not counted, and whoever "
-            "holds it may hold more than is shown"
-        )
     for intent in books.intents.values():
         if intent.delivery is None:
             notes.append(f"release {intent.number} was recorded but never delivered")

@@ -161,6 +161,12 @@ def find_forces(
     return [force[classes] for force in found.forces]
 
 
+def answer_worth(cost: Array, mass: Array) -> float:
+    """What the best constant answer costs above the best answers; arrays as in ``find_forces``."""
+    p_x = mass.sum(axis=1)
+    return float((p_x @ cost).min() - p_x @ cost.min(axis=1))
+
+
 def _search(
     cost: Array, mass: Array, channel: Array, views: Sequence[LimitedView]
 ) -> tuple[_Search, NDArray[np.intp]]:
@@ -232,16 +238,14 @@ class _Search:
 
     @staticmethod
     def of(cost: Array, mass: Array, joint: Array, views: Sequence[LimitedView]) -> _Search:
-        p_x = mass.sum(axis=1)
         value = float((joint * cost[:, None]).sum())
-        worth = float((p_x @ cost).min() - p_x @ cost.min(axis=1))
         share = joint / np.where(mass > 0, mass, 1.0)[..., None]
         log_channel = np.log2(np.where(mass[..., None] > 0, share, 1 / cost.shape[1]))
         n_letters = cost.shape[1]
         rows = [view.p_yx.size * n_letters for view in views]
         laws = [view.law.size * n_letters for view in views if view.law is not None]
         work = 3e5 + 40 * (joint.size + sum(rows)) + 2 * sum(laws)
-        return _Search(cost, mass, log_channel, views, worth, value, work)
+        return _Search(cost, mass, log_channel, views, answer_worth(cost, mass), value, work)
 
     def run(self, pace: _Pace, enough: float, most_work: float) -> _Found:
         """The best bound that is met on the way; its work is that of the whole way."""

@@ -12,6 +12,12 @@ from tacit.study.utilities import Measure
 DIGITS = 4
 """Decimals of a bit that people are shown."""
 
+ROLLBACK_ACCEPTED = (
+    "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds it "
+    "may hold more than is shown"
+)
+"""Said of a study whose ledger has lost entries for good."""
+
 
 def coalition_name(coalition: Parties, everyone: Parties) -> str:
     """How people call a coalition."""

@@ -36,18 +36,13 @@ class CellFunction:
         letters: the values of R, all different: levels in their order, other numbers rising, texts
             from A to Z; None, for a missing value, last.
         r_of_x: which letter each cell has, [x].
-        numbers: where each letter lies on a line.
+        numbers: where each letter lies on a line; ``None`` where letters have no order.
     """
 
     name: str
     letters: tuple[Letter, ...]
     r_of_x: NDArray[np.intp]
     numbers: Numbers
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether letters lie on a line, so that one can be nearer to another than a third."""
-        return self.numbers is not None
 
 
 @dataclass(frozen=True, slots=True)
