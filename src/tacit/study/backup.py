@@ -8,13 +8,14 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import copyfileobj, move
 from typing import Any
 
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
+from tacit.ledger.address import parse_address, shown_address
 from tacit.study.books import Books
 from tacit.study.configuration import Configuration
 from tacit.study.guards import refuse_own_files, refuse_unregistered
@@ -106,21 +107,31 @@ def restore(file: Path, folder: Path) -> Restored:
             _check_same(file, configuration, Configuration.read(folder), folder)
             return _put_back(unpacked, Layout(folder), configuration)
         with whole_folder(folder) as partial:
-            return _put_back(unpacked, Layout(partial), configuration)
+            restored = _put_back(unpacked, Layout(partial), configuration)
+        address = parse_address(configuration.ledger or Layout(folder).ledger)
+        return replace(restored, ledger=shown_address(address))
 
 
 def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restored:
-    """The ledger first: it says whether the key was destroyed meanwhile."""
+    """The ledger first: it says whether the key was destroyed meanwhile.
+
+    So does the folder, where the ledger was rolled back. The mark of an entry that is still lost
+    stays as it is.
+    """
     study, address = configuration.study, configuration.ledger or layout.ledger
+    traces = Traces.find(layout, study)  # before the ledger is read
     with (
         closing(Ledger.open(backup.ledger)) as copied,
         closing(Ledger.create(address, salt=copied.salt)) as ledger,
     ):
         n_entries = ledger.add_missing(study, copied)
         first, *entries = ledger.entries(study)
-    books = Books.begin(first).read_on(entries)
-    files = tuple(_put_files_back(backup, layout, is_closed=books.is_closed))
-    raise_mark(layout, books.head, books.accepted)
+        books = Books.begin(first).read_on(entries)
+        lost = traces.lost(books, ledger, study)
+    is_closed = books.is_closed or layout.digest_keys.exists()
+    files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
+    if not lost.entries:
+        raise_mark(layout, books.head, books.accepted)
     return Restored(study, n_entries, files, ledger.url_shown)
 
 
