@@ -106,6 +106,23 @@ def test_no_room_in_the_ledger_for_the_intent(disk: Path, fresh: Path) -> None:
     done(*words)
 
 
+def test_no_room_in_the_study_for_its_mark(disk: Path, tmp_path: Path) -> None:
+    """The ledger is on another disk: the release is recorded, and that is said."""
+    study, out = disk / "clinic", tmp_path / "a.csv"
+    table = write_patients(tmp_path / "t.csv", 60)
+    done("init", study, "--table", table, "--id", "patient_id", "--private", "diagnosis")
+    done("party", "add", study, "lab-a", "--limit", 0.3)
+    ballast = fill(disk, leave_kb=0)
+    words = ["release", study, "lab-a", "diagnosis", "--out", out]
+    said = refused(6, *words)
+    assert "the release is recorded but" in said
+    assert "run the same command again, which costs nothing" in said
+    ballast.unlink()
+    assert releases(study) == 1
+    done(*words)
+    assert releases(study) == 1
+
+
 def test_no_room_in_the_study_for_the_states(disk: Path, tmp_path: Path) -> None:
     """The intent fits, what is remembered of each record does not."""
     table = write_patients(tmp_path / "t.csv", 200_000)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.clinic import done, found_in, refused, tacit, write_rows
+from tests.study.forging import forge_last
 
 
 def pasted(message: str) -> list[str]:
@@ -80,6 +81,11 @@ def test_what_is_left_fits(used: Path) -> None:
     assert held(used)["lab-a"] < 0.3
 
 
+def test_several_attributes_can_be_pasted(used: Path) -> None:
+    words = ["release", used, "lab-a", "age,income", "--out", "a.csv"]
+    done(*pasted(refused(3, *words, "--bits", 0.2)))
+
+
 def test_a_spent_party_is_told_what_would_help(fresh: Path) -> None:
     done("release", fresh, "lab-a", "income", "--out", "a.csv")
     said = refused(3, "release", fresh, "lab-a", "age", "--out", "b.csv")
@@ -114,6 +120,18 @@ def test_the_coalition_that_binds_is_named_and_a_substitute_fits(independent: Pa
     done(*pasted(said))
     assert held(independent)["everyone"] < 0.2  # what lab-c was told, lab-a knew
     assert held(independent)["lab-c"] > 0.1
+
+
+@pytest.mark.parametrize("name", ["diagnosis,age", "diagnosis+age"])
+def test_a_substitute_is_named_only_if_it_can_be_pasted(independent: Path, name: str) -> None:
+    """0.1 recorded the names of several attributes with a plus sign between them."""
+    done("collusion", "set", independent, "--everyone", 0.3)
+    done("release", independent, "lab-a", "diagnosis,age", "--out", "both.csv")
+    forge_last(independent, "intent", lambda body: body["question"].update(name=name))
+    said = refused(3, "release", independent, "lab-c", "income", "--out", "c.csv")
+    command = pasted(said)
+    assert command[3] == ("diagnosis" if "+" in name else name)
+    done(*command)
 
 
 def test_asking_for_too_much_names_the_coalition_where_that_is_in_the_way(

@@ -116,6 +116,68 @@ def test_the_key_of_a_closed_study_stays_destroyed(clinic: Path, tmp_path: Path)
     assert not (clinic / "key").exists()
 
 
+def test_the_key_stays_destroyed_where_the_ledger_has_forgotten_it(tmp_path: Path) -> None:
+    """The folder shows that the study was closed, though its ledger was rolled back."""
+    clinic, ledger = tmp_path / "clinic", tmp_path / "clinic" / "ledger.sqlite"
+    with make_clinic(tmp_path) as study:
+        back_up(clinic, tmp_path / "monday.tar")
+        shutil.copy(ledger, tmp_path / "old.sqlite")
+        study.destroy_key()
+    shutil.copy(tmp_path / "old.sqlite", ledger)
+    assert restore(tmp_path / "monday.tar", clinic).files == ()
+    assert not (clinic / "key").exists()
+
+
+def test_restoring_keeps_the_mark_of_an_entry_that_is_still_lost(tmp_path: Path) -> None:
+    """The ledger was rolled back, and went on from a copy of the folder, past the mark."""
+    shared, clinic, copy = tmp_path / "shared.sqlite", tmp_path / "clinic", tmp_path / "copy"
+    with make_clinic(tmp_path, f"sqlite:///{shared}") as study:
+        back_up(clinic, tmp_path / "monday.tar")
+        shutil.copytree(clinic, copy)
+        shutil.copy(shared, tmp_path / "old.sqlite")
+        study.set_party("lab-a", 0.6)
+    shutil.copy(tmp_path / "old.sqlite", shared)
+    with Study.open(copy) as study:
+        for limit in (0.7, 0.8):
+            study.set_party("lab-a", limit)
+    restore(tmp_path / "monday.tar", clinic)
+    with (
+        Study.open(clinic) as study,
+        pytest.raises(RolledBackError, match=r"high-water\.json shows entry 2"),
+    ):
+        study.set_party("lab-b", 0.6)
+
+
+def test_the_ledger_that_is_named_is_where_it_will_be(tmp_path: Path) -> None:
+    with make_clinic(tmp_path):
+        back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+    restored = restore(tmp_path / "monday.tar", tmp_path / "new")
+    assert restored.ledger == f"sqlite:///{tmp_path / 'new' / 'ledger.sqlite'}"
+
+
+def test_a_study_can_be_restored_from_inside_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make_clinic(tmp_path):
+        back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+    (tmp_path / "clinic" / "key").unlink()
+    monkeypatch.chdir(tmp_path / "clinic")
+    assert restore(tmp_path / "monday.tar", Path()).files == ("key",)
+
+
+def test_a_folder_is_not_made_around_who_stands_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be replaced by another one, and commands in it would find nothing."""
+    with make_clinic(tmp_path):
+        back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new")
+    with pytest.raises(InvalidInputError, match="from outside"):
+        restore(tmp_path / "monday.tar", Path())
+    assert list(Path().iterdir()) == []
+
+
 def test_a_backup_is_private_and_never_replaced(clinic: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "monday.tar").stat().st_mode) == 0o600
     with pytest.raises(InvalidInputError, match="exists already"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import RolledBackError
+from tacit.errors import InvalidInputError, RolledBackError
 from tacit.study import Study, verify_study
 from tests.study.clinic import entries_of, intents_of, make_clinic
 
@@ -63,6 +63,35 @@ def test_a_release_file_that_the_ledger_does_not_know_is_evidence(clinic: Path) 
         pytest.raises(RolledBackError, match=r"2\.csv\.c.*entry 6.*--receipt \S+2\.csv\.c"),
     ):
         study.release("lab-b", "smoker", out=clinic.parent / "2.csv", bits=0.2)
+
+
+@pytest.mark.parametrize("entry", ["1e999", "-5", "true", "1.5", "9" * 30])
+def test_a_certificate_that_names_no_entry_is_any_other_file(clinic: Path, entry: str) -> None:
+    study_id = json.loads((clinic / "study.json").read_text())["study"]
+    paper = clinic.parent / "3.csv.certificate.json"
+    paper.write_text(f'{{"study": "{study_id}", "entry": {entry}, "hash": "x"}}')
+    with Study.open(clinic) as study:
+        study.release("lab-a", "smoker", out=clinic.parent / "3.csv", bits=0.1)
+
+
+def test_a_certificate_nested_without_end_is_any_other_file(clinic: Path) -> None:
+    (clinic.parent / "3.csv.certificate.json").write_text("[" * 200_000)
+    with Study.open(clinic) as study:
+        study.release("lab-a", "smoker", out=clinic.parent / "3.csv", bits=0.1)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"number": 1e999, "hash": "x"}', "[" * 200_000])
+def test_a_damaged_mark_is_refused_and_verify_says_so(clinic: Path, content: str) -> None:
+    """The refusal says to run verify, so that has to work."""
+    (clinic / "high-water.json").write_text(content)
+    with (
+        Study.open(clinic) as study,
+        pytest.raises(InvalidInputError, match=r"high-water\.json is damaged.*verify --receipt"),
+    ):
+        study.set_party("lab-a", 0.7)
+    found = verify_study(clinic)
+    assert found.entries == 7
+    assert [problem for problem in found.problems if "high-water.json is damaged" in problem]
 
 
 def test_an_accepted_rollback_is_recorded_and_the_same_request_is_the_same_draw(

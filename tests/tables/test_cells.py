@@ -46,7 +46,7 @@ def test_an_attribute_is_its_levels(attribute: Attribute) -> None:
 
 def test_several_attributes_are_their_combinations() -> None:
     function = SMALL.of_attributes(["kids", "age"])
-    assert function.name == "kids+age"
+    assert function.name == "kids,age"
     assert len(function.letters) == 20
     assert function.letters[0] == "-1 + <=30"
     assert function.letters[-1] == "missing + missing"

@@ -15,6 +15,7 @@ from typing import Any
 
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
+from tacit.ledger.address import parse_address, shown_address
 from tacit.study.books import Books
 from tacit.study.configuration import Configuration
 from tacit.study.guards import refuse_own_files, refuse_unregistered
@@ -109,11 +110,16 @@ def restore(file: Path, folder: Path) -> Restored:
             return _put_back(unpacked, Layout(folder), configuration)
         with whole_folder(folder) as partial:
             restored = _put_back(unpacked, Layout(partial), configuration)
-    return replace(restored, ledger=_ledger_shown(Layout(folder), configuration))
+        address = parse_address(configuration.ledger or Layout(folder).ledger)
+        return replace(restored, ledger=shown_address(address))
 
 
 def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restored:
-    """The ledger first: it says whether the key was destroyed meanwhile."""
+    """The ledger first: it says whether the key was destroyed meanwhile.
+
+    So does the folder, where the ledger was rolled back. The mark of an entry that is still lost
+    stays as it is.
+    """
     study, address = configuration.study, configuration.ledger or layout.ledger
     with (
         closing(Ledger.open(backup.ledger)) as copied,
@@ -121,15 +127,12 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
     ):
         n_entries = ledger.add_missing(study, copied)
         books, lost = _read(layout, study, ledger)
-    files = tuple(_put_files_back(backup, layout, is_closed=books.is_closed))
-    raise_mark(layout, books.head, books.accepted)
+    is_closed = books.is_closed or layout.digest_keys.exists()
+    files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
+    if not lost.entries:
+        raise_mark(layout, books.head, books.accepted)
     remarks = tuple(f"the ledger still lacks entries, {trace}" for trace in lost.in_words)
     return Restored(study, n_entries, files, ledger.url_shown, remarks)
-
-
-def _ledger_shown(layout: Layout, configuration: Configuration) -> str:
-    with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
-        return ledger.url_shown
 
 
 def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Iterator[str]:

@@ -172,13 +172,21 @@ def _substitute(books: Books, found: Draft, place: Place) -> str | None:
         wish = intent.wish
         is_other = wish.question.record != found.wish.question.record
         is_told_by_words = wish.measure.given is not None and not wish.measure.is_information
-        if is_other and is_told_by_words and wish.party != found.wish.party:
+        is_askable = is_told_by_words and _can_be_asked(books, wish)
+        if is_other and is_askable and wish.party != found.wish.party:
             asked.setdefault(wish.question.name, wish)
     for wish in list(asked.values())[:_MOST_TRIED]:
         own = _drafted(books, replace(wish, party=found.wish.party, bits=None))
         if own is not None and is_worth_it(own):
             return place.command(own.wish)
     return None
+
+
+def _can_be_asked(books: Books, wish: Wish) -> bool:
+    """Whether a question's name can be pasted: 0.1 recorded several attributes as a+b."""
+    question, attributes = wish.question, {each.name for each in books.created.attributes}
+    is_named = question.external is not None or attributes.issuperset(question.name.split(","))
+    return question.sql is not None or is_named
 
 
 def _too_coarse(books: Books, found: Draft, place: Place, max_error: float) -> NotWithinLimitsError:

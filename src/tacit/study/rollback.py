@@ -25,6 +25,12 @@ from tacit.study.records import RollbackRecord
 from tacit.tables.states import state_names
 from tacit.tables.whole_file import whole_file
 
+_LARGEST_NUMBER = 2**63 - 1
+"""That a ledger can hold."""
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
+"""What reading a file raises that is damaged, or no JSON of ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class Traces:
@@ -48,6 +54,9 @@ class Traces:
             layout: of the study's folder.
             study: its id.
             certificate: of a release file that may be there already.
+
+        Raises:
+            InvalidInputError: the high-water mark is damaged.
         """
         found = {layout.high_water: _read_mark(layout.high_water)}
         if certificate is not None:
@@ -129,10 +138,10 @@ def _locked(file: Path) -> Iterator[None]:
 def _read_mark(path: Path) -> Head | None:
     try:
         stored = json.loads(path.read_bytes())
-        return Head(int(stored["number"]), str(stored["hash"]))
+        return _head(stored["number"], stored["hash"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _UNREADABLE as error:
         raise InvalidInputError(
             f"{path} is damaged ({error}): it says which entry of the ledger was the last; compare "
             "the ledger with your newest receipt by tacit verify --receipt, then remove the file"
@@ -144,6 +153,13 @@ def _read_certificate(path: Path, study: str) -> Head | None:
     try:
         stored = json.loads(path.read_bytes())
         is_ours = stored["study"] == study
-        return Head(int(stored["entry"]), str(stored["hash"])) if is_ours else None
-    except (OSError, ValueError, KeyError, TypeError):
+        return _head(stored["entry"], stored["hash"]) if is_ours else None
+    except _UNREADABLE:
         return None
+
+
+def _head(number: object, sealed: object) -> Head:
+    """The entry of this number and hash, if a ledger can have one."""
+    if type(number) is not int or not 1 <= number <= _LARGEST_NUMBER:
+        raise ValueError(f"{str(number)[:20]!r} is no number of an entry")
+    return Head(number, str(sealed))

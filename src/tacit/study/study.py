@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from warnings import warn
 
 from tacit.auditing import Audit, audit
-from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError
+from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError, KeyFileError
 from tacit.information import entropy
-from tacit.ledger import Ledger
+from tacit.ledger import Head, Ledger
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
 from tacit.scheme.policy import Limit
@@ -408,9 +409,17 @@ class Study:
                 )
             except HeadMovedError:
                 continue
-            books = self._refreshed()
-            raise_mark(self._layout, entry.head, books.accepted)
-            return books.intents[entry.number]
+            self._mark_intent(entry.head)
+            return self._books.intents[entry.number]
+
+    def _mark_intent(self, head: Head) -> None:
+        try:
+            raise_mark(self._layout, head, self._refreshed().accepted)
+        except OSError as error:
+            raise DeliveryError(
+                f"the release is recorded but {self._layout.high_water} cannot be written "
+                f"({error.strerror}): mend that and run the same command again, which costs nothing"
+            ) from error
 
     def _delivered(
         self, dispatch: Dispatch, intent: Intent, target: Path, progress: Progress | None
@@ -492,11 +501,15 @@ class Study:
     def destroy_key(self) -> None:
         """End the study for good: no more releases, everything stays verifiable."""
 
-        def record(books: Books) -> Record | None:
-            if books.is_closed:
-                return None
-            key = self._dispatch().key
+        def keep(key: StudyKey, books: Books) -> None:
             DigestKeys.of(key, self.configuration.study, books).keep(self._layout)
+
+        def record(books: Books) -> Record | None:
+            if books.is_closed:  # from another copy of the folder, or we were killed
+                with suppress(KeyFileError):  # its key may be gone, or half gone
+                    keep(load_key(self._layout, self.configuration.study, books), books)
+                return None
+            keep(self._dispatch().key, books)
             return ClosedRecord(releases=len(books.intents))
 
         self._append("closed", record)

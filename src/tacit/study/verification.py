@@ -81,13 +81,13 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
             problems.append(f"entry {paper.entry} is not in the ledger as {paper.path} has it")
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
-        traces = Traces.find(layout, study)  # before the ledger is read
+        traces, mark_problems = _find_traces(layout, study)  # before the ledger is read
         try:
             entries = ledger.entries(study)
             replay = Replay.begin(entries[0])
         except LedgerError as error:  # sealed, and yet nothing that this version can read
             return Verification(0, 0, (str(error),), (), {})
-        problems += _replayed(replay, entries[1:])
+        problems += mark_problems + _replayed(replay, entries[1:])
         if replay.books.head == entries[-1].head:
             lost = traces.lost(replay.books, ledger, study)
             problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
@@ -117,6 +117,14 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
 
 def _is_in(ledger: Ledger, study: str, paper: KeptPaper) -> bool:
     return paper.study == study and ledger.contains(study, paper.entry, paper.hash)
+
+
+def _find_traces(layout: Layout, study: str) -> tuple[Traces, list[str]]:
+    """What the folder shows of entries, and what is wrong with its high-water mark."""
+    try:
+        return Traces.find(layout, study), []
+    except InvalidInputError as error:
+        return Traces({}, ()), [str(error)]
 
 
 def _replayed(replay: Replay, entries: list[Entry]) -> list[str]:

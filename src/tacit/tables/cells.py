@@ -70,7 +70,7 @@ class Cells:
         if len(chosen) == 1:
             return CellFunction(names[0], chosen[0].letters, r_of_x, chosen[0].numbers)
         letters = _combined([attribute.labels for attribute in chosen])
-        return CellFunction("+".join(names), letters, r_of_x, None)
+        return CellFunction(",".join(names), letters, r_of_x, None)
 
     def evaluate(self, sql: str) -> CellFunction:
         """An expression over the attributes' levels."""

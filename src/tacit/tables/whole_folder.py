@@ -26,6 +26,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
     """
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise InvalidInputError(f"{path} exists already: choose another place, or remove it first")
+    if path.is_dir() and path.samefile(Path.cwd()):  # which would be another folder afterwards
+        raise InvalidInputError(f"{path} is the folder that you are in: name it from outside")
     with scratch_folder(path) as partial:
         yield partial
         for file in (*partial.iterdir(), partial):
@@ -40,6 +42,7 @@ def scratch_folder(path: Path) -> Iterator[Path]:
 
     If we are killed, the next writer of a folder in the same place removes it.
     """
+    path = path.absolute()  # "." has neither a name nor a parent
     _remove_abandoned(path.parent)
     scratch, descriptor = _locked_scratch(path)
     try:
