@@ -275,8 +275,9 @@ def formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_no_field_of_a_csv_begins_a_formula(formulas: Path) -> None:
-    said = done("release", formulas, "lab", "level", "--out", "r.csv").out
-    assert "have an apostrophe before them in CSV" in said
+    for more in ((), ("--json",)):
+        said = done("release", formulas, "lab", "level", "--out", "r.csv", *more).err
+        assert "in r.csv, an apostrophe stands before labels that a spreadsheet would run" in said
     done("release", formulas, "lab", "level", "--out", "r.parquet")
     with Path("r.csv").open(newline="") as file:
         shown = list(csv.reader(file))[1:]

@@ -143,7 +143,6 @@ def show_answered(quoted: Quote, folder: Path) -> None:
 
 def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     """A release for people."""
-    from tacit.study import Certificate
     from tacit.study.wording import bits_up
 
     party = plain(receipt.party)
@@ -152,9 +151,6 @@ def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     for remark in receipt.remarks:
         print(f"  {plain(remark)}")
     print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
-    certificate = Certificate.beside(out)
-    if out.suffix.lower() == ".csv" and certificate.csv_letters != certificate.letters:
-        print("  labels that a spreadsheet would run have an apostrophe before them in CSV")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
     print(f"  receipt: {_receipt_command(folder, receipt.entry)}")
 

@@ -79,7 +79,7 @@ from tacit.study.verification import Verification, verify_study
 from tacit.tables import Attribute, Snapshot
 from tacit.tables.cells import Cells
 from tacit.tables.delivery import Progress
-from tacit.tables.release_file import check_target
+from tacit.tables.release_file import check_target, guards_any
 
 
 class Study:
@@ -344,7 +344,10 @@ class Study:
             for remark in source_remarks(self._layout, self.snapshot, self.configuration.source):
                 notify(remark)
             intent = self._recorded(words, target, max_error, again)
-        return self._delivered(dispatch, intent, target, progress)
+        receipt = self._delivered(dispatch, intent, target, progress)
+        if guards_any(target, intent.record.letters):
+            notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")
+        return receipt
 
     def _wish(self, books: Books, words: Words) -> Wish:
         self._refuse_closed(books)

@@ -174,6 +174,11 @@ def csv_text(text: str) -> str:
     return _GUARD + text if _is_guarded(text) else text
 
 
+def guards_any(target: Path, labels: Sequence[str]) -> bool:
+    """Whether a file of this name shows one of the labels with an apostrophe before it."""
+    return target.suffix.lower() == ".csv" and any(map(_is_guarded, labels))
+
+
 def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
     """The content digest of an existing release file, read in batches.
 
