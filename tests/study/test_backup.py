@@ -220,3 +220,29 @@ def test_a_backup_of_another_study_is_refused(clinic: Path, tmp_path: Path) -> N
         pass
     with pytest.raises(InvalidInputError, match="is a backup of study"):
         restore(tmp_path / "monday.tar", tmp_path / "other" / "clinic")
+
+
+@pytest.mark.parametrize("place", ["folder", "sqlite:///{}/new.sqlite"])
+def test_a_study_comes_back_on_another_machine(tmp_path: Path, place: str) -> None:
+    """The old ledger's folder is not there, and cannot be made."""
+    old = tmp_path / "old-home"
+    old.mkdir()
+    with make_clinic(tmp_path, f"sqlite:///{old / 'ledger.sqlite'}") as study:
+        study.set_party("lab-a", 0.6)
+        study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
+    back_up(tmp_path / "clinic", tmp_path / "monday.tar")
+    entries = entries_of(tmp_path / "clinic")
+    shutil.rmtree(tmp_path / "clinic")
+    shutil.rmtree(old)
+    address = place.format(tmp_path)
+    with pytest.raises(LedgerError, match="does not exist"):
+        restore(tmp_path / "monday.tar", tmp_path / "clinic")
+    assert not (tmp_path / "clinic").exists()
+    restore(tmp_path / "monday.tar", tmp_path / "clinic", ledger=address)
+    assert entries_of(tmp_path / "clinic") == entries
+    assert verify_study(tmp_path / "clinic").problems == ()
+    with Study.open(tmp_path / "clinic") as study:
+        study.release("lab-a", "age", out=tmp_path / "again.csv", bits=0.2)
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
+    with pytest.raises(InvalidInputError, match="--ledger is for a folder that is to be made"):
+        restore(tmp_path / "monday.tar", tmp_path / "clinic", ledger=address)

@@ -36,6 +36,14 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What tacit backup has written.")],
     folder: Folder,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Another place for the ledger than before, as for init; only for a folder that is "
+            "not there. Never go on with the study in both places.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Put back what a study or its ledger has lost.
@@ -45,7 +53,7 @@ def restore(
     from tacit.study.backup import restore as put_back
 
     with waiting("putting back"):
-        restored = put_back(file, folder)
+        restored = put_back(file, folder, ledger=ledger)
     if as_json:
         show_json(restored.as_dict())
         return

@@ -236,8 +236,8 @@ class Ledger:
         """
         if source.salt != self.salt:
             raise LedgerError(
-                f"{source.url_shown} is no copy of the ledger {self.url_shown}, which has another "
-                "salt: put it back where its own ledger was"
+                f"the copy is of another ledger than {self.url_shown}, which has another salt: put "
+                "it back where its own ledger was, or name a place of its own (--ledger)"
             )
         registration, rows = source._whole(study)
         with self._database.writing() as connection:

@@ -15,9 +15,10 @@ from typing import Any
 
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
-from tacit.ledger.address import parse_address, shown_address
+from tacit.ledger.address import absolute_address, parse_address, shown_address
 from tacit.study.books import Books
 from tacit.study.configuration import Configuration
+from tacit.study.founding import IN_FOLDER
 from tacit.study.guards import refuse_own_files, refuse_unregistered
 from tacit.study.layout import Layout
 from tacit.study.rollback import Traces, raise_mark, rolled_back
@@ -93,18 +94,32 @@ def back_up(folder: Path, file: Path) -> Backup:
     return Backup(configuration.study, n_entries, layout.key.exists())
 
 
-def restore(file: Path, folder: Path) -> Restored:
+def restore(file: Path, folder: Path, *, ledger: str | None = None) -> Restored:
     """Put back what a folder and its ledger have lost; a folder that is not there is made.
 
     Files and entries that are there stay as they are. The key of a study that was closed
     meanwhile stays destroyed.
+
+    Args:
+        file: what ``back_up`` has written.
+        folder: of the study.
+        ledger: for a folder that is made: another address of the ledger than before, as for
+            ``Study.create``, on another machine, say.
     """
     if not folder.parent.is_dir():
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
+    if ledger is not None and Layout(folder).configuration.exists():
+        raise InvalidInputError(
+            f"{folder} is there, and its study.json says where its ledger is: --ledger is for a "
+            "folder that is to be made"
+        )
     with scratch_folder(folder) as scratch:
         _unpack(file, scratch)
         unpacked = Layout(scratch)
         configuration = Configuration.read(scratch)
+        if ledger is not None:
+            configuration = _moved(configuration, ledger)
+            configuration.write(scratch)
         if Layout(folder).configuration.exists():
             _check_same(file, configuration, Configuration.read(folder), folder)
             return _put_back(unpacked, Layout(folder), configuration)
@@ -112,6 +127,11 @@ def restore(file: Path, folder: Path) -> Restored:
             restored = _put_back(unpacked, Layout(partial), configuration)
         address = parse_address(configuration.ledger or Layout(folder).ledger)
         return replace(restored, ledger=shown_address(address))
+
+
+def _moved(configuration: Configuration, ledger: str) -> Configuration:
+    address = None if ledger == IN_FOLDER else absolute_address(ledger)
+    return configuration.model_copy(update={"ledger": address})
 
 
 def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restored:
