@@ -36,12 +36,19 @@ def assert_usable(folder: Path, place: Path) -> None:
     """A study that could be made can be used, to the end."""
     with Study.open(folder) as study:
         study.set_party("lab", 0.2)
+        asked, out = [study.attributes[0].name], place / "out.csv"
         try:
-            study.release("lab", [study.attributes[0].name], bits=0.1, out=place / "out.csv")
+            study.release("lab", asked, bits=0.1, out=out, notify=assert_one_note)
         except TacitError as error:
             assert_one_line(f"tacit: {error}\n")
     assert verify_study(folder).problems == ()
     assert replay(folder).faults == []
+
+
+def assert_one_note(said: str) -> None:
+    """All that a custodian is told beside the receipt: a table has labels like formulas."""
+    assert "\n" not in said
+    assert "an apostrophe stands before labels" in said
 
 
 def assert_one_line(said: str) -> None:
