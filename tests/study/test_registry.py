@@ -10,9 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tacit.errors import InvalidInputError, LedgerError
+from tacit.ledger import Sketch
 from tacit.study import Study
 from tacit.study.configuration import Configuration
 from tacit.study.founding import least_overlap_noticed
@@ -104,14 +106,29 @@ def test_one_record_in_both_is_noticed_in_small_tables(tmp_path: Path) -> None:
         make(tmp_path / "two", write_patients(tmp_path / "2.csv", 3000, seed=1, first=2999))
 
 
-def test_the_least_overlap_is_noticed_as_often_as_said(tmp_path: Path) -> None:
-    """99 % for independent ids: 20 of 20 such overlaps are seen, but for bad luck of 1 in 5."""
-    n_records = 20_000
+def test_the_least_overlap_is_noticed_as_often_as_said() -> None:
+    """In 99 of 100 ledgers; each has a salt of its own, and so hashes of its own."""
+    n_records, n_hashes, trials = 20_000, 4096, 100
     least = least_overlap_noticed(n_records)
     assert least == 23
+    rng = np.random.default_rng(0)
+    n_noticed = 0
+    for _ in range(trials):
+        hashes = rng.integers(0, 2**64, 2 * n_records - least, dtype=np.uint64)
+        tables = hashes[:n_records], hashes[n_records - least :]
+        one, other = (
+            Sketch(n_records, tuple(f"{each:016x}" for each in np.sort(table)[:n_hashes].tolist()))
+            for table in tables
+        )
+        n_noticed += one.share_in_both(other) > 0
+    assert n_noticed >= 96  # fewer in less than 1 of 200 runs, were the seed another one
+
+
+def test_four_times_the_least_overlap_is_noticed_in_a_large_table(tmp_path: Path) -> None:
+    n_records = 20_000
     with make(tmp_path / "one", write_patients(tmp_path / "1.csv", n_records)):
         pass
-    first = n_records - 4 * least  # four times the least: missed once in 10^8
+    first = n_records - 4 * least_overlap_noticed(n_records)  # missed once in 10^8 salts
     with pytest.raises(LedgerError, match="overlap"):
         make(tmp_path / "two", write_patients(tmp_path / "2.csv", n_records, seed=1, first=first))
 

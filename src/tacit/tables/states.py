@@ -42,10 +42,6 @@ class StateFiles:
         """Where the states after a release are kept."""
         return self.folder / f"{release}.npy"
 
-    def names(self) -> list[str]:
-        """Releases after which states are kept, sorted."""
-        return state_names(self.folder)
-
     def start(self) -> States:
         """The states before any release: all 0, in the memory of a single one."""
         return np.broadcast_to(np.uint8(0), (self.n_records,))
