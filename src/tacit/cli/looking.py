@@ -237,7 +237,7 @@ def _show_proofs(found: Verification) -> None:
 
     worst = max(found.proved_gaps.values())
     print(
-        f"proved anew: no release is more than {worst:.1e} worse than the best "
+        f"proved anew: no release is more than {worst:.1e} worse than the best that stays "
         f"{RESERVE_BITS:.0e} bits below its limits"
     )
     number = max(found.reserve_worths, key=lambda each: found.reserve_worths[each])

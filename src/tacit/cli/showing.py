@@ -38,6 +38,7 @@ def bar(held: float, limit: float) -> str:
     """Bits used of a limit, as a bar; rounded up, so that no bit looks unused that is used."""
     full, empty = ("█", "░") if _can_show("█░") else ("#", ".")
     cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit)) if limit > 0 else _BAR_CELLS
+    cells = max(cells, int(held > 0))  # the share of a tiny number may round to 0
     return full * cells + empty * (_BAR_CELLS - cells)
 
 
