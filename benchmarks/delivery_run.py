@@ -17,9 +17,9 @@ import numpy as np
 
 from benchmarks.memory import peak_gigabytes
 from tacit.sampling import IntegerChannel, Sampler, StudyKey
-from tacit.tables.delivery import Delivery, Draw, Pseudonyms, deliver
-from tacit.tables.release_file import Alphabet
-from tacit.tables.states import StateFiles
+from tacit.tables.delivery.local import Delivery, Draw, Pseudonyms, deliver
+from tacit.tables.delivery.release_file import Alphabet
+from tacit.tables.delivery.states import StateFiles
 
 REPEATS = 3
 N_STATES, N_X = 64, 256

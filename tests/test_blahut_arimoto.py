@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidInputError
 from tacit.problem import Problem
 from tacit.solvers import solve
-from tacit.solvers.alternation import Alternation, Auxiliaries, log2, log_start
-from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
-from tacit.solvers.statement import Statement
+from tacit.solvers.convex.program import Statement
+from tacit.solvers.iteration.alternation import Alternation, Auxiliaries, log2, log_start
+from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
 from tests.oracles import (
     assert_is_channel,
     binary_entropy_bits,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tacit.problem import View
-from tacit.solvers.certificate import leakage_upper_nats
-from tacit.solvers.exact_views import settled_channel
-from tacit.solvers.task import Task, ViewRows
+from tacit.solvers.convex.certificate import leakage_upper_nats
+from tacit.solvers.convex.program import Task, ViewRows
+from tacit.solvers.convex.repair import settled_channel
 
 ROUNDING = 1e-12
 FAR_BELOW_ANY_LIMIT = 1e-15  # nats; limits are met within 1e-12 bit

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from tacit import InfeasibleError, Problem, Solution, Status, TimeSharing, mutual_information, solve
-from tacit.solvers.blahut_arimoto import blahut_arimoto
-from tacit.solvers.time_sharing import best_mixture, disclosed_channel, undisclosed_channel
+from tacit.solvers.information_utility.mixtures import (
+    best_mixture,
+    disclosed_channel,
+    undisclosed_channel,
+)
+from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
 from tests import oracles
 from tests.strategies import Array
 

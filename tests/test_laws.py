@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import Problem, Solution, solve
-from tacit.solvers.answers import whole_task
-from tacit.solvers.certificate import Witness, dual_bound
-from tacit.solvers.reductions import Reduction, reduce
-from tacit.solvers.statement import Statement
-from tacit.solvers.task import Task
+from tacit.solvers.convex.certificate import Witness, dual_bound
+from tacit.solvers.convex.program import Statement, Task
+from tacit.solvers.convex.reduction import Reduction, reduce
+from tacit.solvers.convex.repair import whole_task
 from tests import oracles
 from tests import strategies as own
 from tests.strategies import Array, Release

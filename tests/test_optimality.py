@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Collusion, Scheme, Step
-from tacit.study.asking import Question, Wish
-from tacit.study.books import RESERVE_BITS
-from tacit.study.optimality import prove
-from tacit.study.records import HoldingRecord
-from tacit.study.utilities import Measure
+from tacit.study.books.books import RESERVE_BITS
+from tacit.study.books.records import HoldingRecord
+from tacit.study.requests.question import Question, Wish
+from tacit.study.requests.utilities import Measure
+from tacit.study.verification.optimality import prove
 
 NEAR = 1e-5
 """What verification promises for every release, or says why not. Designs come within 1e-6; their

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit.scheme.memory import BoundedMemory, ExactHistory
-from tacit.scheme.merging import merge_states
+from tacit.scheme.memory import BoundedMemory, ExactHistory, merge_states
 
 GAP_TOL = 1e-6
 LIMIT_TOL = 2e-9

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tacit.scheme import Collusion, NonAdaptiveScheme, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
-    from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
+    from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
     from tacit.study import (
         Certificate,
         Quote,
@@ -146,7 +146,7 @@ _ROOMS = {
         "TimeSharing",
     ),
     "tacit.solvers": ("solve",),
-    "tacit.solvers.blahut_arimoto": (
+    "tacit.solvers.iteration.blahut_arimoto": (
         "Run",
         "blahut_arimoto",
     ),

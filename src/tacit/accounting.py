@@ -18,10 +18,10 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tacit.information.rounding import gamma
+from tacit.policy import Collusion, Parties
 from tacit.problem import Array
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme.memory import BoundedMemory, Transitions
-from tacit.scheme.policy import Collusion, Parties
 
 _PRECISION = 128
 _TINY = 1e-250

@@ -21,8 +21,8 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import as_channel, as_law
 from tacit.problem import Array, Problem
-from tacit.scheme.merging import merge_states
-from tacit.solvers.multistart import Points, iterate, measured, random_starts
+from tacit.scheme.memory import merge_states
+from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
 from tacit.solvers.threads import one_thread
 
 MERGE_BITS = 1e-9

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from tacit.cli.progress import progress_bar, waiting
 from tacit.cli.showing import bar, counted, plain, show_rows
-from tacit.study.utilities import Measure
-from tacit.study.wording import bits_down, bits_up, limit_in_words, value_in_words, worth_in_words
+from tacit.study.reports.words import (
+    bits_down,
+    bits_up,
+    limit_in_words,
+    value_in_words,
+    worth_in_words,
+)
+from tacit.study.requests.utilities import Measure
 
 BITS = st.floats(0, 64, allow_nan=False)
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from sqlalchemy import create_engine
 
 from tacit.ledger import HASH_DIGITS, Entry, Ledger, Sketch
-from tacit.ledger.address import parse_address
+from tacit.ledger.database import parse_address
 
 STUDY = "clinic"
 TABLES = ("tacit_ledger", "tacit_studies", "tacit_entries")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InvalidInputError
-from tacit.ledger.address import parse_address, shown_address, sqlite_file
+from tacit.ledger.database import parse_address, shown_address, sqlite_file
 
 
 @pytest.mark.parametrize(

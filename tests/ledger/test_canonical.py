@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import CorruptLedgerError, InvalidInputError
-from tacit.ledger.canonical import canonical_json, parse_json
+from tacit.ledger.entry import canonical_json, parse_json
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | st.integers() | FLOATS | st.text()

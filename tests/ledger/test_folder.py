@@ -11,7 +11,7 @@ import pytest
 
 from tacit.errors import LedgerError
 from tacit.ledger import Ledger
-from tacit.ledger.folder import MOUNTS, NETWORK_FILE_SYSTEMS, check_folder, file_system
+from tacit.ledger.database import MOUNTS, NETWORK_FILE_SYSTEMS, check_folder, file_system
 
 TABLE = r"""
 22 27 0:21 / /proc rw,relatime - proc proc rw

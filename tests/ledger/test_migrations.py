@@ -9,8 +9,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy.exc import DBAPIError
 
 from tacit.ledger import Ledger
-from tacit.ledger.address import parse_address
-from tacit.ledger.database import Database
+from tacit.ledger.database import Database, parse_address
 from tacit.ledger.migrate import alembic_config
 from tacit.ledger.schema import VERSION_TABLE, metadata
 from tests.ledger.chains import STUDY, chain, execute, sketch_of

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tacit.tables.cells import Cells
+from tacit.tables.questions.cells import Cells
 from tests.redteam.forger import try_cases
 from tests.redteam.hostile import expressions, try_expression
 from tests.redteam.studies import make_study, write_table

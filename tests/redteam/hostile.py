@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tacit.errors import TacitError
-from tacit.tables.cells import Cells
+from tacit.tables.questions.cells import Cells
 
 SECRET = "TOPSECRET"
 """In a file and in the environment; nothing may ever say it."""

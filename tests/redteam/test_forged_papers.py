@@ -13,7 +13,7 @@ import pytest
 
 from tacit.errors import InvalidInputError, KeyFileError, TacitError
 from tacit.study import Study, Verification, verify_study
-from tacit.study.receipts import certificate_path
+from tacit.study.reports.receipts import certificate_path
 from tests.redteam.forger import HOSTILE, RAW, changed, paths
 from tests.study.clinic import make_clinic
 from tests.study.forging import edit_rows, remove_traces

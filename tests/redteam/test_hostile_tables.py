@@ -9,7 +9,7 @@ import pytest
 
 from tacit.errors import TacitError
 from tacit.study import Study, verify_study
-from tacit.tables.cells import Cells
+from tacit.tables.questions.cells import Cells
 from tests.cli.clinic import found_in, tacit
 from tests.redteam.hostile import LONGEST, SECONDS, SECRET, TABLES, expressions, try_expression
 from tests.redteam.replay import replay

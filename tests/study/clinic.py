@@ -15,8 +15,7 @@ from pyarrow import parquet
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel
 from tacit.study import Study
-from tacit.study.configuration import Configuration
-from tacit.study.layout import Layout
+from tacit.study.folder import Configuration, Layout
 
 AGE_CUTS = (40, 65)
 DIAGNOSES = ("asthma", "dementia")

@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import create_engine, delete, insert
 
 from tacit.ledger import Entry
-from tacit.ledger.address import parse_address
-from tacit.ledger.canonical import canonical_json
+from tacit.ledger.database import parse_address
+from tacit.ledger.entry import canonical_json
+from tacit.ledger.queries import StoredEntry
 from tacit.ledger.schema import entries as table
-from tacit.ledger.stored import StoredEntry
 from tacit.sampling import IntegerChannel
-from tacit.study.configuration import Configuration
+from tacit.study.folder import Configuration
 from tests.ledger.chains import tamper
 from tests.study.clinic import entries_of
 

@@ -17,7 +17,7 @@ from tacit.cli import app
 from tacit.errors import InvalidInputError, NotWithinLimitsError
 from tacit.scheme import Collusion
 from tacit.study import Standing, Study
-from tacit.study.records import IntentRecord
+from tacit.study.books.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
 

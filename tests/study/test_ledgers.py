@@ -15,7 +15,7 @@ from tacit.errors import LedgerError, NotWithinLimitsError
 from tacit.ledger import Ledger
 from tacit.scheme import Collusion
 from tacit.study import Study, estimate_file, verify_study
-from tacit.study.configuration import Configuration
+from tacit.study.folder import Configuration
 from tests.study.clinic import (
     entries_of,
     files_in,

@@ -17,7 +17,7 @@ from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Not
 from tacit.ledger import Entry
 from tacit.scheme import Collusion
 from tacit.study import Study, verify_study
-from tacit.study.records import PolicyRecord
+from tacit.study.books.records import PolicyRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last

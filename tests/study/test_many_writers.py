@@ -14,7 +14,7 @@ import pytest
 
 from tacit.scheme import Collusion
 from tacit.study import Standing
-from tacit.study.records import DeliveredRecord, IntentRecord
+from tacit.study.books.records import DeliveredRecord, IntentRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.requesting import PARTIES, PARTY_BITS
 

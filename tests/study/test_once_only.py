@@ -18,13 +18,13 @@ from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.solution import TimeSharing
 from tacit.study import Study
-from tacit.study.asking import Question, Wish
-from tacit.study.books import Books
-from tacit.study.drafting import Draft, draft, intent_record, told_law, value_of
-from tacit.study.draws import first_past
-from tacit.study.records import IntentRecord
-from tacit.study.utilities import Measure
-from tacit.tables.cells import Cells
+from tacit.study.books.books import Books
+from tacit.study.books.draws import first_past
+from tacit.study.books.records import IntentRecord
+from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
+from tacit.study.requests.question import Question, Wish
+from tacit.study.requests.utilities import Measure
+from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
     N_CELLS,
     Row,

@@ -16,8 +16,8 @@ import pytest
 from tacit.errors import InvalidInputError, LedgerError
 from tacit.ledger import Sketch
 from tacit.study import Study
-from tacit.study.configuration import Configuration
-from tacit.study.founding import least_overlap_noticed
+from tacit.study.folder import Configuration
+from tacit.study.setup.creation import least_overlap_noticed
 from tests.study.clinic import PRIVATE, entries_of, make_clinic, read_patients, write_patients
 
 

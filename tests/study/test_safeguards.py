@@ -15,8 +15,8 @@ from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, L
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
 from tacit.study import Study
-from tacit.study.books import Books
-from tacit.tables.states import StateFiles
+from tacit.study.books.books import Books
+from tacit.tables.delivery.states import StateFiles
 from tests.study.clinic import entries_of, make_clinic, read_release
 
 

@@ -17,9 +17,9 @@ from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Collusion
 from tacit.study import Study, Verification, verify_study
-from tacit.study.books import RESERVE_BITS
-from tacit.study.receipts import certificate_path
-from tacit.study.verification import PROVED_NEAR
+from tacit.study.books.books import RESERVE_BITS
+from tacit.study.reports.receipts import certificate_path
+from tacit.study.verification.verify import PROVED_NEAR
 from tests.study.clinic import N_CELLS, channel_of, entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits
 from tests.study.forging import Edit, edit_rows, forge, forge_last, remove_traces

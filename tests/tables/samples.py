@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tacit.tables.attribute import Attribute, Bins, Categories, Groups
-from tacit.tables.declaration import Declared, parse
+from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
+from tacit.tables.encoding.declaration import Declared, parse
 
 Columns = Mapping[str, Sequence[object]]
 

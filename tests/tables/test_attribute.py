@@ -14,8 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
-from tacit.tables.attribute import Attribute, Bins, Categories, Groups, labels_of, numbers_of
-from tacit.tables.declaration import (
+from tacit.tables.encoding.attribute import (
+    Attribute,
+    Bins,
+    Categories,
+    Groups,
+    labels_of,
+    numbers_of,
+)
+from tacit.tables.encoding.declaration import (
     OTHERS,
     Categorical,
     Cut,
@@ -24,8 +31,8 @@ from tacit.tables.declaration import (
     Quantiles,
     parse,
 )
-from tacit.tables.freezing import freeze, freeze_all
-from tacit.tables.staging import staged
+from tacit.tables.encoding.levels import freeze, freeze_all
+from tacit.tables.sources.staging import staged
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, declared, write_parquet
 
 

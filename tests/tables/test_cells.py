@@ -14,8 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
-from tacit.tables.attribute import Attribute, Categories, labels_of
-from tacit.tables.cells import CellFunction, Cells
+from tacit.tables.encoding.attribute import Attribute, Categories, labels_of
+from tacit.tables.questions.cells import CellFunction, Cells
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD
 
 CELLS = Cells((AGE, DIAGNOSIS, KIDS, INCOME, WARD))

@@ -23,10 +23,10 @@ from pyarrow import parquet
 
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, pseudonyms, uniforms
-from tacit.tables.delivery import Delivery, Draw, Pseudonyms, PublicIds, deliver, remember
-from tacit.tables.ordering import BATCH, ByPseudonym, PseudonymCollisionError
-from tacit.tables.release_file import Alphabet, digest_of
-from tacit.tables.states import StateFiles
+from tacit.tables.delivery.local import Delivery, Draw, Pseudonyms, PublicIds, deliver, remember
+from tacit.tables.delivery.order import BATCH, ByPseudonym, PseudonymCollisionError
+from tacit.tables.delivery.release_file import Alphabet, digest_of
+from tacit.tables.delivery.states import StateFiles
 
 ROOT = Path(__file__).parents[2]
 KEY = StudyKey(b"k" * 32)

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInputError
-from tacit.tables.attribute import Attribute
-from tacit.tables.declaration import OTHERS, Categorical, Cut, Declared, Grouped, Rule
-from tacit.tables.encoding import Encoding, IdColumn, codes_sql, levels_sql
-from tacit.tables.freezing import freeze
-from tacit.tables.staging import Staged, staged
+from tacit.tables.encoding.attribute import Attribute
+from tacit.tables.encoding.declaration import OTHERS, Categorical, Cut, Declared, Grouped, Rule
+from tacit.tables.encoding.encoding import Encoding, IdColumn, codes_sql, levels_sql
+from tacit.tables.encoding.levels import freeze
+from tacit.tables.sources.staging import Staged, staged
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, WARD, write_parquet
 
 N_EXAMPLES = 40

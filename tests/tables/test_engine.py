@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tacit.tables.engine import connect_file, connect_memory, lock, reason
+from tacit.tables.connection import connect_file, connect_memory, lock, reason
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables.ordering import Block
-from tacit.tables.release_file import (
+from tacit.tables.delivery.order import Block
+from tacit.tables.delivery.release_file import (
     Alphabet,
     ContentDigest,
     check_target,

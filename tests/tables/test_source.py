@@ -16,8 +16,8 @@ import pytest
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables.postgresql import without_secrets
-from tacit.tables.staging import staged
+from tacit.tables.sources.postgresql import without_secrets
+from tacit.tables.sources.staging import staged
 from tests.tables.samples import PATIENTS, Columns, write_csv, write_duckdb, write_parquet
 
 N_PATIENTS = len(PATIENTS["patient_id"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.tables.states import StateFiles, States
+from tacit.tables.delivery.states import StateFiles, States
 
 N_RECORDS = 1000
 SEAL_KEY = bytes(range(32))

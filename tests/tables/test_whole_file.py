@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 import pytest
 
-from tacit.tables.whole_file import whole_file
+from tacit.storage import whole_file
 
 WRITE_AND_WAIT = """
 import sys, time
 from pathlib import Path
-from tacit.tables.whole_file import whole_file
+from tacit.storage import whole_file
 with whole_file(Path(sys.argv[1])) as file:
     file.write(b"half of it")
     file.flush()

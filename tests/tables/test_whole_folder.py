@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InvalidInputError
-from tacit.tables.whole_folder import whole_folder
+from tacit.storage import whole_folder
 
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
-from tacit.tables.whole_folder import whole_folder
+from tacit.storage import whole_folder
 with whole_folder(Path(sys.argv[1])) as partial:
     (partial / "private").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

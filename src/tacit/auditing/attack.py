@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from tacit.policy import Parties
 from tacit.problem import Array
 from tacit.scheme import Step
-from tacit.scheme.policy import Parties
 
 _BELIEF_BYTES = 2**26
 """Beliefs larger than this are followed for half of the rows at a time."""

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 from itertools import islice
 from math import comb, fsum
 
+from tacit.policy import Parties
 from tacit.scheme import Collusion
-from tacit.scheme.policy import Parties
 
 MOST_COALITIONS = 64
 """Coalitions of each size of ``Collusion(sizes=...)`` that a report lists at most."""

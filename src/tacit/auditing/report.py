@@ -16,8 +16,8 @@ from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrapped
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
+from tacit.policy import Parties
 from tacit.scheme import Scheme
-from tacit.scheme.policy import Parties
 
 _ATTACK_WORK = 2**33
 """Multiplications to spend on all attacks: a minute or so, reached by large coalitions only."""

@@ -103,7 +103,7 @@ def _note(remark: str) -> None:
 
 def show_quote(quoted: Quote) -> None:
     """A quote for people."""
-    from tacit.study.wording import bits_down, bits_up, limit_in_words
+    from tacit.study.reports.words import bits_down, bits_up, limit_in_words
 
     own, worst = quoted.own, quoted.worst
     _show_question(quoted)
@@ -143,7 +143,7 @@ def show_answered(quoted: Quote, folder: Path) -> None:
 
 def show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     """A release for people."""
-    from tacit.study.wording import bits_up
+    from tacit.study.reports.words import bits_up
 
     party = plain(receipt.party)
     print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
@@ -163,7 +163,7 @@ def _show_question(quoted: Quote) -> None:
 
 
 def _more(quoted: Quote) -> str:
-    from tacit.study.quoting import MOST_COUNTED
+    from tacit.study.requests.quote import MOST_COUNTED
 
     match quoted.about_more:
         case 0:
@@ -177,7 +177,7 @@ def _more(quoted: Quote) -> str:
 
 
 def _show_shares(quoted: Quote) -> None:
-    from tacit.study.wording import bits_down, bits_up, limit_in_words
+    from tacit.study.reports.words import bits_down, bits_up, limit_in_words
 
     rows = [
         (

@@ -65,9 +65,9 @@ def receipt(
 
     With it, verify finds a ledger that was rolled back or rewritten.
     """
+    from tacit.storage import whole_file
     from tacit.study import Study
     from tacit.study.guards import refuse_study_files
-    from tacit.tables.whole_file import whole_file
 
     if html is not None:
         refuse_study_files(html)
@@ -140,7 +140,7 @@ def estimate(
 
 def show_status(standing: Standing, folder: Path) -> None:
     """The state of a study for people."""
-    from tacit.study.wording import bits_down, bits_up, limit_in_words
+    from tacit.study.reports.words import bits_down, bits_up, limit_in_words
 
     closed = " CLOSED." if standing.is_closed else ""
     print(
@@ -172,8 +172,8 @@ def show_status(standing: Standing, folder: Path) -> None:
 def show_receipt(paper: Receipt | EntryReceipt) -> None:
     """A receipt for people."""
     from tacit.study import Receipt
-    from tacit.study.receipts import NO_SEAL
-    from tacit.study.wording import time_in_words
+    from tacit.study.reports.receipts import NO_SEAL
+    from tacit.study.reports.words import time_in_words
 
     when = time_in_words(paper.time)
     if isinstance(paper, Receipt):
@@ -195,7 +195,7 @@ def show_receipt(paper: Receipt | EntryReceipt) -> None:
 
 
 def _show_worth(paper: Receipt) -> None:
-    from tacit.study.wording import value_in_units
+    from tacit.study.reports.words import value_in_units
 
     beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
     print(f"  {value_in_units(paper.measure, paper.value)}{beats}")
@@ -204,7 +204,7 @@ def _show_worth(paper: Receipt) -> None:
 
 
 def _show_holdings(paper: Receipt) -> None:
-    from tacit.study.wording import bits_up, limit_in_words
+    from tacit.study.reports.words import bits_up, limit_in_words
 
     rows = [
         (each.name, bar(each.bits, each.limit), bits_up(each.bits, 6), limit_in_words(each.limit))
@@ -232,8 +232,8 @@ def show_verification(found: Verification, paper: Path | None) -> None:
 
 
 def _show_proofs(found: Verification) -> None:
-    from tacit.study.books import RESERVE_BITS
-    from tacit.study.verification import PROVED_NEAR
+    from tacit.study.books.books import RESERVE_BITS
+    from tacit.study.verification.verify import PROVED_NEAR
 
     worst = max(found.proved_gaps.values())
     print(

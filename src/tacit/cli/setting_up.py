@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tacit.scheme import Collusion
-    from tacit.study.standing import SmallCell
+    from tacit.study.reports.standing import SmallCell
 
 _MOST_CELLS_SHOWN = 20
 
@@ -101,7 +101,7 @@ def init(
 ) -> None:
     """Make a study of a table."""
     from tacit.study import Study
-    from tacit.study.founding import least_overlap_noticed
+    from tacit.study.setup.creation import least_overlap_noticed
 
     with (
         waiting("reading the table"),
@@ -213,7 +213,7 @@ def collusion_set(
     What is not named stays as it is.
     """
     from tacit.study import Study
-    from tacit.study.records import PolicyRecord
+    from tacit.study.books.records import PolicyRecord
 
     remarks: list[str] = []
     with Study.open(folder, accept_rollback=accept_rollback) as study:

@@ -3,19 +3,219 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from tempfile import TemporaryFile
 from time import monotonic, sleep
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from tacit.errors import LedgerError
-from tacit.ledger.address import shown_address, sqlite_file
-from tacit.ledger.failure import failures_told
-from tacit.ledger.folder import check_folder
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
+
+_FORMS = "give sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+
+
+def parse_address(address: str | Path) -> URL:
+    """The URL for SQLAlchemy; a ``Path`` is a SQLite file.
+
+    Raises:
+        InvalidInputError: neither of the two forms; the message does not repeat the address,
+            which may hold a password.
+    """
+    if isinstance(address, Path):
+        return URL.create("sqlite", database=str(address.absolute()))
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise InvalidInputError(f"the ledger's address is no URL: {_FORMS}") from None
+    if url.drivername == "sqlite":
+        return _sqlite_url(url)
+    if url.drivername in {"postgres", "postgresql", "postgresql+psycopg"}:
+        return _postgresql_url(url)
+    raise InvalidInputError(f"a ledger cannot be in {url.drivername!r}: {_FORMS}")
+
+
+def absolute_address(address: str | Path) -> str:
+    """The same address, such that it is found from every folder; it may hold a password."""
+    return parse_address(address).render_as_string(hide_password=False)
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """The file of a SQLite ledger; ``None`` for PostgreSQL."""
+    return Path(str(url.database)) if url.drivername == "sqlite" else None
+
+
+def shown_address(url: URL) -> str:
+    """The URL as people write it, without its password or anything else that is not a place."""
+    place = {name: value for name, value in url.query.items() if name in {"host", "port"}}
+    plain = url.set(drivername=url.get_backend_name(), query=place)
+    return plain.render_as_string(hide_password=True)
+
+
+def _sqlite_url(url: URL) -> URL:
+    if url.host or url.query or url.database in {None, "", ":memory:"}:
+        raise InvalidInputError(
+            "a SQLite ledger is a file and nothing else: give sqlite:///FILE for a relative path "
+            "or sqlite:////FOLDER/FILE for an absolute one"
+        )
+    return parse_address(Path(str(url.database)))
+
+
+def _postgresql_url(url: URL) -> URL:
+    if "@" in (url.host or ""):
+        raise InvalidInputError("the ledger's URL has more than one @: write %40 inside a password")
+    return url.set(drivername="postgresql+psycopg")
+
+
+_RESTORE = "restore it from a backup, then compare it with your receipts"
+_WAIT = "another process keeps it locked: end that process or try again"
+_ACCESS = "check its permissions and the folder's"
+_SPACE = "free some space on its disk and try again"
+
+_MEANINGS: tuple[tuple[str, type[LedgerError], str], ...] = (
+    ("SQLITE_CORRUPT", CorruptLedgerError, _RESTORE),
+    ("SQLITE_NOTADB", CorruptLedgerError, _RESTORE),
+    ("SQLITE_ERROR", CorruptLedgerError, _RESTORE),  # our statements fit our tables
+    ("SQLITE_BUSY", LedgerError, _WAIT),
+    ("SQLITE_FULL", LedgerError, _SPACE),
+    ("SQLITE_READONLY", LedgerError, _ACCESS),
+    ("SQLITE_CANTOPEN", LedgerError, _ACCESS),
+    ("SQLITE", LedgerError, "check its disk and try again"),
+    ("XX", CorruptLedgerError, _RESTORE),  # internal errors, damaged data and indexes
+    ("42501", LedgerError, "let its owner grant this user access"),
+    ("42", CorruptLedgerError, _RESTORE),  # our statements fit our tables
+    ("55P03", LedgerError, _WAIT),
+    ("53100", LedgerError, _SPACE),
+    ("", LedgerError, "check that the server runs and that the address is right"),
+)
+"""Beginning of a code (SQLite's name, or PostgreSQL's SQLSTATE) -> what it is, what to do.
+
+The first that fits counts.
+"""
+
+
+@contextmanager
+def failures_told(shown: str) -> Iterator[None]:
+    """Raise LedgerError, or CorruptLedgerError, in one line for whatever the driver raises.
+
+    Args:
+        shown: the ledger's address without passwords.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        raise _translated(error, shown) from error
+
+
+def _translated(error: DBAPIError, shown: str) -> LedgerError:
+    code = _code(error.orig)
+    kind, advice = next(
+        (kind, advice) for start, kind, advice in _MEANINGS if code.startswith(start)
+    )
+    said = str(error.orig).partition("\n")[0]
+    return kind(f"the ledger {shown} cannot be used ({said}): {advice}")
+
+
+def _code(error: BaseException | None) -> str:
+    if isinstance(error, sqlite3.Error):
+        return str(getattr(error, "sqlite_errorname", ""))
+    return str(getattr(error, "sqlstate", None) or "")
+
+
+MOUNTS = Path("/proc/self/mountinfo")
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "davfs",
+        "fuse.ceph",
+        "fuse.davfs2",
+        "fuse.gcsfuse",
+        "fuse.glusterfs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "orangefs",
+        "smb2",
+        "smb3",
+        "smbfs",
+    }
+)
+"""Where SQLite's locks and shared memory do not hold between machines (sqlite.org/wal.html)."""
+
+_FIX = "keep the ledger in a local, writable folder or use --ledger postgresql://..."
+
+
+def check_folder(folder: Path, mount_table: Path = MOUNTS) -> None:
+    """Raise LedgerError unless SQLite can keep a ledger in this folder.
+
+    Args:
+        folder: where the file is or will be.
+        mount_table: without one, as outside Linux, network file systems are not recognised.
+    """
+    if not folder.is_dir():
+        raise LedgerError(f"the ledger's folder {folder} does not exist: create it, or {_FIX}")
+    mounts = mount_table.read_text(errors="surrogateescape") if mount_table.exists() else ""
+    kind = file_system(folder.resolve(), mounts)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise LedgerError(
+            f"the folder {folder} is on a network file system ({kind}), "
+            f"where SQLite can lose entries: {_FIX}"
+        )
+    _check_writable(folder)
+
+
+def file_system(path: PurePath, mounts: str) -> str | None:
+    """Type of the file system that holds an absolute path; ``None`` if the table does not say.
+
+    Args:
+        path: without symbolic links.
+        mounts: text of /proc/self/mountinfo (proc_pid_mountinfo(5)): the mount point is the fifth
+            field, the type the first after a lone dash.
+    """
+    deepest, kind = -1, None
+    for line in mounts.splitlines():
+        place, _, source = line.partition(" - ")
+        mount_point = PurePath(_unescaped(place.split()[4]))
+        depth = len(mount_point.parts)
+        # A later mount on the same point hides the earlier one.
+        if path.is_relative_to(mount_point) and depth >= deepest:
+            deepest, kind = depth, source.split()[0]
+    return kind
+
+
+def _unescaped(field: str) -> str:
+    """Blanks and backslashes stand as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field)
+
+
+def _check_writable(folder: Path) -> None:
+    """By writing: mode bits mean nothing to root, nor on a file system mounted read-only."""
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(b"\0")
+    except OSError as error:
+        raise LedgerError(
+            f"the folder {folder} cannot be written ({error.strerror}): {_FIX}"
+        ) from error
+
 
 LOCK_SECONDS = 60
 """How long a writer waits for the others; a write takes milliseconds."""
@@ -49,9 +249,9 @@ class Database:
         """
         file = sqlite_file(url)
         if file is None:
-            return cls(_postgresql(url), shown_address(url), has_place=True)
+            return cls(_postgresql_engine(url), shown_address(url), has_place=True)
         check_folder(file.parent)
-        return cls(_sqlite(url, file), shown_address(url), has_place=file.exists())
+        return cls(_sqlite_engine(url, file), shown_address(url), has_place=file.exists())
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -78,7 +278,7 @@ def _is_writing(connection: Connection) -> bool:
     return bool(connection.get_execution_options().get(_WRITES))
 
 
-def _sqlite(url: URL, file: Path) -> Engine:
+def _sqlite_engine(url: URL, file: Path) -> Engine:
     engine = create_engine(url, creator=lambda: _connected_sqlite(file), hide_parameters=True)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -135,7 +335,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if _is_writing(connection) else "BEGIN")
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql_engine(url: URL) -> Engine:
     if "connect_timeout" not in url.query:
         url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
     try:

@@ -13,14 +13,11 @@ from sqlalchemy import Connection
 
 from tacit.errors import CorruptLedgerError, HeadMovedError, InvalidInputError, LedgerError
 from tacit.ledger import queries
-from tacit.ledger.address import parse_address
-from tacit.ledger.canonical import canonical_json
-from tacit.ledger.chain import faults
-from tacit.ledger.database import Database
-from tacit.ledger.entry import Entry, Head
+from tacit.ledger.database import Database, parse_address
+from tacit.ledger.entry import Entry, Head, canonical_json
 from tacit.ledger.migrate import check_schema, create_schema, require_schema
+from tacit.ledger.queries import StoredEntry, StoredStudy, faults
 from tacit.ledger.sketch import Overlap, Sketch
-from tacit.ledger.stored import StoredEntry, StoredStudy
 
 FIRST_KIND = "created"
 """Kind of the entry that is recorded together with a study's registration."""

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tacit.errors import LedgerError
-from tacit.ledger.address import absolute_address
+from tacit.ledger.database import absolute_address
 
 VARIABLE = "TACIT_LEDGER"
 """Environment variable with the address of the ledger for new studies."""

@@ -13,8 +13,8 @@ from enum import Enum
 import numpy as np
 
 from tacit.problem import Array, Problem
-from tacit.solvers.multistart import Points, iterate, measured, random_starts
-from tacit.solvers.statement import Statement, full_channel
+from tacit.solvers.convex.program import Statement, full_channel
+from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
 
 
 class Found(Enum):

@@ -28,7 +28,7 @@ from tacit.paper.fig7_8 import (
     squared_variant,
 )
 from tacit.problem import Array
-from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
+from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
 
 SAME_BITS = 1e-5
 """Leakages closer than this count as equal: a gap of 1e-7 in distortion is worth some 1e-7 bits,

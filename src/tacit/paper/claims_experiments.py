@@ -17,7 +17,7 @@ from tacit.paper.table1 import JOINT, table1_problem
 from tacit.paper.table2 import early_stop, table2
 from tacit.problem import Problem
 from tacit.solvers import solve
-from tacit.solvers.blahut_arimoto import blahut_arimoto
+from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
 
 
 @cache

@@ -11,10 +11,10 @@ from tacit.paper.fig4 import fig4
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.problem import Array, Problem
 from tacit.solvers import solve
-from tacit.solvers.alternation import Alternation, Auxiliaries, log2, log_start
-from tacit.solvers.blahut_arimoto import blahut_arimoto
-from tacit.solvers.multistart import iterate, measured, random_starts
-from tacit.solvers.statement import Statement
+from tacit.solvers.convex.program import Statement
+from tacit.solvers.information_utility.starts import iterate, measured, random_starts
+from tacit.solvers.iteration.alternation import Alternation, Auxiliaries, log2, log_start
+from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
 
 
 def _best(problem: Problem) -> float:

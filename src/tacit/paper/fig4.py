@@ -9,7 +9,7 @@ import numpy as np
 from tacit.paper.table2 import table2
 from tacit.plots import curves_html, curves_png
 from tacit.problem import Array
-from tacit.solvers.blahut_arimoto import Run
+from tacit.solvers.iteration.blahut_arimoto import Run
 
 TITLE = "Convergence of Algorithm 1, Table I"
 _LEAST_EXCESS = 1e-13  # rounding

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.paper.table1 import JOINT
 from tacit.problem import Array
-from tacit.solvers.blahut_arimoto import Run, blahut_arimoto
+from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
 
 PRINTED: dict[tuple[float, float], Array] = {
     (0.01, 0.01): np.array([[[0, 1], [1, 0]], [[0, 1], [1, 0]]], dtype=float),

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.sampling.digest import keyed_digest
+    from tacit.sampling.draws import Sampler, pseudonyms, uniforms
     from tacit.sampling.integer_channel import TOTAL, IntegerChannel
-    from tacit.sampling.keyed import Sampler, pseudonyms, uniforms
-    from tacit.sampling.keys import StudyKey
+    from tacit.sampling.keys import StudyKey, keyed_digest
 
 __all__ = [
     "TOTAL",
@@ -23,9 +22,8 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "digest": ("keyed_digest",),
         "integer_channel": ("TOTAL", "IntegerChannel"),
-        "keyed": ("Sampler", "pseudonyms", "uniforms"),
-        "keys": ("StudyKey",),
+        "draws": ("Sampler", "pseudonyms", "uniforms"),
+        "keys": ("StudyKey", "keyed_digest"),
     },
 )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn, Self
 
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
 from tacit.errors import KeyFileError
+
+
+def keyed_digest(key: bytes, chunks: Iterable[bytes]) -> str:
+    """HMAC-SHA256 of the chunks one after the other, in hexadecimal."""
+    digest = hmac.new(key, digestmod="sha256")
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()
+
 
 KEY_BYTES = 32
 
@@ -89,6 +97,10 @@ class StudyKey:
         Different arguments give unrelated bytes: 1 and "1" differ, ("a", "bc") and ("ab", "c") too.
         """
         info = b"".join(map(_encoded, ("tacit 1", purpose, *context)))
+        # Here, because who only checks digests has not installed it.
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
         return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(self._secret)
 
     def __repr__(self) -> str:

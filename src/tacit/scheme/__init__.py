@@ -1,7 +1,7 @@
 """Sequential release to parties that may collude."""
 
+from tacit.policy import Collusion
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.policy import Collusion
 from tacit.scheme.request import Request
 from tacit.scheme.scheme import Design, Release, Scheme, Step
 

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
+from tacit.policy import Collusion, Parties
 from tacit.problem import Array, Problem, Utility, ViewKey
 from tacit.scheme.memory import information_added_bits
-from tacit.scheme.policy import Collusion, Parties
 from tacit.scheme.request import Attributes, Request
 from tacit.scheme.scheme import Design, Scheme
 from tacit.solution import Solution, Status

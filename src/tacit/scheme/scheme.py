@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.errors import InvalidInputError, RefusedError, UnconvergedError
 from tacit.information import mutual_information
 from tacit.information.laws import as_law
+from tacit.policy import Collusion, Parties
 from tacit.problem import Array, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
-from tacit.scheme.policy import Collusion, Parties
 from tacit.scheme.repeats import repeated
 from tacit.scheme.request import Asked, Attributes, Request, read_request
 from tacit.solution import Solution, Status

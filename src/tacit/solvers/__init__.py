@@ -8,8 +8,8 @@ from math import inf
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.problem import Problem
 from tacit.solution import Solution
-from tacit.solvers.distortion import solve_distortion, solve_distortions
-from tacit.solvers.information_utility import solve_information
+from tacit.solvers.convex.solve import solve_distortion, solve_distortions
+from tacit.solvers.information_utility.solve import solve_information
 
 __all__ = ["feasible_solutions", "solve"]
 

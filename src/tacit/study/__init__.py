@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.study.estimating import RecipientEstimate, estimate_file
-    from tacit.study.quoting import Quote
-    from tacit.study.receipts import Certificate, EntryReceipt, Receipt
-    from tacit.study.standing import Standing
+    from tacit.study.recipient import RecipientEstimate, estimate_file
+    from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
+    from tacit.study.reports.standing import Standing
+    from tacit.study.requests.quote import Quote
     from tacit.study.study import Study
-    from tacit.study.verification import Verification, verify_study
+    from tacit.study.verification.verify import Verification, verify_study
 
 __all__ = [
     "Certificate",
@@ -28,11 +28,11 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "estimating": ("RecipientEstimate", "estimate_file"),
-        "quoting": ("Quote",),
-        "receipts": ("Certificate", "EntryReceipt", "Receipt"),
-        "standing": ("Standing",),
+        "recipient": ("RecipientEstimate", "estimate_file"),
+        "requests.quote": ("Quote",),
+        "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
+        "reports.standing": ("Standing",),
         "study": ("Study",),
-        "verification": ("Verification", "verify_study"),
+        "verification.verify": ("Verification", "verify_study"),
     },
 )

@@ -15,16 +15,14 @@ from typing import Any
 
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
-from tacit.ledger.address import absolute_address, parse_address, shown_address
-from tacit.study.books import Books
-from tacit.study.configuration import Configuration
-from tacit.study.founding import IN_FOLDER
+from tacit.ledger.database import absolute_address, parse_address, shown_address
+from tacit.storage import scratch_folder, whole_file, whole_folder
+from tacit.study.books.books import Books
+from tacit.study.folder import Configuration, Layout
 from tacit.study.guards import refuse_own_files, refuse_unregistered
-from tacit.study.layout import Layout
 from tacit.study.rollback import Traces, raise_mark, rolled_back
-from tacit.tables.snapshot import SNAPSHOT_FILES
-from tacit.tables.whole_file import whole_file
-from tacit.tables.whole_folder import scratch_folder, whole_folder
+from tacit.study.setup.creation import IN_FOLDER
+from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
 
 _SNAPSHOT = "snapshot/"
 

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from tacit.errors import InvalidInputError, RolledBackError
 from tacit.ledger import Head, Ledger
-from tacit.study.books import Books
-from tacit.study.layout import Layout
-from tacit.study.records import RollbackRecord
-from tacit.tables.states import state_names
-from tacit.tables.whole_file import whole_file
+from tacit.storage import whole_file
+from tacit.study.books.books import Books
+from tacit.study.books.records import RollbackRecord
+from tacit.study.folder import Layout
+from tacit.tables.delivery.states import state_names
 
 _LARGEST_NUMBER = 2**63 - 1
 """That a ledger can hold."""

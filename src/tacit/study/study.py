@@ -13,41 +13,26 @@ from tacit.auditing import Audit, audit
 from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.ledger import Head, Ledger
+from tacit.policy import Limit
 from tacit.sampling import StudyKey
 from tacit.scheme import Collusion
-from tacit.scheme.policy import Limit
-from tacit.study.admission import (
-    UNCHANGED,
-    check_limit,
-    check_max_error,
-    check_party,
-    check_policy,
-    let_in,
-    refuse_below,
+from tacit.study.books.books import Books, Intent
+from tacit.study.books.records import (
+    ClosedRecord,
+    DeliveredRecord,
+    PartyRecord,
+    PolicyRecord,
+    Record,
 )
-from tacit.study.asking import Question, Wish, Words
-from tacit.study.books import Books, Intent
-from tacit.study.closing import (
-    DigestKeys,
-    load_key,
-    paper_key,
-    release_digest_key,
-    snapshot_digest_key,
-)
-from tacit.study.configuration import Configuration
-from tacit.study.dispatch import Dispatch
-from tacit.study.drafting import intent_record
-from tacit.study.founding import Plan, found
+from tacit.study.folder import Configuration, Layout
 from tacit.study.guards import (
     refuse_changed_snapshot,
     refuse_own_files,
     refuse_unregistered,
     source_remarks,
 )
-from tacit.study.layout import Layout
-from tacit.study.names import check_new_names, spelled, spelled_policy
-from tacit.study.quoting import Quote, quoted, quoted_again
-from tacit.study.receipts import (
+from tacit.study.releases.dispatch import Dispatch
+from tacit.study.reports.receipts import (
     EntryReceipt,
     Receipt,
     certificate_of,
@@ -55,16 +40,7 @@ from tacit.study.receipts import (
     entry_receipt,
     receipt_of,
 )
-from tacit.study.records import (
-    ClosedRecord,
-    DeliveredRecord,
-    PartyRecord,
-    PolicyRecord,
-    Record,
-)
-from tacit.study.refusals import Place, drafted
-from tacit.study.rollback import Traces, raise_mark, rolled_back
-from tacit.study.standing import (
+from tacit.study.reports.standing import (
     SmallCell,
     Standing,
     limits_too_high,
@@ -74,12 +50,35 @@ from tacit.study.standing import (
     table_remarks,
     too_high,
 )
-from tacit.study.utilities import Measure
-from tacit.study.verification import Verification, verify_study
+from tacit.study.requests.draft import intent_record
+from tacit.study.requests.question import Question, Wish, Words
+from tacit.study.requests.quote import Quote, quoted, quoted_again
+from tacit.study.requests.refusals import Place, drafted
+from tacit.study.requests.utilities import Measure
+from tacit.study.rollback import Traces, raise_mark, rolled_back
+from tacit.study.setup.creation import Plan, found
+from tacit.study.setup.digest_keys import (
+    DigestKeys,
+    load_key,
+    paper_key,
+    release_digest_key,
+    snapshot_digest_key,
+)
+from tacit.study.setup.limits import (
+    UNCHANGED,
+    check_limit,
+    check_max_error,
+    check_party,
+    check_policy,
+    let_in,
+    refuse_below,
+)
+from tacit.study.setup.names import check_new_names, spelled, spelled_policy
+from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Snapshot
-from tacit.tables.cells import Cells
-from tacit.tables.delivery import Progress
-from tacit.tables.release_file import check_target, guards_any
+from tacit.tables.delivery.local import Progress
+from tacit.tables.delivery.release_file import check_target, guards_any
+from tacit.tables.questions.cells import Cells
 
 
 class Study:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.tables.attribute import Attribute
-    from tacit.tables.building import build
-    from tacit.tables.cells import CellFunction, Cells
-    from tacit.tables.changes import compare
-    from tacit.tables.declaration import Declared, parse
-    from tacit.tables.encoding import Encoding
-    from tacit.tables.snapshot import Snapshot
+    from tacit.tables.encoding.attribute import Attribute
+    from tacit.tables.encoding.builder import build
+    from tacit.tables.encoding.comparison import compare
+    from tacit.tables.encoding.declaration import Declared, parse
+    from tacit.tables.encoding.encoding import Encoding
+    from tacit.tables.encoding.snapshot import Snapshot
+    from tacit.tables.questions.cells import CellFunction, Cells
 
 __all__ = [
     "Attribute",
@@ -28,12 +28,12 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "attribute": ("Attribute",),
-        "building": ("build",),
-        "cells": ("CellFunction", "Cells"),
-        "changes": ("compare",),
-        "declaration": ("Declared", "parse"),
-        "encoding": ("Encoding",),
-        "snapshot": ("Snapshot",),
+        "encoding.attribute": ("Attribute",),
+        "encoding.builder": ("build",),
+        "questions.cells": ("CellFunction", "Cells"),
+        "encoding.comparison": ("compare",),
+        "encoding.declaration": ("Declared", "parse"),
+        "encoding.encoding": ("Encoding",),
+        "encoding.snapshot": ("Snapshot",),
     },
 )

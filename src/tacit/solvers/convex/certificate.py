@@ -1,0 +1,183 @@
+"""Proofs: lower bounds on the optimum and upper bounds on leakages, rounding included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.information.rounding import gamma, information_upper_nats
+from tacit.problem import Array
+from tacit.solvers.convex.program import Task
+
+_NO_WEIGHT = 1e-250
+"""Relative to the prices, a smaller multiplier of full collusion is left out: dividing by it would
+overflow, its term is >= 0, and the bound still holds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Witness:
+    """What a lower bound stands on: multipliers, and a law of x for every letter that a view sees.
+
+    Any values give a valid bound; those of an optimal channel give the optimum.
+
+    Attributes:
+        row_log_ratio: log q_S(x | rhat, y) / p(x | y) of the partial views, [batch, rhat, row, x].
+        log_p_rhat_given_z: log q(rhat | z), [batch, rhat, z]; -inf allowed.
+        multiplier: of every partial view, per nat, [batch, view]; ignored for exact views.
+        full_weight: multiplier of full collusion, [batch].
+        row_force: multipliers of the exact views' constraints, [batch, rhat, row, x].
+    """
+
+    row_log_ratio: Array
+    log_p_rhat_given_z: Array
+    multiplier: Array
+    full_weight: Array
+    row_force: Array | None = None
+
+    @staticmethod
+    def of(task: Task, c: Array, weights: Array, row_force: Array | None = None) -> Witness:
+        """The posteriors of strictly positive channels ``c``, and weights as in ``weighed``."""
+        joint = task.mass * c
+        row_joint = task.rows.collect(joint)
+        marginal = row_joint.sum(axis=-1, keepdims=True)
+        posterior = row_joint / np.where(marginal > 0, marginal, 1.0)
+        row_log_ratio = np.log(np.where(posterior > 0, posterior, 1.0)) - task.log_row_prior
+        log_p_rhat_given_z = np.log(joint.sum(axis=-1) / task.mass_z)
+        return Witness(
+            row_log_ratio, log_p_rhat_given_z, weights[:, :-1], weights[:, -1], row_force
+        )
+
+    def weighed(self, weights: Array) -> Witness:
+        """The same laws with other weights of all views, full collusion last, [batch, view + 1]."""
+        return replace(self, multiplier=weights[:, :-1], full_weight=weights[:, -1])
+
+
+def dual_bound(task: Task, witness: Witness) -> Array:
+    """Lower bound on E cost + sum_S mu_S I(Rhat; X | Y_S) over all channels, in nats, [batch].
+
+    [M] fact 2, rounding taken off. The law q_S(x | rhat, y) of a partial view is
+    p(x | y) exp(row_log_ratio), for an exact view in the limit of an infinite multiplier. That of
+    full collusion is the posterior after one Blahut-Arimoto update from q(rhat | z), which turns
+    the bound into Blahut's (1972).
+
+    Prices are lowered by what rounding may have added to each of them: a problem with lower prices
+    has a lower optimum, and a letter that costs too much to be used costs the bound nothing.
+    """
+    price, error = _price(task, witness), _price_rounding(task, witness)
+    if task.is_full_exact:
+        return _sum_below((task.mass * (price - error)).sum(axis=-1).min(axis=1), task)
+    full_weight = witness.full_weight
+    is_weighed = full_weight > _NO_WEIGHT * np.abs(price).max(axis=(1, 2, 3))
+    plain = _sum_below((task.mass * (price - error).min(axis=1)).sum(axis=-1), task)
+    if not is_weighed.any():
+        return plain
+    weight = np.where(is_weighed, full_weight, 1.0)[:, None, None, None]
+    scaled = witness.log_p_rhat_given_z[..., None] - price / weight
+    largest = scaled.max(axis=1, keepdims=True)
+    # Any number would do here, so its own rounding does not count: it cancels in what follows.
+    log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
+    error = error + 8 * _gamma(task) * weight * np.abs(log_sum)
+    ratio = np.where(task.mass > 0, (error - price) / weight - log_sum, -np.inf)
+    peak = ratio.max(axis=-1, keepdims=True)
+    mean = (task.mass * np.exp(ratio - peak)).sum(axis=-1) / task.mass_z
+    excess = (peak[..., 0] + np.log(mean)).max(axis=1)
+    by_history = (task.mass * log_sum[:, 0]).sum(axis=-1) + task.mass_z * excess
+    size = (task.mass * np.abs(log_sum[:, 0])).sum(axis=-1) + task.mass_z * (np.abs(excess) + 8)
+    inner = (by_history + 2 * _gamma(task) * size).sum(axis=-1)
+    return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
+
+
+def _sum_below(terms: Array, task: Task) -> Array:
+    """Sums over the last axis, less what rounding may have added."""
+    return np.asarray((terms - 2 * _gamma(task) * np.abs(terms)).sum(axis=-1))
+
+
+def _gamma(task: Task) -> float:
+    """Relative error of the longest sums behind a bound."""
+    n_z, n_x = task.mass.shape
+    return gamma(n_z + n_x + task.cost.shape[1] + task.rows.n_rows + 64)
+
+
+def worth_of_forgone(task: Task, witness: Witness, forgone: Array) -> Array | float:
+    """At most how much ``forgone`` nats, not given to exact views, could have bought, [batch].
+
+    With I(Rhat; X | Y) <= b nats, p(rhat, y, x) is off p(rhat, y) p(x | y) by at most sqrt(2 b),
+    summed over everything (Pinsker, Jensen). The deviations sum to 0 over x, so each is worth at
+    most half the range over x of what multiplies it: the force on a partial view's rows, the price
+    of a cell for full collusion.
+    """
+    if not forgone.any():
+        return 0.0
+    size = np.zeros_like(forgone)
+    if witness.row_force is not None:
+        by_row = _half_range(witness.row_force, task.row_support).max(axis=1)
+        for view in range(task.rows.n_views):
+            own = by_row[:, task.rows.view_of_row == view]
+            size[:, view] = own.max(axis=1, initial=0.0)
+    price = np.broadcast_to(_price(task, witness), (len(forgone), *task.cost.shape[1:]))
+    size[:, -1] = _half_range(price, task.mass > 0).max(axis=(1, 2))
+    return np.asarray((np.sqrt(2.0 * forgone) * size * (1 + 1e-9)).sum(axis=1))
+
+
+def _half_range(values: Array, support: NDArray[np.bool_]) -> Array:
+    """Half of largest minus smallest value over x where there is support, [..., row or z]."""
+    largest = np.where(support, values, -np.inf).max(axis=-1)
+    smallest = np.where(support, values, np.inf).min(axis=-1)
+    return np.where(largest > smallest, 0.5 * (largest - smallest), 0.0)
+
+
+def updated_channel(task: Task, witness: Witness) -> Array:
+    """The channels after one Blahut-Arimoto update, whose posteriors ``dual_bound`` stands on.
+
+    Where a partial view became full collusion in the reduced problem, these posteriors prove on
+    the whole problem what Blahut's bound proves on the reduced one.
+    """
+    weight = witness.full_weight[:, None, None, None]
+    scaled = witness.log_p_rhat_given_z[..., None] - _price(task, witness) / weight
+    grown = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    # Strictly positive, as posteriors must be.
+    return np.asarray(np.maximum(grown / grown.sum(axis=1, keepdims=True), 1e-250))
+
+
+def _price(task: Task, witness: Witness) -> Array:
+    """G of [M] fact 2 without the term of full collusion, [batch, rhat, z, x]."""
+    by_row = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * witness.row_log_ratio
+    force = witness.row_force
+    if force is not None and task.is_exact.any():
+        # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
+        prior = np.exp(task.log_row_prior) * task.row_support
+        by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
+    return np.asarray(task.cost + task.rows.spread(by_row))
+
+
+def _price_rounding(task: Task, witness: Witness) -> Array:
+    """How far off the computed price of each letter in each cell may be, a priori.
+
+    Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
+    gamma(n), which costs mu_S gamma(n). Constants are generous.
+    """
+    logs = np.where(task.row_support, np.abs(witness.row_log_ratio), 0.0) + 4.0
+    rows = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * logs
+    if witness.row_force is not None:
+        rows = rows + 2 * np.abs(witness.row_force)
+    return np.asarray(16.0 * _gamma(task) * (np.abs(task.cost) + task.rows.spread(rows)))
+
+
+def leakage_upper_nats(task: Task, c: Array) -> tuple[Array, Array]:
+    """Estimates of and upper bounds on I(Rhat; X | Y), partial views first, full collusion last.
+
+    ``c`` may hold zeros. Both are [batch, view + 1].
+    """
+    n_z, n_x = task.mass.shape
+    n_operations = n_z + n_x + c.shape[1] + 8
+    joint = task.mass * c
+    prior = np.exp(task.log_row_prior) * task.row_support
+    rows, rows_upper = information_upper_nats(task.rows.collect(joint), prior, n_operations)
+    full, full_upper = information_upper_nats(joint, task.mass / task.mass_z[:, None], n_operations)
+    estimate = np.concatenate([task.rows.per_view(rows), full.sum(axis=-1, keepdims=True)], axis=1)
+    upper = np.concatenate(
+        [task.rows.per_view(rows_upper), full_upper.sum(axis=-1, keepdims=True)], axis=1
+    )
+    return estimate, upper * (1 + gamma(n_z + task.rows.n_rows + 8))

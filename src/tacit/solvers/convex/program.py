@@ -1,0 +1,300 @@
+"""The convex release problem in nats, arrays ``[batch, rhat, z, x]``.
+
+rhat comes first because alphabets of rhat are short and NumPy is fast along long last axes. The
+leading batch axis lets one call solve many limits over the same joint (a surface) or many
+distortions (several starts of the information problem).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InfeasibleError
+from tacit.information.rounding import information_upper_nats
+from tacit.problem import Array, Problem, View, ViewKey
+
+_LN2 = float(np.log(2.0))
+
+LIMIT_TOL = 1e-12
+"""Bits. A limit this close to what is already leaked counts as equal to it."""
+
+_LAST_DIGITS = 2e-15
+"""Rounding of an information near 1 bit that was computed with care."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A problem with its history flattened and its letters of probability 0 left out.
+
+    Attributes:
+        problem: where it comes from.
+        mass: p(z, x), [z, x]; no empty row or column.
+        seen_z, seen_x: the original letters behind them.
+        keys: the views' keys, partial views first and full collusion last.
+        views: the partial views, read on ``seen_z`` and ``seen_x``.
+        leaked: estimate of I(Y; X) in bits, [view + 1].
+        leaked_upper: upper bound on it, rounding included.
+    """
+
+    problem: Problem
+    mass: Array
+    seen_z: NDArray[np.intp]
+    seen_x: NDArray[np.intp]
+    keys: list[ViewKey]
+    views: list[View]
+    leaked: Array
+    leaked_upper: Array
+
+    @staticmethod
+    def of(problem: Problem) -> Statement:
+        """State a problem for the kernels."""
+        p_zx = problem.joint_zxr.sum(axis=-1)
+        seen_z = np.flatnonzero(p_zx.sum(axis=1))
+        seen_x = np.flatnonzero(p_zx.sum(axis=0))
+        mass = p_zx[np.ix_(seen_z, seen_x)]
+        partial: list[ViewKey] = [key for key in problem.limits if key != problem.everyone]
+        views = [_seen_view(problem.view(key), seen_z, seen_x) for key in partial]
+        full = View(letter_of_z=np.arange(len(seen_z)))
+        leaked = [_leaked_bits(view, mass) for view in [*views, full]]
+        return Statement(
+            problem,
+            mass,
+            seen_z,
+            seen_x,
+            [*partial, problem.everyone],
+            views,
+            np.array([estimate for estimate, _ in leaked]),
+            np.array([upper for _, upper in leaked]),
+        )
+
+    @property
+    def joint_zxr(self) -> Array:
+        """p(z, x, r) on the letters that occur."""
+        whole = self.problem.joint_zxr
+        if self.mass.shape == whole.shape[:2]:
+            return whole
+        return whole[np.ix_(self.seen_z, self.seen_x)]
+
+    def limits(self, problem: Problem) -> Array:
+        """Limits in bits of a problem over this joint, in the order of ``keys``."""
+        limits = problem.limits
+        return np.array([limits[key] for key in self.keys])
+
+    def cost_of(self, distortion: Array) -> Array:
+        """E[d(rhat, R) | z, x], [rhat, z, x]; 0 on cells of no mass."""
+        weighted = np.moveaxis(self.joint_zxr @ distortion.T, -1, 0)
+        return np.where(self.mass > 0, weighted / np.where(self.mass > 0, self.mass, 1.0), 0.0)
+
+    def budgets(self, limits: Array) -> Array:
+        """Bits that each view may still learn, [batch, view + 1]; 0 where it is at its limit."""
+        left = limits - self.leaked_upper
+        return np.where(np.abs(limits - self.leaked) <= LIMIT_TOL, 0.0, left)
+
+    def is_spent(self, limits: Array) -> NDArray[np.bool_]:
+        """Which views count as having no bits left, [batch, view + 1]."""
+        return np.asarray(self.budgets(limits) <= LIMIT_TOL)
+
+    def forgone(self, limits: Array) -> Array:
+        """Bits that spent views may still learn but are not given, [batch, view + 1].
+
+        Within a few units in the last place of what is leaked, a limit *is* what is leaked: it was
+        computed so, and nobody can tell whether rounding left something.
+        """
+        left = limits - self.leaked
+        is_some = left > _LAST_DIGITS * (1 + np.abs(self.leaked))
+        return np.where(self.is_spent(limits) & is_some, left, 0.0)
+
+
+def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:
+    if view.law is not None:
+        return _function_of_z(view.law[np.ix_(seen_z, seen_x)])
+    assert view.letter_of_z is not None
+    _, letters = np.unique(view.letter_of_z[seen_z], return_inverse=True)
+    return View(letter_of_z=letters.astype(np.intp))
+
+
+def _function_of_z(law: Array) -> View:
+    """A view by its law; by its letters where it is a function of the history (cheaper)."""
+    letter_of_z = law[:, 0].argmax(axis=-1)
+    if (law == np.eye(law.shape[-1])[letter_of_z][:, None]).all():
+        _, letters = np.unique(letter_of_z, return_inverse=True)
+        return View(letter_of_z=letters.astype(np.intp))
+    return View(law=law)
+
+
+def _leaked_bits(view: View, mass: Array) -> tuple[float, float]:
+    """I(Y; X) in bits and an upper bound on it."""
+    joint = view.pool(mass)
+    p_x = mass.sum(axis=0)
+    n_operations = sum(mass.shape) + view.size + 8
+    estimate, upper = information_upper_nats(joint[:, None], p_x[None], n_operations)
+    return float(estimate.sum()) / _LN2, float(upper.sum()) / _LN2
+
+
+def raise_if_infeasible(statement: Statement, limits: Array) -> None:
+    """Raise for the limit that is furthest below what has leaked already."""
+    short = statement.leaked - limits
+    worst = int(short.argmax())
+    if short[worst] > LIMIT_TOL:
+        raise InfeasibleError(statement.keys[worst], limits[worst], statement.leaked[worst])
+
+
+def full_channel(statement: Statement, c: Array) -> Array:
+    """[rhat, z, x] on seen letters -> [z1, ..., zk, x, rhat] on all of them.
+
+    Cells that cannot occur release what their history releases on average, so that they tell
+    nothing about x; histories that cannot occur, what everyone gets on average.
+    """
+    problem = statement.problem
+    p_rhat_z = (statement.mass * c).sum(axis=-1)
+    by_history = p_rhat_z / statement.mass.sum(axis=1)
+    overall = p_rhat_z.sum(axis=-1)
+    n_z, n_x, _ = problem.joint_zxr.shape
+    cells = np.where(statement.mass > 0, c, by_history[..., None]).transpose(1, 2, 0)
+    channel = cells
+    if cells.shape[:2] != (n_z, n_x):
+        channel = np.empty((n_z, n_x, len(c)))
+        channel[:] = overall
+        channel[statement.seen_z] = by_history.T[:, None]
+        channel[np.ix_(statement.seen_z, statement.seen_x)] = cells
+    channel = np.asarray(channel / channel.sum(axis=-1, keepdims=True))
+    return channel.reshape(*problem.history_shape, n_x, len(c))
+
+
+class ViewRows:
+    """All partial views stacked: one row per pair (view, letter y).
+
+    ``collect`` adds cells (z, x) up to rows (y, x) with weights p(y | z, x); ``spread`` is its
+    transpose. Full collusion is not among them: its rows would be the cells themselves.
+
+    Attributes:
+        view_of_row: [row].
+        weights: p(y | z, x): [row, z, 1] where no view reads x, else [row, z, x].
+        is_blind: whether there is one view, and it has seen nothing.
+        row_of_z: the row that each view shows on each history, [view, z]; ``None`` if some view is
+            not a function of the history.
+    """
+
+    def __init__(self, views: list[View], n_z: int) -> None:
+        self.view_of_row = np.repeat(np.arange(len(views)), [view.size for view in views])
+        self.n_views = len(views)
+        self.n_rows = len(self.view_of_row)
+        blocks = [_weights(view, n_z) for view in views]
+        width = max((block.shape[-1] for block in blocks), default=1)
+        self.weights = np.concatenate(
+            [np.broadcast_to(block, (*block.shape[:2], width)) for block in blocks]
+            or [np.empty((0, n_z, 1))]
+        )
+        self._matrix = np.ascontiguousarray(self.weights[:, :, 0]) if width == 1 else None
+        self.is_blind = self._matrix is not None and self.n_rows == 1
+        self.row_of_z = self._rows_of_histories(views)
+
+    def _rows_of_histories(self, views: list[View]) -> NDArray[np.intp] | None:
+        letters = [view.letter_of_z for view in views]
+        if any(letter is None for letter in letters) or not views:
+            return None
+        starts = np.searchsorted(self.view_of_row, np.arange(self.n_views))
+        return np.array(letters) + starts[:, None]
+
+    def collect(self, cells: Array) -> Array:
+        """[..., z, x] -> [..., row, x]."""
+        if self._matrix is not None:
+            return self._matrix @ cells
+        return np.asarray(np.einsum("mzx,...zx->...mx", self.weights, cells))
+
+    def spread(self, rows: Array) -> Array:
+        """[..., row, x] -> [..., z, x]; [..., 1, x] where one view sees nothing: it broadcasts."""
+        if self.is_blind:
+            return rows
+        if self._matrix is not None:
+            return self._matrix.T @ rows
+        return np.asarray(np.einsum("mzx,...mx->...zx", self.weights, rows))
+
+    def per_view(self, per_row: Array) -> Array:
+        """Sum values [..., row] over the letters of each view: [..., view]."""
+        if self.n_rows == self.n_views:
+            return per_row
+        starts = np.searchsorted(self.view_of_row, np.arange(self.n_views))
+        return np.add.reduceat(per_row, starts, axis=-1)
+
+
+def _weights(view: View, n_z: int) -> Array:
+    if view.law is not None:
+        return np.ascontiguousarray(view.law.transpose(2, 0, 1))
+    indicator = np.zeros((view.size, n_z, 1))
+    indicator[view.letter_of_z, np.arange(n_z), 0] = 1.0
+    return indicator
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Minimise sum(mass * cost * c) with I(Rhat; X | Y) <= budget for every view.
+
+    Attributes:
+        mass: p(z, x), shape [z, x]; every z and every x has positive mass.
+        cost: E[d(rhat, R) | z, x], shape [batch or 1, rhat, z, x].
+        rows: the limited partial views.
+        budgets: nats left to each of them, [batch, view]; meaningless where ``is_exact``.
+        is_exact: [view] marks the views with no bits left: Rhat must be independent of X given Y.
+        full_budget: nats left to full collusion, [batch]; inf where unlimited.
+        is_full_exact: whether full collusion has no bits left.
+    """
+
+    mass: Array
+    cost: Array
+    rows: ViewRows
+    budgets: Array
+    is_exact: NDArray[np.bool_]
+    full_budget: Array
+    is_full_exact: bool
+
+    @cached_property
+    def mass_z(self) -> Array:
+        """p(z)."""
+        return np.asarray(self.mass.sum(axis=1))
+
+    @cached_property
+    def row_mass(self) -> Array:
+        """p(y, x) of every row, [row, x]."""
+        return self.rows.collect(self.mass)
+
+    @cached_property
+    def log_row_prior(self) -> Array:
+        """log p(x | y) of every row, [row, x]; 0 where p(y, x) = 0, where it is never used."""
+        total = self.row_mass.sum(axis=-1, keepdims=True)
+        prior = self.row_mass / np.where(total > 0, total, 1.0)
+        return np.log(np.where(prior > 0, prior, 1.0))
+
+    @cached_property
+    def row_support(self) -> NDArray[np.bool_]:
+        """Where p(y, x) > 0, [row, x]."""
+        return np.asarray(self.row_mass > 0)
+
+    @cached_property
+    def all_budgets(self) -> Array:
+        """Nats left to the partial views, then to full collusion, [batch, view + 1]."""
+        return np.concatenate([self.budgets, self.full_budget[:, None]], axis=1)
+
+    @cached_property
+    def all_exact(self) -> NDArray[np.bool_]:
+        """Which views are exact, full collusion last, [view + 1]."""
+        return np.append(self.is_exact, self.is_full_exact)
+
+    @cached_property
+    def constant_costs(self) -> Array:
+        """Expected cost of always releasing rhat, [batch or 1, rhat]."""
+        return np.asarray(np.einsum("zx,brzx->br", self.mass, self.cost))
+
+    def member(self, index: int) -> Task:
+        """One member of the batch, as a batch of one."""
+        own = slice(index, index + 1)
+        return replace(
+            self,
+            cost=self.cost if len(self.cost) == 1 else self.cost[own],
+            budgets=self.budgets[own],
+            full_budget=self.full_budget[own],
+        )

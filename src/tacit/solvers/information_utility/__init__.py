@@ -1,0 +1,1 @@
+"""Release problems that are judged by information: not convex."""

@@ -1,0 +1,1 @@
+"""The state of a study, read from its ledger."""

@@ -1,0 +1,172 @@
+"""For recipients: what a release file says about frequencies, with its certificate beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInputError
+from tacit.estimation import Contrast, Estimate, estimate
+from tacit.study.reports.receipts import Certificate
+from tacit.tables.delivery.release_file import count_letters, digest_of
+
+_FEW_RECORDS = 10
+"""A letter that fewer records are expected to have, whatever is true of them, tells nothing."""
+
+_MANY = 250
+_MOST_WORK = _MANY**3
+"""Levels twice, times letters: the bounds on all levels take about a minute then."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEstimate:
+    """How frequent a level is among the records of the file.
+
+    Attributes:
+        level: what was asked.
+        share: unbiased estimate; ``None`` where the release hardly determines it.
+        low: end of its interval, or of what is possible at all.
+        high: the other end.
+    """
+
+    level: str
+    share: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecipientEstimate:
+    """What a release file says about frequencies.
+
+    Attributes:
+        request: what was asked.
+        n: how many records the file has.
+        confidence: of each interval.
+        levels: every level of what was asked.
+        contrasts: sums and differences of shares that the release determines, where it does not
+            determine every level.
+        remarks: for the reader.
+    """
+
+    request: str
+    n: int
+    confidence: float
+    levels: tuple[LevelEstimate, ...]
+    contrasts: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """For a table: level, share, from, to, and what the reader should know."""
+        for each in self.levels:
+            share = "" if each.share is None else f"{each.share:.4f}"
+            known = "" if each.share is not None else "bounds"
+            yield each.level, share, f"{each.low:.4f}", f"{each.high:.4f}", known
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
+    """Frequencies of what was asked, from a release file and the certificate beside it."""
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInputError(f"there is no file {file}: give a release file, .parquet or .csv")
+    certificate = Certificate.beside(file)
+    _refuse_too_many(file, certificate)
+    counts = count_letters(
+        file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
+    )
+    _refuse_altered(file, certificate)
+    counts, channel = _without_rare(counts, np.array(certificate.p_rhat_given_r))
+    letters = np.repeat(np.arange(len(counts)), counts)
+    found = estimate(letters, channel, confidence=confidence)
+    levels = tuple(_levels(certificate, found))
+    is_told = all(level.share is not None for level in levels)
+    return RecipientEstimate(
+        certificate.request,
+        found.n,
+        confidence,
+        levels,
+        () if is_told else tuple(_contrast(certificate, each) for each in found.contrasts),
+        tuple(_remarks(certificate, found, is_told)),
+    )
+
+
+def _refuse_too_many(file: Path, certificate: Certificate) -> None:
+    """Levels and letters whose bounds would take hours."""
+    n_levels, n_letters = len(certificate.labels), len(certificate.p_rhat_given_r[0])
+    if n_levels**2 * n_letters > _MOST_WORK:
+        raise InvalidInputError(
+            f"the certificate of {file} has {n_levels:,} levels and {n_letters:,} letters, too "
+            f"many to estimate from: ask the custodian for fewer levels, about {_MANY} at most"
+        )
+
+
+def _refuse_altered(file: Path, certificate: Certificate) -> None:
+    """A file whose content is not what the certificate was made for."""
+    key = bytes.fromhex(certificate.digest_key)
+    if digest_of(file, key, has_guards=certificate.has_guards) != certificate.digest:
+        raise InvalidInputError(
+            f"{file} is not the file that the certificate was made for: do not rely on it, and ask "
+            "the custodian for both again"
+        )
+
+
+def _without_rare(
+    counts: NDArray[np.int64], channel: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Letters that hardly occur, counted as the most frequent one.
+
+    What a handful of records says about frequencies is noise, and would count as if it determined
+    them. Not telling letters apart is always allowed: the answers stay unbiased.
+    """
+    is_rare = counts.sum() * channel.max(axis=0) < _FEW_RECORDS
+    often = channel.sum(axis=0).argmax()
+    kept = np.where(is_rare, often, np.arange(len(counts)))
+    merged = np.zeros_like(channel)
+    np.add.at(merged.T, kept, channel.T)
+    return np.bincount(kept, counts, len(counts)).astype(np.int64), merged
+
+
+def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate]:
+    for r, level in enumerate(certificate.labels):
+        is_known = _is_known(found, r)
+        low, high = found.intervals[r] if is_known else found.bounds[r]
+        share = float(found.frequencies[r]) if is_known else None
+        yield LevelEstimate(level, share, float(low), float(high))
+
+
+def _is_known(found: Estimate, r: int) -> bool:
+    """Whether the estimate of a level says more than the bounds on all levels together."""
+    if not found.is_identified[r] or isnan(found.frequencies[r]):
+        return False
+    (low, high), (least, most) = found.intervals[r], found.bounds[r]
+    return bool(high - low < 1 and high - low <= most - least)
+
+
+def _contrast(certificate: Certificate, contrast: Contrast) -> str:
+    terms = [
+        f"{'-' if weight < 0 else '+'} {'' if abs(weight) == 1 else f'{abs(weight):.4g} x '}{label}"
+        for weight, label in zip(contrast.weights, certificate.labels, strict=True)
+        if weight != 0
+    ]
+    low, high = contrast.interval
+    named = " ".join(terms).removeprefix("+ ")
+    return f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
+
+
+def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[str]:
+    if not found.is_consistent:
+        yield "the letters hardly come from the certificate's channel: do not rely on it"
+    if not is_told:
+        yield "some levels are told only together with others: they have bounds, and sums are told"
+    yield from certificate.remarks
+    yield "for all rows together: in a subgroup of your choice the answers may err differently"

@@ -1,0 +1,338 @@
+"""Papers that leave a study: receipts for people, and a certificate beside each release file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tacit.errors import InvalidInputError
+from tacit.information import entropy
+from tacit.information.laws import ROW_SUM_TOL
+from tacit.ledger.entry import canonical_json
+from tacit.sampling import keyed_digest
+from tacit.storage import whole_file
+from tacit.study.books.records import HoldingRecord, entry_in_words
+from tacit.study.reports.words import (
+    bits_up,
+    is_used_up,
+    limit_in_words,
+    time_in_words,
+    value_in_units,
+    value_in_words,
+)
+from tacit.study.requests.utilities import Measure
+from tacit.tables.delivery.release_file import csv_text
+
+if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
+    from tacit.ledger import Entry
+    from tacit.study.books.books import Books, Intent
+
+PAPER_FORMAT = 2
+"""Of papers, pages included: a page that looks different is another format.
+
+1: without seal, limit of the party, H(X) and remarks; made by 0.1.
+"""
+
+CERTIFICATE_SUFFIX = ".certificate.json"
+
+NO_SEAL = "none: the study's key was missing"
+
+_ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
+"""Signs that could end, or begin, an element of the page that JSON stands in."""
+
+
+class Paper(BaseModel):
+    """What every paper says: which entry of which study's ledger it speaks of.
+
+    Attributes:
+        format: of the paper.
+        study: the study's id.
+        entry: number of the entry in the ledger.
+        hash: that seals it.
+        time: when it was recorded.
+        in_words: what it says.
+        seal: keyed digest of all the rest, by which the study knows its own papers even when its
+            ledger has lost the entry; ``None`` where the study's key was missing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    format: int = PAPER_FORMAT
+    study: str
+    entry: int
+    hash: str
+    time: str
+    in_words: str
+    seal: str | None = None
+
+    def sealed(self, key: bytes | None) -> Self:
+        """The same paper with its seal."""
+        return self if key is None else self.model_copy(update={"seal": self._seal(key)})
+
+    def _seal(self, key: bytes) -> str:
+        return seal_of(self.model_dump(mode="json"), key)
+
+    def write(self, path: Path) -> None:
+        """As JSON, whole or not at all."""
+        with whole_file(path) as file:
+            file.write(self.model_dump_json(indent=2).encode() + b"\n")
+
+    def _as_page(self, template: str) -> str:
+        from jinja2 import Environment, PackageLoader
+
+        environment = Environment(
+            loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True
+        )
+        environment.filters |= {
+            "bits_up": bits_up,
+            "in_units": lambda value, kind: value_in_units(kind, value),
+            "limit": limit_in_words,
+            "time": time_in_words,
+        }
+        data = "".join(_ESCAPED.get(sign, sign) for sign in self.model_dump_json())
+        return environment.get_template(template).render(paper=self, json=data, no_seal=NO_SEAL)
+
+
+class EntryReceipt(Paper):
+    """For the custodian: a receipt of an entry that is no release, such as a limit.
+
+    Attributes:
+        kind: of the entry.
+    """
+
+    kind: str
+
+    def as_html(self) -> str:
+        """One page that opens anywhere; it holds the receipt for machines, too."""
+        return self._as_page("entry.html")
+
+
+class ReleasePaper(Paper):
+    """What papers about a release say.
+
+    Attributes:
+        party: who received it.
+        request: what was asked.
+        measure: how answers are judged.
+        party_bits: what the party holds about one record after it, at most.
+        records: how many rows the file has.
+        digest: of the file's content, keyed; ``None`` until the file was written.
+        remarks: what whoever reads the answers should know; papers of 0.1 have none.
+    """
+
+    party: str
+    request: str
+    measure: str
+    party_bits: float
+    records: int
+    digest: str | None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a coalition holds of its limit, in bits about one record."""
+
+    name: str
+    bits: float
+    limit: float
+
+    @property
+    def percent(self) -> float:
+        """Of the limit, at most 100."""
+        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing is left of it."""
+        return is_used_up(self.bits, self.limit)
+
+
+class Receipt(ReleasePaper):
+    """For the custodian: names other parties, so it is not for the recipient.
+
+    Attributes:
+        file: where the release was written first.
+        party_limit: bits about one record that the party may hold in all, as it was set.
+        around_limit: a lower limit on a coalition around the party, which it has to keep, too;
+            ``None`` if there is none.
+        entropy_bits: H(X), all there is to learn about a record.
+        value: mean cost of the answers, or bits about R.
+        blind: the same for a blind guess.
+        bound: no release within the limits does better.
+        everyone_bits: what all parties together hold at most.
+        holdings: every limited coalition that the release fed.
+    """
+
+    file: str | None
+    party_limit: float
+    around_limit: float | None
+    entropy_bits: float
+    value: float
+    blind: float
+    bound: float | None
+    everyone_bits: float
+    holdings: tuple[HoldingRecord, ...]
+
+    @property
+    def shares(self) -> list[Share]:
+        """Who holds what of which limit after it, the party itself first."""
+        first_own = sorted(self.holdings, key=lambda each: each.parties != (self.party,))
+        return [self._share(holding) for holding in first_own]
+
+    def _share(self, holding: HoldingRecord) -> Share:
+        name = " + ".join(holding.parties)
+        if holding.parties != (self.party,):
+            return Share(name, holding.bits, holding.limit)
+        # Not what this release was to leave it at: that was perhaps asked to be less.
+        limit = self.party_limit if self.around_limit is None else self.around_limit
+        return Share(name, holding.bits, limit)
+
+    @property
+    def limit_in_words(self) -> str:
+        """The party's limit, as it was set."""
+        limit = f"limit of {self.party}, as set: {limit_in_words(self.party_limit)} bits in all"
+        if self.around_limit is None:
+            return limit
+        around = limit_in_words(self.around_limit)
+        return f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+
+    def as_html(self) -> str:
+        """One page that opens anywhere; it holds the receipt for machines, too."""
+        return self._as_page("receipt.html")
+
+
+class Certificate(ReleasePaper):
+    """For the recipient: all that is needed to estimate from the file, and nothing of others.
+
+    Attributes:
+        labels: letters of what was asked.
+        letters: letters in the file's column ``rhat``.
+        time_shares: how many channels take turns; the file has a column ``t`` where several do.
+        p_rhat_given_r: law of the answer given the truth, [r, (t, rhat)].
+        digest_key: under which ``digest`` was made.
+        csv_letters: ``letters`` as a CSV file shows them: with an apostrophe before what a
+            spreadsheet would run as a formula. ``None`` where 0.1 made the file, which put none.
+    """
+
+    labels: tuple[str, ...] = Field(min_length=1)
+    letters: tuple[str, ...] = Field(min_length=1)
+    time_shares: int = Field(ge=1)
+    p_rhat_given_r: list[list[float]]
+    digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
+    csv_letters: tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _has_one_law_for_each_label(self) -> Self:
+        n_letters = self.time_shares * len(self.letters)
+        rows = [len(row) for row in self.p_rhat_given_r]
+        if rows != [n_letters] * len(self.labels):
+            raise ValueError("p_rhat_given_r has another shape than labels and letters")
+        for row in self.p_rhat_given_r:
+            if min(row) < 0 or abs(sum(row) - 1) > ROW_SUM_TOL:
+                raise ValueError("a row of p_rhat_given_r is no law")
+        return self
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether apostrophes before formulas in its CSV file are tacit's."""
+        return self.csv_letters is not None
+
+    @classmethod
+    def beside(cls, release: Path) -> Self:
+        """The certificate of a release file."""
+        path = certificate_path(release)
+        try:
+            found = cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError as error:
+            raise InvalidInputError(
+                f"{path.name} is not beside {release}: ask the custodian for the release's "
+                "certificate and put it there"
+            ) from error
+        except OSError as error:
+            raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            raise InvalidInputError(
+                f"{path} is no certificate of this version of tacit: ask the custodian for it again"
+            ) from error
+        if found.format > PAPER_FORMAT:
+            raise InvalidInputError(
+                f"{path} was made by a version of tacit that is newer than this one: update tacit"
+            )
+        return found
+
+
+def seal_of(content: dict[str, Any], key: bytes) -> str:
+    """The seal of a paper: HMAC over all that it says, but for the seal."""
+    said = {name: value for name, value in content.items() if name != "seal"}
+    return keyed_digest(key, [canonical_json(said).encode()])
+
+
+def certificate_path(release: Path) -> Path:
+    """Where the certificate of a release file lies."""
+    return release.with_name(release.name + CERTIFICATE_SUFFIX)
+
+
+def receipt_of(books: Books, intent: Intent) -> Receipt:
+    """The custodian's receipt of a release."""
+    record, delivery = intent.record, intent.delivery
+    return Receipt(
+        **_common(books, intent),
+        digest=None if delivery is None else delivery.digest,
+        file=None if delivery is None else delivery.file,
+        party_limit=intent.party_limit,
+        around_limit=intent.own_limit if intent.own_limit < intent.party_limit else None,
+        entropy_bits=entropy(books.p_x),
+        value=record.value,
+        blind=record.blind,
+        bound=record.bound,
+        everyone_bits=record.everyone_bits,
+        holdings=record.holdings,
+    )
+
+
+def entry_receipt(entry: Entry) -> EntryReceipt:
+    """The custodian's receipt of an entry that is no release."""
+    return EntryReceipt(
+        study=entry.study,
+        entry=entry.number,
+        hash=entry.hash,
+        time=entry.time,
+        in_words=entry_in_words(entry),
+        kind=entry.kind,
+    )
+
+
+def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes) -> Certificate:
+    """The recipient's certificate of a release."""
+    return Certificate(
+        **_common(books, intent),
+        digest=digest,
+        labels=intent.wish.question.labels,
+        letters=intent.record.letters,
+        time_shares=intent.record.time_shares,
+        p_rhat_given_r=intent.record.p_rhat_given_r,
+        digest_key=digest_key.hex(),
+        csv_letters=tuple(map(csv_text, intent.record.letters)),
+    )
+
+
+def _common(books: Books, intent: Intent) -> dict[str, Any]:
+    record = intent.record
+    own = next(each.bits for each in record.holdings if each.parties == (record.party,))
+    return {
+        "study": intent.entry.study,
+        "entry": intent.number,
+        "hash": intent.entry.hash,
+        "time": intent.entry.time,
+        "party": record.party,
+        "request": record.question.name,
+        "measure": record.measure.kind,
+        "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
+        "party_bits": own,
+        "records": int(books.counts.sum()),
+        "remarks": intent.wish.question.remarks,
+    }

@@ -1,0 +1,237 @@
+"""How a study stands: parties, coalitions, bits used and left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting import Counts, other_rows_upper_bits
+from tacit.errors import InvalidInputError
+from tacit.information import entropy
+from tacit.policy import Limit, Parties
+from tacit.study.books.books import Books
+from tacit.study.reports.words import (
+    ROLLBACK_ACCEPTED,
+    bits_up,
+    coalition_name,
+    external_in_words,
+    limit_in_words,
+    whom_in_words,
+)
+
+FEW_RECORDS = 1_000
+"""In a smaller table, everybody else's rows tell a person's more than a little."""
+
+MOST_COALITIONS = 50
+"""As many coalitions are listed, those nearest to their limit first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a coalition holds of its limit, in bits about one record; ``held`` is an upper bound.
+
+    Attributes:
+        parties: who pools what.
+        name: for people.
+        limit: what it may hold: the smallest limit on it or on a coalition around it.
+        limited_by: on whom that limit was set.
+        held: what it holds, at most.
+        is_covered: whether ``held`` is that of everyone, for want of a closer bound.
+    """
+
+    parties: tuple[str, ...]
+    name: str
+    limit: float
+    limited_by: str
+    held: float
+    is_covered: bool
+
+    @property
+    def left(self) -> float:
+        """What is left to it."""
+        return max(0.0, self.limit - self.held)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"left": self.left}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a study stands.
+
+    Attributes:
+        study: its id.
+        records: how many there are.
+        entropy_bits: H(X), all there is to learn about a record.
+        parties: every party, in the order in which they joined.
+        coalitions: limited coalitions of parties that hold something, nearest to the limit first.
+        coalitions_left_out: how many more there are.
+        releases: how many were recorded.
+        undelivered: releases that are recorded but whose file was never written.
+        head: number and hash of the last entry.
+        is_closed: whether the key was destroyed.
+        remarks: on entries that the ledger has lost, limits that protect nothing, and those that
+            hold parties down.
+    """
+
+    study: str
+    records: int
+    entropy_bits: float
+    parties: tuple[Holding, ...]
+    coalitions: tuple[Holding, ...]
+    coalitions_left_out: int
+    releases: int
+    undelivered: tuple[int, ...]
+    head: tuple[int, str]
+    is_closed: bool
+    remarks: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {
+            "parties": [each.as_dict() for each in self.parties],
+            "coalitions": [each.as_dict() for each in self.coalitions],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SmallCell:
+    """A combination of levels that few records have.
+
+    Attributes:
+        levels: of the private attributes.
+        records: how many have them.
+        external: name and level of an external column that they have, too; ``None`` where the
+            private attributes alone are few.
+    """
+
+    levels: tuple[str, ...]
+    records: int
+    external: tuple[str, str] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+def small_cells(books: Books, below: int) -> list[SmallCell]:
+    """Combinations of private levels, and of these with a level of an external column, that fewer
+    records than ``below`` have, and any: first the private ones, each kind the smallest first.
+    """
+    if below < 0:
+        raise InvalidInputError(f"cells with fewer than {below} records: give 0, for none, or more")
+    labels = [attribute.labels for attribute in books.created.attributes]
+    cells = [SmallCell(levels, n) for levels, n in _few(books.counts, labels, below)]
+    for name, question in books.externals.items():
+        cells += [
+            SmallCell(tuple(levels), n, (name, level))
+            for (*levels, level), n in _few(question.counts, [*labels, question.labels], below)
+        ]
+    return cells
+
+
+def _few(
+    counts: Counts, labels: Sequence[tuple[str, ...]], below: int
+) -> list[tuple[tuple[str, ...], int]]:
+    """Levels of the entries between 0 and ``below``, and these, the smallest first."""
+    table = counts.reshape([len(names) for names in labels])
+    found = [
+        (tuple(names[code] for names, code in zip(labels, codes, strict=True)), int(table[*codes]))
+        for codes in np.argwhere((table > 0) & (table < below))
+    ]
+    return sorted(found, key=lambda each: each[1])
+
+
+def table_remarks(books: Books) -> list[str]:
+    """What a custodian should know of a table that a study is made of."""
+    remarks = [external_in_words(name) for name in books.externals]
+    n_records = books.created.records
+    if n_records < FEW_RECORDS:
+        added = bits_up(other_rows_upper_bits(books.counts, None))
+        remarks.append(
+            f"{n_records:,} records are few: limits are on what a person's own rows tell, and to "
+            f"whoever knows every count, everybody else's rows may add up to {added} bits"
+        )
+    return remarks
+
+
+def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
+    """How the books stand.
+
+    Args:
+        study: the study's id.
+        books: what its ledger says.
+        lost: traces of entries that the ledger has lost, in words.
+    """
+    coalitions = [each for each in books.policy.limits_among(books.holders) if len(each) > 1]
+    holdings = sorted(
+        (_holding(books, coalition) for coalition in coalitions),
+        key=lambda each: (each.left, len(each.parties), each.parties),
+    )
+    undelivered = [each.number for each in books.intents.values() if each.delivery is None]
+    return Standing(
+        study=study,
+        records=int(books.counts.sum()),
+        entropy_bits=entropy(books.p_x),
+        parties=tuple(_holding(books, frozenset({party})) for party in books.limits),
+        coalitions=tuple(holdings[:MOST_COALITIONS]),
+        coalitions_left_out=len(holdings[MOST_COALITIONS:]),
+        releases=len(books.intents),
+        undelivered=tuple(undelivered),
+        head=(books.head.number, books.head.hash),
+        is_closed=books.is_closed,
+        remarks=(
+            *(f"the ledger has lost entries, {trace}: see tacit verify" for trace in lost),
+            *([ROLLBACK_ACCEPTED] if books.accepted else []),
+            *limits_too_high(books),
+            *lower_around(books, books.limits),
+        ),
+    )
+
+
+def limits_too_high(books: Books) -> list[str]:
+    """Remarks on limits above all there is to learn."""
+    own = [(f"the limit of {party}", bits) for party, bits in books.limits.items()]
+    others = [(f"the limit on {limit.in_words}", limit.bits) for limit in books.policy.limits]
+    all_bits = entropy(books.p_x)
+    return [remark for name, bits in own + others for remark in too_high(name, bits, all_bits)]
+
+
+def too_high(name: str, bits: float, all_bits: float) -> list[str]:
+    """A remark on a limit above all there is to learn."""
+    if bits < all_bits:
+        return []
+    seen = limit_in_words(bits)
+    return [
+        f"{name}, {seen} bits, protects nothing: a record has only {all_bits:.4f} bits to learn"
+    ]
+
+
+def lower_around(books: Books, parties: Iterable[str]) -> list[str]:
+    """Remarks on limits that leave parties less than their own."""
+    held_down: dict[Limit, list[str]] = {}
+    for party in parties:
+        lowest = books.all_limits.binding_on({party})[0]
+        if lowest.bits < books.limits[party]:
+            held_down.setdefault(lowest, []).append(party)
+    return [
+        f"the limit on {limit.in_words}, {limit_in_words(limit.bits)} bits, is below the own limit "
+        f"of {', '.join(names)} and holds for {'each of them' if names[1:] else names[0]}, too"
+        for limit, names in held_down.items()
+    ]
+
+
+def _holding(books: Books, coalition: Parties) -> Holding:
+    account, binding = books.proved, books.all_limits.binding_on(coalition)
+    return Holding(
+        tuple(sorted(coalition)),
+        coalition_name(coalition, books.holders),
+        binding[0].bits,
+        whom_in_words(binding),
+        account.upper_bits(coalition),
+        account.is_covered(coalition) and coalition != books.holders,
+    )

@@ -1,0 +1,352 @@
+"""From a wish to a release that could be recorded: designed, rounded to integers, proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from tacit.accounting import Account
+from tacit.errors import NotWithinLimitsError, RefusedError, UnconvergedError
+from tacit.information import mutual_information
+from tacit.policy import Parties
+from tacit.problem import Array
+from tacit.sampling import IntegerChannel
+from tacit.scheme import Design
+from tacit.scheme.memory import Transitions
+from tacit.solution import Status, TimeSharing
+from tacit.study.books.books import RESERVE_BITS, Books
+from tacit.study.books.draws import draw_of
+from tacit.study.books.records import HoldingRecord, IntentRecord
+from tacit.study.reports.words import (
+    bits_down,
+    bits_of,
+    bits_up,
+    coalition_name,
+    limit_in_words,
+    whom_in_words,
+)
+from tacit.study.requests.question import Wish, distortion
+from tacit.study.verification.optimality import SPENT_BITS, prove
+
+GAP_TOL = 1e-6
+"""How near to the best a design is asked to come."""
+
+_WORST_GAP = 1e-3
+"""A design that stops farther from the best is not released: solver trouble, not a choice."""
+
+_LEAST_BITS = 10 * RESERVE_BITS
+"""Less than this is nothing: a design aims ``RESERVE_BITS`` below each limit."""
+
+_RARE = 1e-5
+"""Letters with a smaller share of the records are left out where the limits allow it."""
+
+_LEAST_GAIN = 1e-6
+"""An answer that is worth no more than this above a blind guess is worth nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A release that meets every limit, not recorded yet.
+
+    Attributes:
+        wish: what it answers.
+        design: the certified optimum that it was rounded from.
+        channel: the integer table to be sampled.
+        next_state: state after it, [m, letter]; -1 where that cannot occur.
+        before: what every coalition holds now.
+        after: what every coalition would hold.
+        value: mean cost of the answers, or bits about R where information is the measure.
+        blind: what answering without looking at the record is worth.
+    """
+
+    wish: Wish
+    design: Design
+    channel: IntegerChannel
+    next_state: Transitions
+    before: Account
+    after: Account
+    value: float
+    blind: float
+
+    @property
+    def gain(self) -> float:
+        """How much better than a blind guess."""
+        return self.value if self.wish.measure.is_information else self.blind - self.value
+
+    @property
+    def bound(self) -> float | None:
+        """No release within the limits does better; ``None`` where no proof is known.
+
+        The design's own bound is for limits that are lower by the reserve. It is a price per bit
+        times each limit, and something that does not depend on the limits ([M] fact 2). Where a
+        coalition is told nothing more at all, bits have no such price there, and the bound is what
+        ``verify`` will prove.
+        """
+        solution = self.design.solution
+        if self.wish.measure.is_information or solution.bound is None:
+            return solution.bound
+        if self._has_spent_coalition:
+            proof = prove(self.before, self.wish, self.channel, self.holdings)
+            return min(proof.bound - proof.reserve_worth, self.value)
+        return min(solution.bound - RESERVE_BITS * sum(solution.multipliers.values()), self.value)
+
+    @property
+    def _has_spent_coalition(self) -> bool:
+        return any(
+            limit - self.before.upper_bits(coalition) <= 2 * SPENT_BITS
+            for coalition, limit in self.limits.items()
+        )
+
+    @property
+    def holdings(self) -> tuple[HoldingRecord, ...]:
+        """Every limited coalition that the release feeds, after it."""
+        return tuple(_holding(self, coalition) for coalition in self.limits)
+
+    @property
+    def time_shares(self) -> int:
+        """How many channels take turns, disclosed; 1 for no time-sharing."""
+        solution = self.design.solution
+        return len(solution.weights) if solution.time_sharing is TimeSharing.DISCLOSED else 1
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """What each answer is called."""
+        return names_of_answers(self.wish, self.channel.weights.shape[-1] // self.time_shares)
+
+    @property
+    def limits(self) -> dict[Parties, float]:
+        """Limits on every coalition that this release feeds."""
+        return self.design.limits
+
+    def p_rhat_given_r(self) -> Array:
+        """What the recipient may know: [r, letter]."""
+        return recipient_law(told_law(self.before, self.wish, self.channel))
+
+
+def draft(books: Books, wish: Wish) -> Draft:
+    """The best release for a wish that meets every limit strictly.
+
+    Raises:
+        NotWithinLimitsError: a limit leaves nothing, or less than was asked for.
+        UnconvergedError: no design came near enough to the best.
+    """
+    ceiling = own_ceiling(books, wish)
+    design = _designed(books, wish, ceiling)
+    before = books.proved
+    channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
+    after, next_state = before.after(wish.party, channel)
+    if _broken_limits(design, before, after):
+        channel = IntegerChannel.quantised(design.channel)
+        after, next_state = before.after(wish.party, channel)
+    for coalition, held in _broken_limits(design, before, after).items():
+        raise _too_much(books, design, coalition, held, after)
+    value = value_of(told_law(before, wish, channel), wish)
+    blind = wish.blind_value(books.p_x)
+    return Draft(wish, design, channel, next_state, before, after, value, blind)
+
+
+def _without_rare_letters(channel: Array, mass: Array) -> Array:
+    """A design without the letters that hardly anybody gets: leftovers of the solver, each of
+    which would be a state to remember and a riddle to the recipient ([M] fact 6).
+    """
+    p_letter = np.einsum("mx,mxa->a", mass, channel)
+    kept = np.where(p_letter < _RARE, 0.0, channel)
+    total = kept.sum(axis=-1, keepdims=True)
+    common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)
+
+
+def _broken_limits(design: Design, before: Account, after: Account) -> dict[Parties, float]:
+    """Coalitions that would not stay below their limit, and what they would hold.
+
+    What adds nothing at all may stand at the limit.
+    """
+    held = {coalition: after.upper_bits(coalition) for coalition in design.limits}
+    return {
+        coalition: bits
+        for coalition, bits in held.items()
+        if bits >= design.limits[coalition] and bits > before.upper_bits(coalition)
+    }
+
+
+def _too_much(
+    books: Books, design: Design, coalition: Parties, held: float, after: Account
+) -> NotWithinLimitsError:
+    """A release that would tell a coalition more than its limit, as far as can be proved."""
+    name, allowed = " + ".join(sorted(coalition)), _allowed(books, coalition)
+    if coalition == {design.party} and design.limits[coalition] < books.own_limit(design.party):
+        allowed = f"the {bits_up(design.limits[coalition])} bits that it asks to hold"
+    if after.is_covered(coalition) and coalition != after.memory.present:
+        reason = (
+            f"with this release {name} would hold too many different answers to be counted apart, "
+            f"and count as everyone does: up to {bits_up(held)} bits, of {allowed} (a request "
+            "with fewer levels may fit)"
+        )
+    else:
+        reason = f"the rounded release would tell {name} up to {held:.9f} bits, of {allowed}"
+    return refusal(books, reason, coalition)
+
+
+def refusal(
+    books: Books, reason: str, coalition: Parties, fits: str | None = None
+) -> NotWithinLimitsError:
+    """A refusal because of a coalition's smallest limit."""
+    binding = books.all_limits.binding_on(coalition)
+    return NotWithinLimitsError(
+        reason,
+        tuple(sorted(coalition)),
+        binding[0].bits,
+        books.proved.upper_bits(coalition),
+        fits,
+        whom_in_words(binding),
+    )
+
+
+def _allowed(books: Books, coalition: Parties) -> str:
+    return bits_of(books.all_limits.binding_on(coalition), coalition)
+
+
+def own_ceiling(books: Books, wish: Wish) -> float:
+    """Bits that the party may hold after its wish; refused where its limits leave too few."""
+    party, own = wish.party, frozenset({wish.party})
+    limit = books.own_limit(party)
+    held = books.proved.upper_bits(own)
+    left = limit - held
+    if wish.bits is None:
+        if left < _LEAST_BITS:
+            reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
+            raise refusal(books, f"{reason}: nothing is left to it", own)
+        return limit
+    if wish.bits > left:
+        asked = f"{party} asks for {limit_in_words(wish.bits)} bits and has"
+        left_words = f"{bits_down(max(left, 0.0))} left of {_allowed(books, own)}"
+        raise refusal(books, f"{asked} {left_words}", own)
+    return held + wish.bits
+
+
+def is_worth_it(drafted: Draft) -> bool:
+    """Whether the answer is better than a blind guess."""
+    return drafted.gain > _LEAST_GAIN
+
+
+def tightest(drafted: Draft) -> Parties:
+    """The coalition with the least left before the release."""
+    left = {
+        coalition: limit - drafted.before.upper_bits(coalition)
+        for coalition, limit in drafted.limits.items()
+    }
+    return min(left, key=lambda each: (left[each], len(each), sorted(each)))
+
+
+def names_of_answers(wish: Wish, n_letters: int) -> tuple[str, ...]:
+    """What each answer is called; numbers where an answer only informs about R."""
+    if n_letters == len(wish.question.labels) and not wish.measure.is_information:
+        return wish.question.labels
+    return tuple(str(letter) for letter in range(1, n_letters + 1))
+
+
+def recipient_law(law: Array) -> Array:
+    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
+    total = law.sum(axis=1, keepdims=True)
+    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
+
+
+def told_law(before: Account, wish: Wish, channel: IntegerChannel) -> Array:
+    """p(r, letter) of a release, [r, letter]."""
+    p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
+    return np.asarray(wish.question.request.p_r_given_x.T @ p_x_letter)
+
+
+def _designed(books: Books, wish: Wish, ceiling: float) -> Design:
+    try:
+        design = books.scheme.design(
+            wish.question.request,
+            party=wish.party,
+            utility=wish.utility,
+            individual=None if ceiling == inf else ceiling,
+            gap_tol=GAP_TOL,
+        )
+    except RefusedError as error:
+        raise _held_already(books, frozenset(error.coalition)) from None
+    gap = design.solution.gap
+    if design.solution.status is Status.INACCURATE and not (gap is not None and gap <= _WORST_GAP):
+        _refuse_spent(books, design)
+        raise UnconvergedError(
+            f"the design for {wish.question.name!r} is only within {gap:.2g} of the best: "
+            "ask for a few bits more or less"
+        )
+    return design
+
+
+def _refuse_spent(books: Books, design: Design) -> None:
+    """Refuse a design that failed because a coalition may be told nothing more at all."""
+    for coalition, limit in design.limits.items():
+        held = books.proved.upper_bits(coalition)
+        if limit - held < _LEAST_BITS:
+            reason = f"{holding_in_words(books, coalition)}: no answer that tells them nothing more"
+            raise refusal(books, f"{reason} was found", coalition)
+
+
+def _held_already(books: Books, coalition: Parties) -> NotWithinLimitsError:
+    """A coalition above its limit: only one that counts as everyone does can have come there."""
+    reason = f"{holding_in_words(books, coalition)}, and may be told nothing more"
+    return refusal(books, reason, coalition)
+
+
+def holding_in_words(books: Books, coalition: Parties) -> str:
+    """What a coalition that a release would feed holds of its smallest limit."""
+    account, everyone = books.proved, books.holders | coalition
+    binding = books.all_limits.binding_on(coalition)
+    name, whom = coalition_name(coalition, everyone), whom_in_words(binding)
+    verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"
+    if account.is_covered(coalition) and not account.memory.present <= coalition:
+        verb = f"{'counts' if len(coalition) == 1 else 'count'} as everyone does, with"
+    by = "" if whom == name else f" (the limit on {whom})"
+    held, limit = account.upper_bits(coalition), binding[0].bits
+    return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits{by}"
+
+
+def value_of(law: Array, wish: Wish) -> float:
+    """Mean cost of answers with law p(r, letter), or their bits about R."""
+    if wish.measure.is_information:
+        return mutual_information(law)
+    return float((law.T * distortion(wish)).sum())
+
+
+def intent_record(drafted: Draft, past: str) -> IntentRecord:
+    """What the ledger is to say of a draft; the integer channel goes beside it.
+
+    Args:
+        drafted: what is to be released.
+        past: name of all that was released before it.
+    """
+    return IntentRecord(
+        identity=drafted.wish.identity,
+        party=drafted.wish.party,
+        question=drafted.wish.question.record,
+        measure=drafted.wish.measure.record,
+        bits=drafted.wish.bits,
+        letters=drafted.letters,
+        time_shares=drafted.time_shares,
+        p_rhat_given_r=drafted.p_rhat_given_r().tolist(),
+        next_state=drafted.next_state.tolist(),
+        holdings=drafted.holdings,
+        everyone_bits=drafted.after.everyone_bits,
+        value=drafted.value,
+        blind=drafted.blind,
+        bound=drafted.bound,
+        draw=draw_of(past, drafted.channel),
+    )
+
+
+def _holding(drafted: Draft, coalition: Parties) -> HoldingRecord:
+    key = drafted.design.keys[coalition]
+    return HoldingRecord(
+        parties=tuple(sorted(coalition)),
+        limit=drafted.limits[coalition],
+        bits=drafted.after.upper_bits(coalition),
+        is_covered=drafted.after.is_covered(coalition),
+        multiplier=drafted.design.solution.multipliers.get(key, 0.0),
+    )

@@ -1,0 +1,256 @@
+"""A quote: what a request would cost and be worth, in numbers and in words. It spends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from math import floor
+from typing import Any
+
+from tacit.accounting import Account, other_rows_upper_bits
+from tacit.errors import TacitError
+from tacit.policy import Parties
+from tacit.sampling import IntegerChannel
+from tacit.study.books.books import Books, Intent
+from tacit.study.reports.words import (
+    bits_down,
+    coalition_name,
+    value_in_words,
+    whom_in_words,
+    worth_in_words,
+)
+from tacit.study.requests.draft import Draft, draft
+
+_CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Points of the trade-off curve, in parts of the bits asked for."""
+
+_SPARSE_CURVE = (0.5, 1.0, 1.5)
+"""The same where a design takes many starts: information is not concave in the channel."""
+
+_CURVE_DIGITS = 6
+"""Decimals of the bits at these points."""
+
+_SAME_VALUE = 1e-6
+"""More bits that change the worth of an answer by less than this buy nothing."""
+
+_SAME_BITS = 1e-4
+"""A design stays a little below what it may use."""
+
+MOST_COUNTED = 1000
+"""As many more requests are counted; beyond, any number fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a coalition holds of its limit, in bits about one record.
+
+    Attributes:
+        parties: who pools what.
+        name: for people.
+        limit: what it may hold: the smallest limit on it or on a coalition around it.
+        limited_by: on whom that limit was set.
+        held: what it holds now, at most.
+        after: what it would hold after the quoted release, at most.
+    """
+
+    parties: tuple[str, ...]
+    name: str
+    limit: float
+    limited_by: str
+    held: float
+    after: float
+
+    @property
+    def added(self) -> float:
+        """What the release would add."""
+        return max(0.0, self.after - self.held)
+
+    @property
+    def left(self) -> float:
+        """What would be left."""
+        return max(0.0, self.limit - self.after)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"added": self.added, "left": self.left}
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One point of the trade-off: so many bits to the party buy such answers.
+
+    Attributes:
+        bits: to ask for.
+        value: mean cost of the answers, or bits about R.
+        in_words: the same for people.
+        is_asked: whether this is what was asked for.
+    """
+
+    bits: float
+    value: float
+    in_words: str
+    is_asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a request would cost and be worth.
+
+    Attributes:
+        party: who asks.
+        request: what for.
+        measure: how answers are judged.
+        value: mean cost of the answers, or bits about R.
+        blind: the same for a blind guess.
+        bound: no release within these limits does better.
+        in_words: value and blind for people.
+        own: the party's bits.
+        worst: the coalition that would be nearest to its limit.
+        coalitions: all that the release feeds.
+        about_more: about how many such requests would still fit after it.
+        curve: bits to the party against value, around the asked point.
+        answered_by: number of the release that answered this very request before, which asking
+            again delivers once more, at no cost; ``None`` for a new one.
+        others_bits: what everybody else's rows add at most, to any coalition that knows every
+            count of the table; limits are on what a person's own rows tell.
+        remarks: what whoever gets the answer should know.
+    """
+
+    party: str
+    request: str
+    measure: str
+    value: float
+    blind: float
+    bound: float | None
+    in_words: str
+    own: Share
+    worst: Share
+    coalitions: tuple[Share, ...]
+    about_more: int
+    curve: tuple[CurvePoint, ...]
+    answered_by: int | None
+    others_bits: float
+    remarks: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        shares = {
+            "own": self.own.as_dict(),
+            "worst": self.worst.as_dict(),
+            "coalitions": [share.as_dict() for share in self.coalitions],
+        }
+        return asdict(self) | shares
+
+
+def quoted(books: Books, drafted: Draft) -> Quote:
+    """The quote of a draft."""
+    party = drafted.wish.party
+    shares = _shares(books, party, drafted.limits, drafted.before, drafted.after)
+    own = next(share for share in shares if share.parties == (party,))
+    return Quote(
+        party=party,
+        request=drafted.wish.question.name,
+        measure=drafted.wish.measure.kind,
+        value=drafted.value,
+        blind=drafted.blind,
+        bound=drafted.bound,
+        in_words=value_in_words(drafted.wish.measure, drafted.value, drafted.blind),
+        own=own,
+        worst=_worst(shares),
+        coalitions=shares,
+        about_more=min(map(_fits, shares)),
+        curve=tuple(_curve(books, drafted, own)),
+        answered_by=None,
+        others_bits=_others_bits(books, drafted.channel),
+        remarks=drafted.wish.question.remarks,
+    )
+
+
+def quoted_again(books: Books, intent: Intent) -> Quote:
+    """The quote of a request that was answered before."""
+    record, party = intent.record, intent.wish.party
+    coalitions = {*books.policy.limits_on(party, books.holders), frozenset({party})}
+    shares = _shares(books, party, coalitions, books.proved, books.proved)
+    return Quote(
+        party=party,
+        request=record.question.name,
+        measure=record.measure.kind,
+        value=record.value,
+        blind=record.blind,
+        bound=record.bound,
+        in_words=value_in_words(intent.wish.measure, record.value, record.blind),
+        own=next(share for share in shares if share.parties == (party,)),
+        worst=_worst(shares),
+        coalitions=shares,
+        about_more=MOST_COUNTED,
+        curve=(),
+        answered_by=intent.number,
+        others_bits=_others_bits(books),
+        remarks=intent.wish.question.remarks,
+    )
+
+
+def _others_bits(books: Books, *more: IntegerChannel) -> float:
+    """After all releases, and these."""
+    channels = [intent.channel for intent in books.intents.values()]
+    return other_rows_upper_bits(books.counts, [*channels, *more])
+
+
+def _shares(
+    books: Books, party: str, coalitions: Iterable[Parties], before: Account, after: Account
+) -> tuple[Share, ...]:
+    """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
+    limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
+    return tuple(
+        Share(
+            tuple(sorted(coalition)),
+            coalition_name(coalition, books.holders | {party}),
+            binding[0].bits,
+            whom_in_words(binding),
+            before.upper_bits(coalition),
+            after.upper_bits(coalition),
+        )
+        for coalition, binding in limits.items()
+    )
+
+
+def _by_size(coalition: Parties) -> tuple[int, list[str]]:
+    """The party first, then pairs, then larger coalitions."""
+    return len(coalition), sorted(coalition)
+
+
+def _worst(shares: tuple[Share, ...]) -> Share:
+    return min(shares, key=lambda share: (share.left, len(share.parties)))
+
+
+def _fits(share: Share) -> int:
+    """How often what this release adds fits into what it leaves."""
+    if share.added < 1e-9:
+        return MOST_COUNTED
+    return min(MOST_COUNTED, floor(share.left / share.added))
+
+
+def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
+    """Answers for fewer and for more bits than asked, as long as more bits buy more."""
+    points: list[CurvePoint] = []
+    asked, left = _asked_bits(drafted, own), own.limit - own.held
+    for part in _SPARSE_CURVE if drafted.wish.measure.is_information else _CURVE:
+        bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
+        if not 0 < bits <= left:
+            continue
+        try:
+            other = drafted if part == 1 else draft(books, replace(drafted.wish, bits=bits))
+        except TacitError:  # no such answer: the curve has a point less
+            continue
+        if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
+            break
+        words = worth_in_words(drafted.wish.measure, other.value, other.blind)
+        points.append(CurvePoint(bits, other.value, words, is_asked=part == 1))
+    return points
+
+
+def _asked_bits(drafted: Draft, own: Share) -> float:
+    """What was asked for, or what the best answer needs where that is less."""
+    wanted = drafted.wish.bits
+    asked = own.limit - own.held if wanted is None else wanted
+    return asked if asked - own.added < _SAME_BITS else own.added

@@ -1,0 +1,1 @@
+"""Making a study, and who may learn how much from it."""

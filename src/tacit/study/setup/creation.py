@@ -1,0 +1,251 @@
+"""Making a study: table in, folder and first ledger entry out, all of it or nothing."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from math import ceil, log
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from tacit.errors import InvalidInputError
+from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
+from tacit.ledger.database import absolute_address
+from tacit.sampling import StudyKey
+from tacit.storage import whole_folder
+from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.study.folder import Configuration, Layout
+from tacit.study.guards import keep_look, look, source_shown
+from tacit.study.rollback import raise_mark
+from tacit.study.setup.digest_keys import key_check, snapshot_digest_key
+from tacit.tables import Snapshot, build, parse
+
+IN_FOLDER = "folder"
+"""Said instead of an address: the ledger is a file in the study's own folder."""
+
+_SKETCHED_IDS = 4096
+"""Hashes kept of a study's ids; see ``least_overlap_noticed``."""
+
+_SLIPS_THROUGH = 0.01
+"""Chance that the least overlap goes unnoticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a custodian says about a study before it is made; see ``Study.create``."""
+
+    table: str
+    id_columns: tuple[str, ...]
+    private: tuple[str, ...]
+    external: tuple[str, ...]
+    is_id_public: bool
+    memory: int
+    everyone: float | None
+    ledger: str | None
+    accept_reset: bool
+    min_records: int
+    remarks: list[str] = field(default_factory=list)  # gathered while the table is read
+
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise InvalidInputError(f"memory is {self.memory}: remember at least one state")
+        if self.is_id_public and len(self.id_columns) > 1:
+            raise InvalidInputError(
+                f"ids of {len(self.id_columns)} columns cannot be public: a release file has one "
+                "column for them; use pseudonyms, or one id column"
+            )
+
+
+def found(folder: Path, plan: Plan) -> None:
+    """Make the study's folder and register it in its ledger."""
+    if not folder.parent.is_dir():
+        raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
+    try:
+        _remove_unregistered(folder)
+        if plan.ledger == IN_FOLDER:
+            _found_with_own_ledger(folder, plan)
+        else:
+            address = user_registry() if plan.ledger is None else absolute_address(plan.ledger)
+            _found_in_ledger(folder, plan, address)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{folder} cannot be written ({error.strerror or error}): free some space, check the "
+            "permissions, or choose another place"
+        ) from error
+
+
+def least_overlap_noticed(n_records: int) -> int:
+    """How many records of a study must be in another one of its ledger to be noticed, 99 %.
+
+    Neither study is larger than ``n_records``. Of m ids in both, a sketch of k hashes sees none
+    with probability exp(-k m / n).
+    """
+    if n_records <= _SKETCHED_IDS:
+        return 1
+    return ceil(n_records * -log(_SLIPS_THROUGH) / _SKETCHED_IDS)
+
+
+def _remove_unregistered(folder: Path) -> None:
+    """Remove a folder whose making was killed just before its ledger knew of it.
+
+    One that was ever used has a mark or states, or is of 0.1: its ledger may have lost it.
+    """
+    layout = Layout(folder)
+    if not layout.configuration.exists() or layout.high_water.exists() or layout.states.exists():
+        return
+    configuration = Configuration.read(folder)
+    if configuration.ledger is None or configuration.format < STUDY_FORMAT:
+        return
+    with closing(Ledger.open(configuration.ledger)) as ledger:
+        is_registered = configuration.study in ledger.studies()
+    if not is_registered:
+        rmtree(folder)
+
+
+def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
+    with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
+        configuration = _fill_folder(partial, plan, None)
+        registration = _registration(Layout(partial), plan, configuration, own)
+        registration.enter(own, Layout(partial))
+
+
+def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
+    Ledger.check(address)  # before a table is read that may be long
+    with ExitStack() as opened:
+        with whole_folder(folder) as partial:
+            configuration = _fill_folder(partial, plan, address)
+            shared = opened.enter_context(closing(Ledger.create(address)))
+            registration = _registration(Layout(partial), plan, configuration, shared)
+        # Last, because a registration cannot be taken back: a folder without one is no loss.
+        try:
+            registration.enter(shared, Layout(folder))
+        except BaseException:
+            if configuration.study not in shared.studies():  # it knows these records, say
+                rmtree(folder)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Registration:
+    """All that a ledger is told of a new study."""
+
+    study: str
+    sketch: Sketch
+    created: CreatedRecord
+    accepts_reset: bool
+
+    def enter(self, ledger: Ledger, layout: Layout) -> None:
+        known = ledger.overlapping(self.sketch) if self.accepts_reset else []
+        first = ledger.register(
+            self.study,
+            self.sketch,
+            self.created.model_dump(mode="json"),
+            accepting=[overlap.study for overlap in known],
+        )
+        raise_mark(layout, first.head)
+
+
+def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
+    """Snapshot, key and configuration."""
+    layout = Layout(partial)
+    private, external = map(parse, plan.private), map(parse, plan.external)
+    seen = look(plan.table)
+    snapshot = build(
+        plan.table,
+        plan.id_columns,
+        list(private),
+        list(external),
+        layout.snapshot,
+        remark=plan.remarks.append,
+    )
+    _refuse_few(snapshot.n_records, plan)
+    if seen is not None and seen == look(plan.table):
+        keep_look(layout, seen)
+    StudyKey.create(layout.key)
+    configuration = Configuration(
+        made_by=version("tacit"),
+        study=uuid.uuid4().hex,
+        source=_from_anywhere(plan.table),
+        ledger=address,
+    )
+    configuration.write(partial)
+    return configuration
+
+
+def _refuse_few(n_records: int, plan: Plan) -> None:
+    """A table so small that everybody else's rows tell much about a person."""
+    if n_records < plan.min_records:
+        raise InvalidInputError(
+            f"{source_shown(plan.table)} has {n_records:,} records and {plan.min_records:,} is the "
+            "fewest: limits are on what a person's own rows tell, and in a small table whoever "
+            "knows the counts learns much more from everybody else's rows; add records, or accept "
+            f"that with --min-records {n_records}"
+        )
+
+
+def _registration(
+    layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
+) -> _Registration:
+    snapshot, key = Snapshot.open(layout.snapshot), StudyKey.load(layout.key)
+    created = _created(snapshot, plan, configuration, key)
+    sketch = _sketch(snapshot, ledger.salt)
+    return _Registration(configuration.study, sketch, created, plan.accept_reset)
+
+
+def _sketch(snapshot: Snapshot, salt: bytes) -> Sketch:
+    """By typed ids, for studies that 0.1 registered, and by normalised ids."""
+    n_records = snapshot.n_records
+    typed = _shortened(snapshot.sketch(salt, _SKETCHED_IDS))
+    normalised = _shortened(snapshot.normalised_sketch(salt, _SKETCHED_IDS))
+    # Different ids may be the same when normalised; of a large table that is not counted.
+    n_normalised = len(normalised) if n_records <= _SKETCHED_IDS else n_records
+    return Sketch(n_records, typed, Sketch(n_normalised, normalised))
+
+
+def _shortened(hashes: list[str]) -> tuple[str, ...]:
+    return tuple(sorted({hashed[:HASH_DIGITS] for hashed in hashes}))
+
+
+def _created(
+    snapshot: Snapshot, plan: Plan, configuration: Configuration, key: StudyKey
+) -> CreatedRecord:
+    return CreatedRecord(
+        format=STUDY_FORMAT,
+        made_by=configuration.made_by,
+        **public_facts(snapshot),
+        memory=plan.memory,
+        everyone=plan.everyone,
+        is_id_public=plan.is_id_public,
+        key_check=key_check(key, configuration.study),
+        snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
+        snapshot_seal=snapshot.seal(snapshot_digest_key(key, configuration.study)),
+    )
+
+
+def public_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """What the first entry says of the table, and everybody may know."""
+    encoding = snapshot.encoding
+    return {
+        "records": snapshot.n_records,
+        "attributes": tuple(
+            AttributeRecord(name=attribute.name, labels=attribute.labels)
+            for attribute in encoding.attributes
+        ),
+        "counts": snapshot.counts.tolist(),
+        "externals": {
+            external.name: ExternalRecord(
+                labels=external.labels,
+                numbers=external.numbers,
+                counts=snapshot.external_counts(external.name).tolist(),
+            )
+            for external in encoding.externals
+        },
+    }
+
+
+def _from_anywhere(table: str) -> str:
+    """The table's name, such that it is found from other folders too."""
+    return table if "://" in table else str(Path(table).absolute())

@@ -1,0 +1,90 @@
+"""Who may learn how much: what a custodian can say about it, and what is refused or remarked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, isnan
+from pathlib import Path
+
+from tacit.accounting import Account
+from tacit.errors import InvalidInputError, NotWithinLimitsError
+from tacit.policy import Limit, Parties
+from tacit.scheme import Collusion
+from tacit.study.books.books import Books
+from tacit.study.books.records import PolicyRecord
+from tacit.study.reports.words import bits_up, limit_in_words
+from tacit.study.requests.refusals import Place
+from tacit.study.setup.names import check_new_names
+from tacit.tables.nearest import nearest_first
+
+UNCHANGED = "nothing was changed: it was so already"
+"""Said of a change that makes no entry."""
+
+
+def check_limit(name: str, bits: float) -> None:
+    """Refuse what is no number of bits."""
+    if isnan(bits) or bits <= 0 or bits == inf:
+        raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
+
+
+def check_max_error(max_error: float | None, utility: str) -> None:
+    """Refuse what is no mean cost."""
+    if max_error is None:
+        return
+    if utility == "information":
+        raise InvalidInputError("information has no mean error: leave the largest error out")
+    if not 0 <= max_error < inf:
+        raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
+
+
+def check_policy(books: Books, policy: Collusion) -> None:
+    """Refuse limits that are none, names that are none, and limits that are broken already."""
+    for limit in policy.limits:
+        check_limit(f"the limit on {limit.in_words}", limit.bits)
+    named = {party for group in policy.groups for party in group}
+    check_new_names(sorted(named - set(books.limits)), books.limits)
+    changed = books.under(policy)
+    for limit in changed.all_limits.limits:
+        coalitions = list(limit.coalitions_among(books.holders))
+        if coalitions:
+            refuse_below(limit, max(coalitions, key=changed.proved.upper_bits), changed.proved)
+
+
+def let_in(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
+    """Remarks on parties that a policy names and that were not there before."""
+    return [
+        f"{party} is new and let in with its group's limit of {limit_in_words(bits)} bits: "
+        "tacit party add gives it its own"
+        for party, bits in policy.newcomers.items()
+        if party not in known
+    ]
+
+
+def check_party(books: Books, party: str, folder: Path) -> None:
+    """Refuse a party that was never let in."""
+    if party not in books.limits:
+        known = nearest_first(party, books.limits) or "none yet"
+        raise InvalidInputError(
+            f"party {party!r} is unknown (parties: {known}): "
+            f"let it in with {Place(folder).let_in(party)}"
+        )
+
+
+def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
+    """Refuse a limit that is broken already, by these parties."""
+    held = account.upper_bits(coalition)
+    if limit.bits >= held:
+        return
+    name = " + ".join(sorted(coalition))
+    who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
+    holds = "holds" if len(coalition) == 1 else "together hold"
+    is_everyone = account.memory.present <= coalition
+    covered = ", counted as everyone does," * (account.is_covered(coalition) and not is_everyone)
+    raise NotWithinLimitsError(
+        f"a limit of {limit_in_words(limit.bits)} bits on {limit.in_words} is below what {who} "
+        f"{holds} already{covered}: give at least {bits_up(held, 6)}",
+        tuple(sorted(coalition)),
+        limit.bits,
+        held,
+        None,
+    )

@@ -1,0 +1,1 @@
+"""Proving, without the solver, that a study kept its promises."""

@@ -1,0 +1,312 @@
+"""Papers that come back: is a receipt or certificate what the ledger, and its seal, say it is?"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tacit.errors import InvalidInputError
+from tacit.ledger import Entry
+from tacit.study.books.books import Books, Intent
+from tacit.study.reports.receipts import (
+    PAPER_FORMAT,
+    EntryReceipt,
+    Paper,
+    Receipt,
+    certificate_of,
+    entry_receipt,
+    receipt_of,
+    seal_of,
+)
+from tacit.study.setup.digest_keys import DigestKeys
+
+_EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
+
+_ADDED_BY_FORMAT_2 = (
+    "seal",
+    "party_limit",
+    "around_limit",
+    "entropy_bits",
+    "csv_letters",
+    "remarks",
+)
+
+_SAME = 1e-9
+"""H(X) is computed again, and may differ by rounding on another machine."""
+
+_MOST_SHOWN = 60
+_MOST_NAMED = 20
+
+
+class _Head(BaseModel):
+    """What every paper has that a ledger can be asked for."""
+
+    model_config = ConfigDict(strict=True)
+
+    format: int = Field(default=1, ge=1)
+    study: str
+    entry: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPaper:
+    """A receipt (JSON or HTML) or a certificate that somebody kept.
+
+    Attributes:
+        path: where it was found.
+        content: all that it says.
+        page: text of the HTML page that it stands in; ``None`` for JSON.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    page: str | None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """From a file.
+
+        Raises:
+            InvalidInputError: it is no paper, or one of a newer version.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError(f"cannot read the receipt {path}: {error}") from error
+        embedded = _EMBEDDED.search(text)
+        try:
+            content = json.loads(embedded.group(1) if embedded else text)
+            head = _Head.model_validate(content)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError(
+                f"{path} is no receipt: give a file made by tacit receipt, or a certificate"
+            ) from error
+        if head.format > PAPER_FORMAT:
+            raise InvalidInputError(
+                f"{path} was made by a version of tacit that is newer than this one: update tacit"
+            )
+        return cls(path, content, text if embedded else None)
+
+    @property
+    def format(self) -> int:
+        """1 for papers of 0.1, which carry no seal."""
+        return int(self.content.get("format", 1))
+
+    @property
+    def study(self) -> str:
+        """The study's id."""
+        return str(self.content["study"])
+
+    @property
+    def entry(self) -> int:
+        """Number of the entry that it speaks of."""
+        return int(self.content["entry"])
+
+    @property
+    def hash(self) -> str:
+        """That sealed the entry."""
+        return str(self.content["hash"])
+
+    @property
+    def seal(self) -> str | None:
+        """Its seal, if it carries one."""
+        seal = self.content.get("seal")
+        return seal if isinstance(seal, str) else None
+
+    @property
+    def is_certificate(self) -> bool:
+        """Whether it is for a recipient."""
+        return "p_rhat_given_r" in self.content
+
+    def is_genuine(self, key: bytes | None) -> bool | None:
+        """Whether its seal is the study's; ``None`` where that cannot be told."""
+        if key is None or self.seal is None:
+            return None
+        try:
+            made = seal_of(self.content, key)
+        except InvalidInputError:  # it says something that no paper can
+            return False
+        return hmac.compare_digest(made.encode(), self.seal.encode(errors="replace"))
+
+
+@dataclass(slots=True)
+class PaperCheck:
+    """What is wrong with a paper, and what could not be checked.
+
+    Attributes:
+        paper: what came back.
+        keys: that tell genuine papers and files, where there are any.
+        problems: in words.
+        notes: in words.
+    """
+
+    paper: KeptPaper
+    keys: DigestKeys | None
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def against(self, books: Books, entries: list[Entry]) -> None:
+        """Compare everything that the paper shows with what the ledger says now."""
+        paper = self.paper
+        if paper.study != entries[0].study:
+            self.problems.append(f"{paper.path} is a receipt of another study, {paper.study}")
+            return
+        if not 1 <= paper.entry <= len(entries) or entries[paper.entry - 1].hash != paper.hash:
+            self.problems.append(self._lost())
+            return
+        self._check_seal()
+        intent = books.intents.get(paper.entry)
+        if intent is not None and paper.format == 1 and not intent.is_of_0_1:
+            self.problems.append(
+                f"{paper.path} has the form of 0.1, and release {intent.number} was made by a "
+                "later version: it is forged"
+            )
+        if intent is not None:
+            self._compare(self._of_release(books, intent))
+        elif entries[paper.entry - 1].kind == "intent":
+            self.notes.append(f"{paper.path} could not be compared: the replay did not come so far")
+            return
+        else:
+            self._compare(entry_receipt(entries[paper.entry - 1]))
+        self._check_page()
+
+    def _lost(self) -> str:
+        """The ledger does not hold the entry: is it the ledger that is false, or the paper?"""
+        paper = self.paper
+        lost = f"entry {paper.entry} is not in the ledger as {paper.path} has it"
+        since = "the ledger was rolled back or rewritten since"
+        match paper.is_genuine(self._paper_key):
+            case True:
+                return (
+                    f"{lost}, and {paper.path} is genuine, sealed by this study's key: the ledger "
+                    f"has lost entry {paper.entry}; {since}"
+                )
+            case False:
+                return f"{lost}, and its seal is not by this study's key: {paper.path} is forged"
+        if paper.seal is None:
+            return f"{lost}: {since}, or the paper is forged, for it carries no seal"
+        return f"{lost}: {since}, or the paper is forged: without a key its seal cannot be checked"
+
+    def _check_seal(self) -> None:
+        paper = self.paper
+        is_genuine = paper.is_genuine(self._paper_key)
+        if is_genuine is False:
+            self.problems.append(
+                f"the seal of {paper.path} does not fit what it says: it was changed after it was "
+                "sealed, or is not by this study's key"
+            )
+        elif paper.seal is None:
+            self.notes.append(f"{paper.path} carries no seal: it was only compared with the ledger")
+        elif is_genuine is None:
+            self.notes.append(f"without a key, the seal of {paper.path} cannot be checked")
+
+    @property
+    def _paper_key(self) -> bytes | None:
+        return None if self.keys is None else self.keys.paper
+
+    def _of_release(self, books: Books, intent: Intent) -> Paper:
+        """The paper as it would be made now, but for what may have changed with good reason."""
+        path, said = self.paper.path, self.paper.content
+        delivery = intent.delivery
+        if not self.paper.is_certificate:
+            made = receipt_of(books, intent)
+            if delivery is None or said.get("digest") is not None or said.get("file") is not None:
+                return made
+            self.notes.append(f"{path} was made before release {intent.number} was delivered")
+            return made.model_copy(update={"digest": None, "file": None})
+        # A crash between the certificate and the entry that records it leaves such a certificate.
+        digest = str(said.get("digest")) if delivery is None else delivery.digest
+        if delivery is None:
+            self.notes.append(
+                f"the digest in {path} was not compared: the ledger does not say that release "
+                f"{intent.number} was delivered"
+            )
+        return certificate_of(books, intent, digest, self._digest_key(intent))
+
+    def _digest_key(self, intent: Intent) -> bytes:
+        found = None if self.keys is None else self.keys.releases.get(intent.entry.hash)
+        if found is not None:
+            return found
+        self.notes.append(f"without a key, the digest_key in {self.paper.path} was not compared")
+        try:
+            return bytes.fromhex(self.paper.content["digest_key"])
+        except (KeyError, TypeError, ValueError):
+            return b"\0"
+
+    def _compare(self, made: Paper) -> None:
+        """Name every field that differs from the paper as the ledger would have it."""
+        expected = made.model_dump(mode="json") | {"seal": self.paper.content.get("seal")}
+        if self.paper.format == 1:
+            expected = {k: v for k, v in expected.items() if k not in _ADDED_BY_FORMAT_2}
+        expected["format"] = self.paper.format
+        found = list(_differences(self.paper.content, expected))
+        for name, said, so in found[:_MOST_NAMED]:
+            self.problems.append(f"{self.paper.path} says {name} {said}, the ledger says {so}")
+        if len(found) > _MOST_NAMED:
+            self.problems.append(f"and {len(found) - _MOST_NAMED} more of what it says is not so")
+
+    def _check_page(self) -> None:
+        """Whether the page that people read is what its data say."""
+        paper = self.paper
+        if paper.page is None:
+            return
+        if paper.format == 1:
+            self.notes.append(
+                f"{paper.path} is a page of tacit 0.1: its data were compared with the ledger, "
+                "what the page shows was not; make a new one with tacit receipt"
+            )
+            return
+        model = Receipt if "holdings" in paper.content else EntryReceipt
+        try:
+            page = model.model_validate(paper.content).as_html()
+        except ValidationError:
+            self.problems.append(f"{paper.path} is a page that tacit has not made")
+            return
+        pairs = zip_longest(paper.page.splitlines(), page.splitlines(), fillvalue="")
+        shown, right = next((pair for pair in pairs if pair[0] != pair[1]), (None, None))
+        if shown is not None:
+            self.problems.append(
+                f"{paper.path} shows {_shown(shown)} where its own data say {_shown(right)}: "
+                "the page was changed"
+            )
+
+
+def _differences(found: Any, expected: Any, name: str = "") -> Iterator[tuple[str, str, str]]:
+    """Where, what is said there, and what should be."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        for key in dict.fromkeys([*expected, *found]):
+            below = f"{name}.{key}" if name else str(key)
+            if key not in found:
+                yield below, "nothing", _shown(expected[key])
+            elif key not in expected:
+                yield below, _shown(found[key]), "nothing"
+            else:
+                yield from _differences(found[key], expected[key], below)
+    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        for k, (said, so) in enumerate(zip(found, expected, strict=True)):
+            yield from _differences(said, so, f"{name}[{k}]")
+    elif not _is_same(found, expected, name):
+        yield name, _shown(found), _shown(expected)
+
+
+def _is_same(found: object, expected: object, name: str) -> bool:
+    if name == "entropy_bits" and isinstance(found, float) and isinstance(expected, float):
+        return abs(found - expected) <= _SAME
+    # 1 and 1.0 are one number in JSON; true is none.
+    is_bool = isinstance(found, bool), isinstance(expected, bool)
+    return found == expected and is_bool[0] == is_bool[1]
+
+
+def _shown(value: object) -> str:
+    """A value of a paper on one line."""
+    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

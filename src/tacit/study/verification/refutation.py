@@ -1,0 +1,38 @@
+"""A release within the limits that is better than a recorded one, where it left bits unused.
+
+Leakages and mean costs: I(Rhat, Y_S; X) is convex in the channel and the mean cost is linear
+([M] fact 1). So telling the best answer with probability t, and else what was recorded, costs
+(1 - t) V + t V_best and leaks at most t H(X) more: within every limit for some t > 0, where every
+limit leaves something. It shows that a bound at the recorded value is false.
+"""
+
+from __future__ import annotations
+
+from tacit.accounting import Account
+from tacit.information import entropy
+from tacit.study.books.records import HoldingRecord
+from tacit.study.requests.question import Wish, distortion
+
+_MARGIN = 0.5
+"""Of what is left: more than enough for rounding."""
+
+
+def better_value(
+    after: Account, wish: Wish, holdings: tuple[HoldingRecord, ...], value: float
+) -> float:
+    """Mean cost of a release within the recorded limits; ``value`` where none better is known.
+
+    Args:
+        after: what every coalition holds after the recorded release, at most.
+        wish: what it answers, judged by a mean cost.
+        holdings: the recorded limits.
+        value: mean cost of the recorded release.
+    """
+    p_x = after.counts / after.counts.sum()
+    left = min(each.limit - after.upper_bits(frozenset(each.parties)) for each in holdings)
+    if left <= 0:
+        return value
+    share = _MARGIN * left / max(entropy(p_x), left)
+    cost = wish.question.request.p_r_given_x @ distortion(wish).T  # [x, rhat]
+    best = float((p_x * cost.min(axis=1)).sum())
+    return value - share * max(value - best, 0.0)

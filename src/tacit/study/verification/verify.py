@@ -1,0 +1,247 @@
+"""``tacit verify``: chain, certificates, snapshot, files and receipts, all against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+from tacit.errors import InvalidInputError, KeyFileError, LedgerError
+from tacit.ledger import Entry, Ledger
+from tacit.study.books.books import Books, Intent
+from tacit.study.folder import Configuration, Layout
+from tacit.study.releases.dispatch import Dispatch
+from tacit.study.reports.words import ROLLBACK_ACCEPTED
+from tacit.study.rollback import Traces
+from tacit.study.setup.creation import public_facts
+from tacit.study.setup.digest_keys import DigestKeys, load_key
+from tacit.study.verification.papers import KeptPaper, PaperCheck
+from tacit.study.verification.replay import Replay, ReplayError
+from tacit.tables import Snapshot
+from tacit.tables.delivery.release_file import digest_of
+
+PROVED_NEAR = 1e-5
+"""In units of the cost: a release that is proved to be no farther from the best needs no note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a replay found.
+
+    Attributes:
+        entries: how many were read.
+        releases: how many of them were releases.
+        problems: everything that is not as it should be, in words.
+        notes: what could not be checked, and why.
+        proved_gaps: release -> its mean cost is within this of the best, proved here. The best
+            keeps ``RESERVE_BITS`` below each limit, as every design does; releases judged by
+            information have no such proof.
+        reserve_worths: release -> with these last bits, the best costs less by at most this.
+    """
+
+    entries: int
+    releases: int
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    proved_gaps: dict[int, float]
+    reserve_worths: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is amiss."""
+        return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "entries": self.entries,
+            "releases": self.releases,
+            "is_whole": self.is_whole,
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+            "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
+            "reserve_worths": {str(number): cost for number, cost in self.reserve_worths.items()},
+        }
+
+
+def verify_study(folder: Path, receipt: str | Path | None = None) -> Verification:
+    """Replay a study's ledger, and check its snapshot, its files and a receipt against it.
+
+    Works on a study that cannot be opened because its ledger was tampered with.
+    """
+    layout, configuration = Layout(folder), Configuration.read(folder)
+    paper = None if receipt is None else KeptPaper.read(Path(receipt))
+    study = configuration.study
+    with Ledger.open(configuration.ledger or layout.ledger) as ledger:
+        problems = [*ledger.verify(study)]
+        if paper is not None and problems and not _is_in(ledger, study, paper):
+            problems.append(f"entry {paper.entry} is not in the ledger as {paper.path} has it")
+        if problems:  # nothing that such a ledger says can be relied on
+            return Verification(0, 0, tuple(problems), (), {})
+        traces, mark_problems = _find_traces(layout, study)  # before the ledger is read
+        try:
+            entries = ledger.entries(study)
+            replay = Replay.begin(entries[0])
+        except LedgerError as error:  # sealed, and yet nothing that this version can read
+            return Verification(0, 0, (str(error),), (), {})
+        problems += mark_problems + _replayed(replay, entries[1:])
+        if replay.books.head == entries[-1].head:
+            lost = traces.lost(replay.books, ledger, study)
+            problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
+    problems += _folder_problems(layout, replay.books)
+    keys, key_problems = _find_keys(layout, study, replay.books)
+    problems += key_problems
+    problems += _snapshot_problems(layout, replay.books, keys)
+    more, notes = _file_problems(replay.books, keys)
+    if not problems:
+        more += _draw_problems(layout, study, replay.books)
+    if paper is not None:
+        check = PaperCheck(paper, keys)
+        check.against(replay.books, entries)
+        more, notes = [*more, *check.problems], [*notes, *check.notes]
+    if replay.books.accepted:
+        notes.append(ROLLBACK_ACCEPTED)
+    notes += _unproved(replay)
+    return Verification(
+        len(entries),
+        len(replay.books.intents),
+        (*problems, *more),
+        tuple(notes),
+        replay.proved_gaps,
+        replay.reserve_worths,
+    )
+
+
+def _is_in(ledger: Ledger, study: str, paper: KeptPaper) -> bool:
+    return paper.study == study and ledger.contains(study, paper.entry, paper.hash)
+
+
+def _find_traces(layout: Layout, study: str) -> tuple[Traces, list[str]]:
+    """What the folder shows of entries, and what is wrong with its high-water mark."""
+    try:
+        return Traces.find(layout, study), []
+    except InvalidInputError as error:
+        return Traces({}, ()), [str(error)]
+
+
+def _replayed(replay: Replay, entries: list[Entry]) -> list[str]:
+    """What is wrong with entries after those before them."""
+    problems: list[str] = []
+    try:
+        for entry in entries:
+            problems += replay.follow(entry)
+    except ReplayError as error:
+        problems.append(f"{error}; nothing after it was checked")
+    return problems
+
+
+def _unproved(replay: Replay) -> Iterator[str]:
+    """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
+    for number, intent in replay.books.intents.items():
+        record, gap = intent.record, replay.proved_gaps.get(number)
+        if intent.wish.measure.is_information:
+            yield f"release {number} is judged by information: no proof shows how near to the best"
+        elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
+            recorded = record.value - record.bound
+            reason = (
+                f"its design came no nearer than {recorded:.1e}"
+                if recorded > 0.5 * gap
+                else f"{recorded:.1e} is recorded, and the search for a proof ended before that"
+            )
+            yield f"release {number} is proved to be within {gap:.1e} of the best only: {reason}"
+
+
+def _folder_problems(layout: Layout, books: Books) -> list[str]:
+    """Whether the folder is what the ledger says of it."""
+    problems = []
+    if books.is_closed and layout.key.exists():
+        problems.append("the study is closed but its key is still there: run tacit close again")
+    try:
+        facts = public_facts(Snapshot.open(layout.snapshot))
+    except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
+        return [*problems, f"the snapshot cannot be read: {error}"]
+    for name, found in facts.items():
+        if getattr(books.created, name) != found:
+            problems.append(f"the {name} in the ledger are not those of the snapshot")
+    return problems
+
+
+def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[str]]:
+    """Keys that tell genuine files and papers, and what is wrong with the study's key."""
+    try:
+        return DigestKeys.find(layout, study, books), []
+    except KeyFileError as error:
+        return None, [str(error)]
+
+
+def _snapshot_problems(layout: Layout, books: Books, keys: DigestKeys | None) -> list[str]:
+    """Whether the snapshot says what it said when the study began."""
+    if keys is None:
+        return []
+    try:
+        Snapshot.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
+    except InvalidInputError as error:
+        return [str(error)]
+    return []
+
+
+def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[str], list[str]]:
+    """What is wrong with the release files, and what could not be checked."""
+    if keys is None:
+        return [], ["without a key, neither the snapshot nor release files can be checked"]
+    problems, notes = [], []
+    for intent in books.intents.values():
+        if intent.delivery is None:
+            notes.append(f"release {intent.number} was recorded but never delivered")
+            continue
+        if intent.entry.hash not in keys.releases:
+            problems.append(f"release {intent.number} was not there when the study was closed")
+            continue
+        file = Path(intent.delivery.file)
+        if not _is_there(file):
+            notes.append(f"release {intent.number} is no longer at {file}")
+            continue
+        found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
+        if found is None:
+            problems.append(f"{file} is not release {intent.number} as it was delivered")
+        elif found is not intent:
+            notes.append(f"{file} was release {intent.number} and is release {found.number} now")
+    return problems, notes
+
+
+def _draw_problems(layout: Layout, study: str, books: Books) -> list[str]:
+    """Whether every release, drawn again while there is a key, is what was delivered."""
+    if books.is_closed or not layout.key.exists():
+        return []
+    key, snapshot = load_key(layout, study, books), Snapshot.open(layout.snapshot)
+    dispatch = Dispatch(study, layout, snapshot, key, books.created.is_id_public)
+    try:
+        return list(dispatch.problems(books))
+    except InvalidInputError as error:
+        return [f"releases cannot be drawn again: {error}"]
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except OSError:  # a name that no disk can have
+        return False
+
+
+def _own_first(intent: Intent, books: Books) -> list[Intent]:
+    """All releases, this one first: a later one may have been written over its file."""
+    return sorted(books.intents.values(), key=lambda each: each is not intent)
+
+
+def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:
+    """Whether a file has the content of a release."""
+    if intent.delivery is None or intent.entry.hash not in keys.releases:
+        return False
+    key = keys.releases[intent.entry.hash]
+    try:  # a CSV of 0.1 has no apostrophes before formulas but those of its own texts
+        digests = (digest_of(file, key, has_guards=has_guards) for has_guards in (True, False))
+        return intent.delivery.digest in digests
+    except InvalidInputError:
+        return False

@@ -1,0 +1,1 @@
+"""From cells and states to release files."""

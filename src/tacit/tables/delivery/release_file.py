@@ -1,0 +1,340 @@
+"""Release files: columns ``record``, ``rhat`` and, when time-shared, ``t``; Parquet or CSV.
+
+A file says nothing of where it comes from, and the same release is the same file, byte for byte.
+
+A spreadsheet runs a field of CSV that begins with =, +, -, @, a tab or a carriage return as a
+formula. So in CSV, and only there, such a text has an apostrophe before it, unless it is a number;
+so has a text such as '=x, which would be taken for that. Reading takes the apostrophe off again.
+0.1 did not put any.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import csv, parquet
+
+from tacit.errors import InvalidInputError
+from tacit.sampling import keyed_digest
+
+BATCH = 2**18
+"""Records handled at a time: a few megabytes, near what a core's cache holds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Consecutive records of a file.
+
+    Attributes:
+        record: what the recipient calls them.
+        letters: what they got.
+    """
+
+    record: pa.Array
+    letters: NDArray[np.unsignedinteger]
+
+
+_COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
+_ZSTD_LEVEL = 1
+_QUOTED_SIGNS = (b",", b'"', b"\n", b"\r")
+_FORMULA_SIGNS = (b"=", b"+", b"-", b"@", b"\t", b"\r")
+_GUARD = "'"
+_GUARDED = re.compile(r"^'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """What the letters of a release stand for.
+
+    Attributes:
+        labels: text of each rhat, all different.
+        n_times: how many channels are time-shared, letter = t * len(labels) + rhat; ``None``
+            where nothing is, and the file has no column ``t``.
+    """
+
+    labels: tuple[str, ...]
+    n_times: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(set(self.labels)) < len(self.labels):
+            raise InvalidInputError(f"labels are {self.labels}: give each letter its own")
+
+    @property
+    def size(self) -> int:
+        """Number of letters."""
+        return len(self.labels) * (self.n_times or 1)
+
+    def columns(self, block: Block) -> pa.RecordBatch:
+        """The file's columns for some records."""
+        labels = pa.array(self.labels, pa.string())
+        if self.n_times is None:
+            rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
+            return pa.record_batch({"record": block.record, "rhat": rhat})
+        # 32 bits: the letters' own type may hold less than how many labels there are.
+        t, rhat = np.divmod(block.letters, np.int32(len(self.labels)), dtype=np.int32)
+        rhat = pa.DictionaryArray.from_arrays(rhat, labels)
+        return pa.record_batch({"record": block.record, "rhat": rhat, "t": pa.array(t)})
+
+    def line_endings(self) -> list[str]:
+        """What follows ``record`` in a line of CSV, for each letter."""
+        rhats = [f",{_quoted(csv_text(label))}" for label in self.labels]
+        if self.n_times is None:
+            return [f"{rhat}\n" for rhat in rhats]
+        return [f"{rhat},{t}\n" for t in range(self.n_times) for rhat in rhats]
+
+
+def check_target(target: Path) -> None:
+    """Refuse a place where no release file can go, before anything is recorded."""
+    release_writer(target)
+    if not target.parent.is_dir():
+        raise InvalidInputError(f"there is no folder {target.parent}: make it, or choose another")
+    if target.is_dir():
+        raise InvalidInputError(f"{target} is a folder: give the name of a file")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InvalidInputError(
+            f"nothing may be written into {target.parent}: choose another place"
+        )
+
+
+def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet, Iterator[Block]], None]:
+    """How a file of this name is written; the format goes by its ending."""
+    writers = {".parquet": _write_parquet, ".csv": _write_csv}
+    suffix = target.suffix.lower()
+    if suffix not in writers:
+        raise InvalidInputError(
+            f"{target.name!r} has no known ending: name the file something.parquet or something.csv"
+        )
+    return writers[suffix]
+
+
+def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
+    """Write each block as a row group; labels are a dictionary, pseudonyms compressed text."""
+    row_groups = map(alphabet.columns, blocks)
+    first = next(row_groups)
+    writer = parquet.ParquetWriter(
+        file,
+        first.schema,
+        compression="zstd",
+        compression_level=_ZSTD_LEVEL,
+        use_dictionary=["rhat", "t"],
+        sorting_columns=[parquet.SortingColumn(0)],
+        store_schema=False,  # plain text for every reader
+    )
+    try:
+        for row_group in chain([first], row_groups):
+            writer.write_batch(row_group)
+        writer.close()
+    finally:
+        writer.is_open = False  # or, after an error, it would yet write an end to a closed file
+
+
+def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
+    """Write lines that end in a newline, quoted only where they must be."""
+    is_shared = alphabet.n_times is not None
+    file.write(",".join(_COLUMNS[is_shared]).encode() + b"\n")
+    endings = pa.array(alphabet.line_endings(), pa.string())
+    for block in blocks:
+        record = _quoted_where_needed(_guarded_where_needed(block.record.cast(pa.string())))
+        lines = pc.binary_join_element_wise(record, endings.take(pa.array(block.letters)), "")
+        file.write(_lengths_and_bytes(lines)[1])
+
+
+class ContentDigest:
+    """Keyed digest of what a file says, the same for Parquet and CSV.
+
+    Of each column's texts, the lengths and the bytes go into one HMAC each, so it does not matter
+    where one batch ends and the next begins.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._streams: dict[str, tuple[hmac.HMAC, hmac.HMAC]] = {}
+
+    def update(self, columns: pa.RecordBatch) -> None:
+        """Take the next records of the file."""
+        for name, column in zip(columns.schema.names, columns.columns, strict=True):
+            if name not in self._streams:
+                self._streams[name] = (self._stream(), self._stream())
+            lengths, content = _lengths_and_bytes(column.cast(pa.string()))
+            of_lengths, of_bytes = self._streams[name]
+            of_lengths.update(lengths)
+            of_bytes.update(content)
+
+    def hexdigest(self) -> str:
+        """The digest of everything so far."""
+        chunks = [
+            chunk
+            for name, streams in self._streams.items()
+            for chunk in (name.encode(), *(stream.digest() for stream in streams))
+        ]
+        return keyed_digest(self._key, chunks)
+
+    def _stream(self) -> hmac.HMAC:
+        return hmac.new(self._key, digestmod="sha256")
+
+
+def csv_text(text: str) -> str:
+    """A text as CSV files show it: with an apostrophe where it would be run as a formula."""
+    return _GUARD + text if _is_guarded(text) else text
+
+
+def guards_any(target: Path, labels: Sequence[str]) -> bool:
+    """Whether a file of this name shows one of the labels with an apostrophe before it."""
+    return target.suffix.lower() == ".csv" and any(map(_is_guarded, labels))
+
+
+def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
+    """The content digest of an existing release file, read in batches.
+
+    Args:
+        path: of the file.
+        key: of the digest.
+        has_guards: whether apostrophes before formulas are tacit's; not in files of 0.1.
+    """
+    digest = ContentDigest(key)
+    for columns in _read(path, has_guards):
+        digest.update(columns)
+    return digest.hexdigest()
+
+
+def count_letters(
+    path: Path, labels: Sequence[str], time_shares: int = 1, *, has_guards: bool = True
+) -> NDArray[np.int64]:
+    """How many records of a release file have each letter t * len(labels) + rhat.
+
+    Args:
+        path: of the file.
+        labels: every rhat that may be in it.
+        time_shares: how many t there are; one alone has no column.
+        has_guards: as for ``digest_of``.
+    """
+    known = {"rhat": list(labels)}
+    if time_shares > 1:
+        known["t"] = [str(t) for t in range(time_shares)]
+    counts = np.zeros(time_shares * len(labels), dtype=np.int64)
+    for columns in _read(path, has_guards):
+        if columns.schema.names != ["record", *known]:
+            raise _not_as_certified(path, f"the columns {', '.join(columns.schema.names)}")
+        letters = np.zeros(len(columns), dtype=np.int64)
+        for name, scale in zip(known, (1, len(labels)), strict=False):
+            letters += scale * _places(path, columns.column(name), known[name])
+        counts += np.bincount(letters, minlength=len(counts))
+    return counts
+
+
+def _places(path: Path, column: pa.Array, known: list[str]) -> NDArray[np.int64]:
+    """Which of the known texts each entry is."""
+    texts = column.cast(pa.string())
+    places = pc.index_in(texts, pa.array(known, pa.string()))
+    if places.null_count:
+        unknown = texts.filter(places.is_null())[0].as_py()
+        raise _not_as_certified(path, f"the entry {unknown!r}")
+    return np.asarray(places.to_numpy())
+
+
+def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{path} has {seen}, which its certificate does not know: "
+        "put the certificate of this very release beside it"
+    )
+
+
+def _read(path: Path, has_guards: bool) -> Iterator[pa.RecordBatch]:
+    """The columns of a release file, batch by batch."""
+    is_csv = path.suffix.lower() == ".csv"
+    try:
+        for columns in _read_csv(path) if is_csv else _read_parquet(path):
+            yield _without_guards(columns) if is_csv and has_guards else columns
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInputError(f"{path} cannot be read as a release file: {reason}") from None
+
+
+def _read_parquet(path: Path) -> Iterator[pa.RecordBatch]:
+    with parquet.ParquetFile(path) as file:
+        _refuse_other_columns(path, file.schema_arrow)
+        yield from file.iter_batches(BATCH)
+
+
+def _read_csv(path: Path) -> Iterator[pa.RecordBatch]:
+    """Every field as the text that it is."""
+    as_text = csv.ConvertOptions(
+        column_types=dict.fromkeys(_COLUMNS[1], pa.string()), strings_can_be_null=False
+    )
+    lines = csv.ParseOptions(newlines_in_values=True)
+    with csv.open_csv(path, parse_options=lines, convert_options=as_text) as reader:
+        _refuse_other_columns(path, reader.schema)
+        yield from reader
+
+
+def _refuse_other_columns(path: Path, schema: pa.Schema) -> None:
+    if schema.names not in _COLUMNS:
+        raise InvalidInputError(
+            f"{path} has the columns {', '.join(schema.names)}, a release file has "
+            "record, rhat and perhaps t: give the file as it was delivered"
+        )
+
+
+def _lengths_and_bytes(texts: pa.StringArray) -> tuple[bytes, memoryview]:
+    """How many bytes each text has (32 bits each), and all of them one after the other."""
+    _, ends, content = texts.buffers()
+    bounds = np.frombuffer(ends, "<i4", len(texts) + 1, offset=4 * texts.offset)
+    every_byte = memoryview(content) if content else memoryview(b"")
+    return np.diff(bounds).tobytes(), every_byte[bounds[0] : bounds[-1]]
+
+
+def _is_guarded(text: str) -> bool:
+    """Whether it gets an apostrophe in CSV: a formula, or what looks as if it had got one."""
+    return bool(_GUARDED.match(text)) and not _NUMBER.fullmatch(text.lstrip(_GUARD))
+
+
+def _guarded_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    content = bytes(_lengths_and_bytes(texts)[1])
+    if not any(sign in content for sign in _FORMULA_SIGNS):  # pseudonyms have none: be quick
+        return texts
+    if not pc.any(pc.match_substring_regex(texts, _GUARDED.pattern)).as_py():
+        return texts
+    return pa.array(map(csv_text, texts.to_pylist()), pa.string())
+
+
+def _without_guards(columns: pa.RecordBatch) -> pa.RecordBatch:
+    """The texts of a CSV file as they were before ``csv_text``."""
+    bare = [_bare_where_needed(column) for column in columns.columns]
+    return pa.record_batch(bare, names=columns.schema.names)
+
+
+def _bare_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    if _GUARD.encode() not in bytes(_lengths_and_bytes(texts)[1]):
+        return texts
+    return pa.array(map(_bare, texts.to_pylist()), pa.string())
+
+
+def _bare(text: str) -> str:
+    return text[1:] if text.startswith(_GUARD) and _is_guarded(text[1:]) else text
+
+
+def _quoted_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    content = bytes(_lengths_and_bytes(texts)[1])
+    if not any(sign in content for sign in _QUOTED_SIGNS):
+        return texts
+    return pa.array([_quoted(text) for text in texts.to_pylist()], pa.string())
+
+
+def _quoted(text: str) -> str:
+    """A text as a field of CSV."""
+    if not any(sign in text.encode() for sign in _QUOTED_SIGNS):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'

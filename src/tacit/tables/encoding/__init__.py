@@ -1,0 +1,1 @@
+"""From columns to levels, and from records to cells."""

@@ -1,0 +1,183 @@
+"""A snapshot made from a source: read once, encoded, written whole or not at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tacit.errors import InvalidInputError
+from tacit.storage import whole_folder
+from tacit.tables.connection import quote_name, reason
+from tacit.tables.encoding.declaration import Declared
+from tacit.tables.encoding.encoding import Encoding, IdColumn, codes_sql, levels_sql
+from tacit.tables.encoding.levels import freeze, freeze_all
+from tacit.tables.encoding.snapshot import (
+    BATCH,
+    CODES_FILE,
+    COUNTS_FILE,
+    DESCRIPTION_FILE,
+    IDS_FILE,
+    Counts,
+    Description,
+    Snapshot,
+)
+from tacit.tables.sources.staging import Staged, staged
+
+MOST_PAIRS = 10_000_000
+"""Of cells and levels of an external column: 80 MB of counts."""
+
+
+def build(
+    source: str,
+    id_columns: Sequence[str],
+    attributes: Sequence[Declared],
+    externals: Sequence[Declared],
+    folder: Path,
+    *,
+    remark: Callable[[str], None] | None = None,
+) -> Snapshot:
+    """Read a source and freeze it in a new folder.
+
+    Args:
+        source: the table, see ``source``.
+        id_columns: what tells records apart, one column or several together.
+        attributes: the private attributes; x counts their levels in this order.
+        externals: columns that may be asked for though they are no function of x.
+        folder: where the snapshot will be; it must not exist.
+        remark: called with what the custodian should know about the table.
+    """
+    columns = [*id_columns, *(declared.name for declared in (*attributes, *externals))]
+    _check_each_once(columns)
+    try:
+        with whole_folder(folder) as partial:
+            with staged(source, columns, partial) as table:
+                _check_ids(table, id_columns)
+                encoding = _freeze(table, id_columns, attributes, externals)
+                _write_records(table, encoding, partial)
+            if remark is not None:
+                for line in table.remarks:
+                    remark(line)
+            description = Description(n_records=table.n_records, encoding=encoding)
+            (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
+    except (duckdb.Error, OSError) as error:
+        raise InvalidInputError(
+            f"{folder} cannot be written: {reason(error)}; make room, or choose another place"
+        ) from error
+    return Snapshot(folder, table.n_records, encoding)
+
+
+def _check_each_once(columns: Sequence[str]) -> None:
+    # SQL does not tell Age from age.
+    for name, times in Counter(map(str.casefold, columns)).items():
+        if times > 1:
+            raise InvalidInputError(
+                f"column {name!r} is named {times} times: an id, a private attribute and an "
+                "external column are different columns"
+            )
+
+
+def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
+    if not id_columns:
+        raise InvalidInputError("no id column is named: say what tells records apart")
+    shown = ", ".join(id_columns)
+    ids = [f"staged.{quote_name(name)}" for name in id_columns]
+    is_missing = " OR ".join(f"{name} IS NULL" for name in ids)
+    [(n_missing,)] = table.connection.execute(
+        f"SELECT count(*) FROM staged WHERE {is_missing}"
+    ).fetchall()
+    if n_missing:
+        raise InvalidInputError(
+            f"{shown} is missing in {n_missing:,} of {table.n_records:,} records: "
+            "give each record an id, or leave it out"
+        )
+    [(n_shared,)] = table.connection.execute(
+        "SELECT coalesce(sum(times), 0)::BIGINT FROM "
+        f"(SELECT count(*) AS times FROM staged GROUP BY {', '.join(ids)} HAVING count(*) > 1)"
+    ).fetchall()
+    if n_shared:
+        raise InvalidInputError(
+            f"{shown} is not unique: {n_shared:,} of {table.n_records:,} records share it with "
+            "others; remove the repeats, or name more id columns that tell them apart"
+        )
+
+
+def _freeze(
+    table: Staged,
+    id_columns: Sequence[str],
+    attributes: Sequence[Declared],
+    externals: Sequence[Declared],
+) -> Encoding:
+    if not attributes:
+        raise InvalidInputError("no private attribute is named: there is nothing to protect")
+    encoding = Encoding(
+        ids=tuple(IdColumn(name=name, sql_type=table.types[name]) for name in id_columns),
+        attributes=freeze_all(table, attributes),
+        externals=tuple(freeze(table, declared) for declared in externals),
+    )
+    for external in encoding.externals:
+        if encoding.n_cells * external.n_levels > MOST_PAIRS:
+            raise InvalidInputError(
+                f"{external.name} has {external.n_levels:,} levels in each of "
+                f"{encoding.n_cells:,} cells, and {MOST_PAIRS:,} together is the most: "
+                "give it fewer levels with :cut=, :quantiles= or :map="
+            )
+    return encoding
+
+
+def _write_records(table: Staged, encoding: Encoding, folder: Path) -> None:
+    """One pass over the records in the order of their ids."""
+    levels = f"({levels_sql(table.connection, encoding)})"
+    order = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))
+    codes = table.connection.sql(f"{codes_sql(levels, encoding)} ORDER BY {order}")
+    reader = codes.to_arrow_reader(BATCH)
+    ids = pa.schema([field for field in reader.schema if field.name.startswith("id_")])
+    dtype = np.min_scalar_type(encoding.n_cells - 1).newbyteorder("<")
+    counts = _Tally(encoding)
+    with (
+        pq.ParquetWriter(folder / IDS_FILE, ids, compression="zstd") as id_writer,
+        (folder / CODES_FILE).open("wb") as x_file,
+    ):
+        _write_header(x_file, dtype, table.n_records)
+        for batch in reader:
+            id_writer.write_batch(batch.select(ids.names))
+            x_file.write(batch["x"].to_numpy().astype(dtype).data)
+            counts.add(batch)
+    counts.save(folder / COUNTS_FILE)
+
+
+def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
+    """What comes before ``n`` numbers in a .npy file.
+
+    Numbers are then appended rather than mapped: a disk that fills up is an error, not a signal.
+    """
+    described = {"descr": dtype.str, "fortran_order": False, "shape": (n,)}
+    np.lib.format.write_array_header_1_0(file, described)
+
+
+class _Tally:
+    """Exact counts: of records by cell, and by cell and level of each external column."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        sizes = [external.n_levels for external in encoding.externals]
+        self._n_cells = encoding.n_cells
+        self._cells: Counts = np.zeros(self._n_cells, dtype=np.int64)
+        self._externals = [np.zeros((self._n_cells, size), dtype=np.int64) for size in sizes]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        x = batch["x"].to_numpy().astype(np.int64)
+        self._cells += np.bincount(x, minlength=self._n_cells)
+        for k, counts in enumerate(self._externals):
+            pairs = x * counts.shape[1] + batch[f"r_{k}"].to_numpy()
+            counts += np.bincount(pairs, minlength=counts.size).reshape(counts.shape)
+
+    def save(self, path: Path) -> None:
+        arrays = {f"external_{k}": counts for k, counts in enumerate(self._externals)}
+        arrays["cells"] = self._cells
+        np.savez_compressed(path, allow_pickle=False, **arrays)

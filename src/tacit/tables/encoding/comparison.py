@@ -1,0 +1,90 @@
+"""What has changed in a source since its snapshot was made, in words and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.errors import InvalidInputError
+from tacit.tables.encoding.encoding import Encoding, codes_sql, levels_sql
+from tacit.tables.encoding.snapshot import Counts, Snapshot
+from tacit.tables.sources.staging import Staged, staged
+
+
+def compare(snapshot: Snapshot, source: str) -> list[str]:
+    """Every kind of change, one line each; empty if the source still is the snapshot."""
+    encoding = snapshot.encoding
+    try:
+        with staged(source, list(encoding.types), snapshot.folder.parent) as table:
+            return _changed_types(encoding, table) or _changed_records(snapshot, table)
+    except InvalidInputError as error:
+        return [str(error)]
+
+
+def _changed_types(encoding: Encoding, table: Staged) -> list[str]:
+    return [
+        f"column {name!r} was {sql_type} and is {table.types[name]} now"
+        for name, sql_type in encoding.types.items()
+        if table.types[name] != sql_type
+    ]
+
+
+def _changed_records(snapshot: Snapshot, table: Staged) -> list[str]:
+    encoding = snapshot.encoding
+    table.connection.execute(f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}")
+    found = [*_new_values(encoding, table), *_moved_records(snapshot, table)]
+    return found or _moved_externals(snapshot, table)
+
+
+def _new_values(encoding: Encoding, table: Staged) -> list[str]:
+    columns = (*encoding.attributes, *encoding.externals)
+    counts = ", ".join(f"count(*) - count(level_{k})" for k in range(len(columns)))
+    [row] = table.connection.execute(f"SELECT {counts} FROM levels").fetchall()
+    return [
+        f"records with a value of {column.name!r} that was not there: {number:,}"
+        for column, number in zip(columns, row, strict=True)
+        if number
+    ]
+
+
+def _moved_records(snapshot: Snapshot, table: Staged) -> list[str]:
+    """Records added, removed, repeated, or in another cell."""
+    ids = [f"id_{k}" for k in range(len(snapshot.encoding.ids))]
+    is_same = " AND ".join(f"before.{name} = now.{name}" for name in ids)
+    now = f"SELECT *, true AS is_there FROM ({codes_sql('levels', snapshot.encoding)})"
+    table.connection.register("before", snapshot.records())
+    [(n_added, n_removed, n_moved)] = table.connection.execute(
+        "SELECT count(*) FILTER (before.x IS NULL), count(*) FILTER (now.is_there IS NULL), "
+        f"count(*) FILTER (before.x <> now.x) FROM before FULL JOIN ({now}) AS now ON {is_same}"
+    ).fetchall()
+    [(n_different,)] = table.connection.execute(
+        f"SELECT count(*) FROM (SELECT DISTINCT {', '.join(ids)} FROM levels)"
+    ).fetchall()
+    found = {
+        "records added": n_added,
+        "records removed": n_removed,
+        "records whose private attributes changed": n_moved,
+        "records that repeat the id of another": table.n_records - n_different,
+    }
+    return [f"{what}: {number:,}" for what, number in found.items() if number]
+
+
+def _moved_externals(snapshot: Snapshot, table: Staged) -> list[str]:
+    """External columns whose counts differ; told apart only while the records are the same."""
+    found = []
+    for k, external in enumerate(snapshot.encoding.externals):
+        before = snapshot.external_counts(external.name)
+        n_moved = int(np.maximum(before - _count(snapshot, table, k), 0).sum())
+        if n_moved:
+            found.append(f"records whose {external.name!r} changed: at least {n_moved:,}")
+    return found
+
+
+def _count(snapshot: Snapshot, table: Staged, k: int) -> Counts:
+    """How many records of each cell have each level of external column ``k`` now, [x, r]."""
+    encoding = snapshot.encoding
+    rows = table.connection.execute(
+        f"SELECT x, r_{k}, count(*) FROM ({codes_sql('levels', encoding)}) GROUP BY ALL"
+    ).fetchnumpy()
+    counts = np.zeros((encoding.n_cells, encoding.externals[k].n_levels), dtype=np.int64)
+    counts[rows["x"], rows[f"r_{k}"]] = rows["count_star()"]
+    return counts

@@ -1,0 +1,115 @@
+"""From values to codes, in SQL: each record's cell x, and its level of each external column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import duckdb
+import pyarrow as pa
+
+from tacit.tables.connection import quote_name, quote_text
+from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups, Stored, is_integer
+from tacit.tables.encoding.declaration import OTHERS
+
+
+class IdColumn(Stored):
+    """A column that tells records apart, and what it is stored as."""
+
+    name: str
+    sql_type: str
+
+
+class Encoding(Stored):
+    """How a table becomes a snapshot: everything that was fixed when the study began."""
+
+    ids: tuple[IdColumn, ...]
+    attributes: tuple[Attribute, ...]
+    externals: tuple[Attribute, ...] = ()
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The stored type of every column that is read."""
+        columns: tuple[IdColumn | Attribute, ...] = (*self.ids, *self.attributes, *self.externals)
+        return {column.name: column.sql_type for column in columns}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of levels of the private attributes."""
+        return tuple(attribute.n_levels for attribute in self.attributes)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of values that x can have."""
+        return prod(self.shape)
+
+
+def levels_sql(connection: duckdb.DuckDBPyConnection, encoding: Encoding) -> str:
+    """A query over ``staged`` for ``id_0``... and, for every attribute and then every external
+    column, ``level_0``...: the number of the record's level, NULL for a value that has none.
+
+    Tables of levels are made along the way, so ask once.
+    """
+    chosen = [f"staged.{quote_name(one.name)} AS id_{k}" for k, one in enumerate(encoding.ids)]
+    joins = []
+    for k, attribute in enumerate((*encoding.attributes, *encoding.externals)):
+        joins.append(_join_sql(connection, attribute, f"levels_{k}"))
+        chosen.append(f"{_level_sql(attribute, f'levels_{k}')} AS level_{k}")
+    return f"SELECT {', '.join(chosen)} FROM staged {' '.join(joins)}"
+
+
+def codes_sql(levels_from: str, encoding: Encoding) -> str:
+    """A query for ``id_0``..., ``x`` and ``r_0``... over what ``levels_sql`` gives."""
+    ids = [f"id_{k}" for k in range(len(encoding.ids))]
+    n_private = len(encoding.attributes)
+    x = cell_sql(encoding.shape, [f"level_{k}" for k in range(n_private)])
+    external = [f"level_{n_private + k} AS r_{k}" for k in range(len(encoding.externals))]
+    return f"SELECT {', '.join([*ids, f'{x} AS x', *external])} FROM {levels_from}"
+
+
+def cell_sql(shape: Sequence[int], levels: Sequence[str]) -> str:
+    """x, the C-order index over all levels, from the number of each attribute's level."""
+    terms = (f"{level} * {prod(shape[axis + 1 :])}" for axis, level in enumerate(levels))
+    return f"CAST({' + '.join(terms)} AS UINTEGER)"
+
+
+def _level_sql(attribute: Attribute, levels: str) -> str:
+    column = f"staged.{quote_name(attribute.name)}"
+    missing = attribute.n_levels - 1 if attribute.has_missing else "NULL"
+    match attribute.coding:
+        case Bins(cuts=cuts):
+            below = (
+                f"WHEN {column} <= {_number_sql(cut, attribute.sql_type)} THEN {level}"
+                for level, cut in enumerate(cuts)
+            )
+            present = f"CASE {' '.join(below)} ELSE {len(cuts)} END"
+        case Groups(names=names, group_of=group_of) if group_of.get(OTHERS) in names:
+            present = f"coalesce({levels}.level, {names.index(group_of[OTHERS])})"
+        case _:
+            present = f"{levels}.level"
+    return f"CASE WHEN {column} IS NULL THEN {missing} ELSE {present} END"
+
+
+def _number_sql(cut: float, sql_type: str) -> str:
+    return str(cut) if is_integer(sql_type) else f"CAST({quote_text(repr(cut))} AS DOUBLE)"
+
+
+def _join_sql(connection: duckdb.DuckDBPyConnection, attribute: Attribute, levels: str) -> str:
+    """Make the table of an attribute's values and join it; bins need none."""
+    column, sql_type = f"staged.{quote_name(attribute.name)}", attribute.sql_type
+    match attribute.coding:
+        case Bins():
+            return ""
+        case Categories(texts=texts):
+            level_of = {text: level for level, text in enumerate(texts)}
+        case Groups(names=names, group_of=group_of):
+            column, sql_type = f"CAST({column} AS VARCHAR)", "VARCHAR"
+            level_of = {text: names.index(name) for text, name in group_of.items() if name in names}
+    rows = pa.table({"text": [*level_of], "level": [*level_of.values()]})
+    connection.register("level_of", rows)
+    connection.execute(
+        f"CREATE TEMP TABLE {levels} AS "
+        f"SELECT CAST(text AS {sql_type}) AS value, level FROM level_of"
+    )
+    connection.unregister("level_of")
+    return f"LEFT JOIN {levels} ON {column} = {levels}.value"

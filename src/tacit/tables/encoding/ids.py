@@ -1,0 +1,54 @@
+"""Ids as texts for hashing: typed, or normalised.
+
+Typed, each id is a letter for its type, the length of its text, and its text. So 1 and '1' differ,
+as do ('a', 'bc') and ('ab', 'c'); the 5 of one integer type is the 5 of another. No two different
+ids share such a text.
+
+Normalised, ids that people would take for the same are the same: blanks around them and the case of
+letters do not count, and a number is the same as a number, as a decimal, and as a text with or
+without leading zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacit.tables.encoding.attribute import is_integer, is_number
+
+_TAGS = {"BOOLEAN": "b", "DATE": "d", "DOUBLE": "f", "TIME": "h", "TIMESTAMP": "m", "VARCHAR": "t"}
+
+_BLANKS = " || ".join(f"chr({code})" for code in (9, 10, 13, 32, 160))
+"""SQL of the blanks that may stand around an id: tab, line ends, blank, no-break blank."""
+
+
+def typed_id_sql(stored_types: Sequence[str]) -> str:
+    """SQL of the text of a record's id from its columns ``id_0``..., one for each type."""
+    return " || ".join(_typed_sql(f"id_{k}", one) for k, one in enumerate(stored_types))
+
+
+def normalised_id_sql(n_columns: int) -> str:
+    """SQL of the text that ids of the same person have in differently exported tables."""
+    return " || ".join(_measured_sql(_normalised_sql(f"id_{k}")) for k in range(n_columns))
+
+
+def _normalised_sql(column: str) -> str:
+    text = f"lower(nfc_normalize(trim(CAST({column} AS VARCHAR), {_BLANKS})))"
+    whole = f"regexp_replace({text}, '^[+]?(-?)0*([0-9])', '\\1\\2')"
+    number = f"regexp_replace({whole}, '([.][0-9]*?)0*$', '\\1')"
+    is_number = f"regexp_full_match({text}, '[+-]?[0-9]+([.][0-9]*)?')"
+    return f"CASE WHEN {is_number} THEN rtrim({number}, '.') ELSE {text} END"
+
+
+def _measured_sql(text: str) -> str:
+    """A text with its length before it: ('a', 'bc') and ('ab', 'c') stay different."""
+    return f"strlen({text}) || ':' || {text}"
+
+
+def _typed_sql(column: str, stored_type: str) -> str:
+    return f"'{_tag(stored_type)}' || {_measured_sql(f'CAST({column} AS VARCHAR)')}"
+
+
+def _tag(stored_type: str) -> str:
+    if is_integer(stored_type):
+        return "i"
+    return "n" if stored_type not in _TAGS and is_number(stored_type) else _TAGS[stored_type]

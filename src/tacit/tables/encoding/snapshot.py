@@ -1,0 +1,203 @@
+"""A study's records, frozen: who they are, which cell each is in, and how many are in each cell.
+
+A folder of four files that never change: ``ids.parquet`` (columns ``id_0``..., sorted; row i is
+record i), ``x.npy`` (the cell of each record), ``counts.npz`` and ``snapshot.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hmac import compare_digest
+from pathlib import Path
+from typing import Literal, Self
+from zipfile import BadZipFile
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInputError
+from tacit.sampling import keyed_digest
+from tacit.tables.connection import connect_memory, quote_file
+from tacit.tables.encoding.attribute import Stored
+from tacit.tables.encoding.encoding import Encoding
+from tacit.tables.encoding.ids import normalised_id_sql, typed_id_sql
+
+Codes = NDArray[np.unsignedinteger]
+Counts = NDArray[np.int64]
+
+IDS_FILE = "ids.parquet"
+CODES_FILE = "x.npy"
+COUNTS_FILE = "counts.npz"
+DESCRIPTION_FILE = "snapshot.json"
+
+SNAPSHOT_FILES = (IDS_FILE, CODES_FILE, COUNTS_FILE, DESCRIPTION_FILE)
+
+BATCH = 2**18
+"""Records handled at a time."""
+
+
+class Description(Stored):
+    """What ``snapshot.json`` holds."""
+
+    format: Literal[1] = 1
+    n_records: int
+    encoding: Encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An immutable folder of records.
+
+    Attributes:
+        folder: where it is.
+        n_records: how many records there are.
+        encoding: how the table became codes.
+    """
+
+    folder: Path
+    n_records: int
+    encoding: Encoding
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """The snapshot in a folder."""
+        try:
+            text = (folder / DESCRIPTION_FILE).read_text(encoding="utf-8")
+            description = Description.model_validate_json(text)
+        except OSError as error:
+            raise InvalidInputError(
+                f"there is no snapshot in {folder} ({error.strerror}): restore it from a backup"
+            ) from None
+        except ValueError:
+            raise InvalidInputError(
+                f"{folder / DESCRIPTION_FILE} is damaged, or written by a newer tacit: "
+                "restore it from a backup, or update tacit"
+            ) from None
+        return cls(folder, description.n_records, description.encoding)
+
+    @property
+    def ids_path(self) -> Path:
+        """The file of ids."""
+        return self.folder / IDS_FILE
+
+    @property
+    def x(self) -> Codes:
+        """The cell of every record, [i], read from disk as needed."""
+        codes: Codes = np.load(self.folder / CODES_FILE, mmap_mode="r")
+        return codes
+
+    @property
+    def counts(self) -> Counts:
+        """How many records are in each cell, [x]."""
+        return self._counts("cells")
+
+    def external_counts(self, name: str) -> Counts:
+        """How many records of each cell have each level of an external column, [x, r]."""
+        names = [external.name for external in self.encoding.externals]
+        return self._counts(f"external_{names.index(name)}")
+
+    def _counts(self, key: str) -> Counts:
+        with np.load(self.folder / COUNTS_FILE) as counts:
+            found: Counts = counts[key]
+        return found
+
+    def records(self) -> pa.RecordBatchReader:
+        """All records in order, with their ids and x, in batches."""
+        x = self.x
+        schema = pq.read_schema(self.ids_path).append(pa.field("x", pa.from_numpy_dtype(x.dtype)))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            start = 0
+            with pq.ParquetFile(self.ids_path) as file:
+                for ids in file.iter_batches(BATCH):
+                    codes = pa.array(x[start : start + len(ids)])
+                    yield pa.record_batch([*ids.columns, codes], schema=schema)
+                    start += len(ids)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def sketch(self, salt: bytes, k: int = 256) -> list[str]:
+        """The ``k`` smallest salted hashes of the typed ids, to tell whether studies share records.
+
+        The same typed id has the same hash under the same salt, whatever its column is called.
+        """
+        text = typed_id_sql([column.sql_type for column in self.encoding.ids])
+        return self._smallest_hashes(text, salt, k)
+
+    def normalised_sketch(self, salt: bytes, k: int = 256) -> list[str]:
+        """The same of normalised ids; one may be there twice."""
+        return self._smallest_hashes(normalised_id_sql(len(self.encoding.ids)), salt, k)
+
+    def _smallest_hashes(self, id_sql: str, salt: bytes, k: int) -> list[str]:
+        with connect_memory() as connection:
+            rows = connection.execute(
+                f"SELECT sha256('{salt.hex()}:' || {id_sql}) AS hash "
+                f"FROM read_parquet({quote_file(self.ids_path)}) ORDER BY hash LIMIT {k:d}"
+            ).fetchall()
+        return [hashed for (hashed,) in rows]
+
+    def digest(self, key: bytes) -> str:
+        """Keyed digest of the content, whatever the files' own format makes of it."""
+        return keyed_digest(key, self._content())
+
+    def seal(self, key: bytes) -> str:
+        """Keyed digest of the files as they are: as fast as they can be read."""
+        with ThreadPoolExecutor(len(SNAPSHOT_FILES)) as pool:
+            digests = list(pool.map(self._file_digest, SNAPSHOT_FILES))
+        return keyed_digest(key, digests)
+
+    def _file_digest(self, name: str) -> bytes:
+        with (self.folder / name).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+
+    def check_seal(self, key: bytes, seal: str) -> None:
+        """Raise unless the files are still those that were sealed under this key."""
+        try:
+            is_same = compare_digest(self.seal(key), seal)
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise self._changed()
+
+    def check(self, key: bytes, digest: str) -> None:
+        """Raise unless the content still has this digest under this key."""
+        try:
+            is_same = compare_digest(self.digest(key), digest)
+        except (OSError, ValueError, KeyError, BadZipFile, pa.ArrowException, duckdb.Error):
+            is_same = False
+        if not is_same:
+            raise self._changed()
+
+    def _changed(self) -> InvalidInputError:
+        return InvalidInputError(
+            f"the snapshot in {self.folder} is not what it was when the study began: "
+            "restore it from a backup"
+        )
+
+    def _content(self) -> Iterator[bytes]:
+        """Description, counts, cells and ids; each part tells where it ends."""
+        described = Description(n_records=self.n_records, encoding=self.encoding)
+        text = described.model_dump_json().encode()
+        yield len(text).to_bytes(8, "big") + text
+        yield self.counts.astype("<i8").tobytes()
+        for external in self.encoding.externals:
+            yield self.external_counts(external.name).astype("<i8").tobytes()
+        x = self.x
+        for start in range(0, len(x), BATCH):
+            yield x[start : start + BATCH].astype("<u4").tobytes()
+        yield from self._id_texts()
+
+    def _id_texts(self) -> Iterator[bytes]:
+        text = typed_id_sql([column.sql_type for column in self.encoding.ids])
+        with connect_memory() as connection:
+            ids = connection.sql(
+                f"SELECT {text} AS id FROM read_parquet({quote_file(self.ids_path)})"
+            )
+            for batch in ids.to_arrow_reader(BATCH):
+                yield "".join(batch["id"].to_pylist()).encode()

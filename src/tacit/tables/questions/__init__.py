@@ -1,0 +1,1 @@
+"""What can be asked of a record: a column, or SQL over its levels."""

@@ -1,0 +1,189 @@
+"""Requests as functions of the cell x: attributes by name, or SQL over their levels.
+
+SQL is evaluated on the table of cells, one row for each x. Ids, other columns and values finer
+than the levels are not in it, so they cannot be asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInputError
+from tacit.tables.connection import connect_memory, lock, quote_name, reason
+from tacit.tables.encoding.attribute import Attribute, Letter, Numbers, letter_of, numbers_of, store
+from tacit.tables.encoding.encoding import cell_sql
+from tacit.tables.nearest import nearest_first
+from tacit.tables.questions.expression import expression_sql
+from tacit.tables.questions.syntax import parse_expression, shortened
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellFunction:
+    """A variable R that is a function of x.
+
+    Attributes:
+        name: how people call it.
+        letters: the values of R, all different: levels in their order, other numbers rising, texts
+            from A to Z; None, for a missing value, last.
+        r_of_x: which letter each cell has, [x].
+        numbers: where each letter lies on a line; ``None`` where letters have no order.
+    """
+
+    name: str
+    letters: tuple[Letter, ...]
+    r_of_x: NDArray[np.intp]
+    numbers: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """All combinations of levels of the private attributes, in C order."""
+
+    attributes: tuple[Attribute, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of levels."""
+        return tuple(attribute.n_levels for attribute in self.attributes)
+
+    def of_attributes(self, names: Sequence[str]) -> CellFunction:
+        """One attribute, or the combinations of several."""
+        axes = [self._axis(name) for name in names]
+        if not axes or len(set(axes)) < len(axes):
+            raise InvalidInputError(
+                f"attributes {', '.join(names)!r}: name one, or several different ones"
+            )
+        levels = np.unravel_index(np.arange(prod(self.shape)), self.shape)
+        chosen = [self.attributes[axis] for axis in axes]
+        shape = tuple(attribute.n_levels for attribute in chosen)
+        r_of_x = np.ravel_multi_index(tuple(levels[axis] for axis in axes), shape)
+        if len(chosen) == 1:
+            return CellFunction(names[0], chosen[0].letters, r_of_x, chosen[0].numbers)
+        letters = _combined([attribute.labels for attribute in chosen])
+        return CellFunction(",".join(names), letters, r_of_x, None)
+
+    def evaluate(self, sql: str) -> CellFunction:
+        """An expression over the attributes' levels."""
+        name = " ".join(sql.split())
+        with connect_memory() as connection:
+            cells = self._make_cells(connection)
+            lock(connection)
+            names = {attribute.name.casefold() for attribute in self.attributes}
+            node = parse_expression(connection, sql, names)
+            expression = expression_sql(node, self.attributes)
+            try:
+                texts, sql_type = self._values(connection, cells, expression)
+            except duckdb.Error as error:
+                why = reason(error).partition(". ")[0]
+                raise InvalidInputError(
+                    f"{shortened(name)!r} cannot be computed at all cells: {why}"
+                ) from None
+        return self._function(name, texts, sql_type)
+
+    def _function(self, name: str, texts: list[str | None], sql_type: str) -> CellFunction:
+        """The function whose value at each cell has this text and type."""
+        different = sorted(set(texts), key=_Order(self.attributes, sql_type))
+        if len(different) == 1:
+            raise InvalidInputError(
+                f"{shortened(name)!r} is the same at every cell, which says nothing"
+            )
+        r_of_text = {text: r for r, text in enumerate(different)}
+        r_of_x = np.array([r_of_text[text] for text in texts], dtype=np.intp)
+        letters = tuple(letter_of(text, sql_type) for text in different)
+        return CellFunction(name, letters, r_of_x, self._numbers(letters))
+
+    def _axis(self, name: str) -> int:
+        names = [attribute.name for attribute in self.attributes]
+        if name not in names:
+            raise InvalidInputError(
+                f"{name!r} is no private attribute of this study: it has "
+                f"{nearest_first(name, names)}"
+            )
+        return names.index(name)
+
+    def _make_cells(self, connection: duckdb.DuckDBPyConnection) -> str:
+        """Make tables of levels; what to write after FROM for all their combinations."""
+        names = []
+        for k, attribute in enumerate(self.attributes):
+            connection.register("rows", _level_rows(attribute))
+            connection.execute(
+                f"CREATE TABLE levels_{k} AS "
+                f"SELECT level, bin, CAST(text AS {attribute.level_type}) AS value FROM rows"
+            )
+            connection.unregister("rows")
+            names.append(f"levels_{k} AS {quote_name(attribute.name)}")
+        return ", ".join(names)
+
+    def _values(
+        self, connection: duckdb.DuckDBPyConnection, cells: str, expression: str
+    ) -> tuple[list[str | None], str]:
+        """The text of an expression's value at each cell, and the type that the texts are of."""
+        [(found_type,)] = connection.execute(
+            f"SELECT typeof({expression}) FROM {cells} LIMIT 1"
+        ).fetchall()
+        value, sql_type = store("the result", expression, found_type)
+        levels = [f"{quote_name(attribute.name)}.level" for attribute in self.attributes]
+        rows = connection.execute(
+            f"SELECT CAST({value} AS VARCHAR) FROM {cells} ORDER BY {cell_sql(self.shape, levels)}"
+        ).fetchall()
+        return [text for (text,) in rows], sql_type
+
+    def _numbers(self, letters: tuple[Letter, ...]) -> Numbers:
+        """Numbers themselves, or the bins that all letters are labels of."""
+        for attribute in self.attributes:
+            if attribute.cuts and set(letters) - {None} <= set(attribute.letters):
+                place = dict(zip(attribute.letters, attribute.numbers or (), strict=True))
+                return tuple(place.get(letter) for letter in letters)
+        return numbers_of(letters)
+
+
+class _Order:
+    """Where the text of a letter belongs: missing last; numbers by size; texts that are levels in
+    the order of these, after all others.
+    """
+
+    def __init__(self, attributes: Sequence[Attribute], sql_type: str) -> None:
+        self._sql_type = sql_type
+        self._levels: dict[Letter, tuple[int, int]] = {}
+        for axis, attribute in enumerate(attributes, start=1):
+            for level, letter in enumerate(attribute.letters):
+                self._levels.setdefault(letter, (axis, level))
+
+    def __call__(self, text: str | None) -> tuple[bool, float, tuple[int, int], str]:
+        letter = letter_of(text, self._sql_type)
+        if letter is None:
+            return True, 0, (0, 0), ""
+        if not isinstance(letter, str):
+            return False, letter, (0, 0), ""
+        return False, 0, self._levels.get(letter, (0, 0)), letter
+
+
+def _combined(labels: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Texts of all combinations, no two alike."""
+    combinations = list(product(*labels))
+    texts = tuple(" + ".join(combination) for combination in combinations)
+    if len(set(texts)) == len(texts):
+        return texts
+    return tuple(json.dumps(combination, ensure_ascii=False) for combination in combinations)
+
+
+def _level_rows(attribute: Attribute) -> pa.Table:
+    """Number, text and bin of each level; the missing one has nothing but a number."""
+    texts = attribute.texts
+    bins = [None if text is None else level for level, text in enumerate(texts)]
+    return pa.table(
+        {
+            "level": pa.array(range(len(texts)), pa.int32()),
+            "bin": pa.array(bins, pa.int32()),
+            "text": pa.array(texts, pa.string()),
+        }
+    )
