@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.accounting import Account, information_added_upper_bits, information_upper_bits
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme import Collusion, memory
+from tacit.scheme import Policy, memory
 
 TIGHT_BITS = 1e-10
 """Rounding behind a handful of releases is far below this; a lost term would be far above."""
@@ -80,7 +80,7 @@ def test_bounds_are_above_the_exact_leakage_and_near_it(seed, cap):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 9, size=int(rng.integers(1, 5)))
     counts[0] += 1
-    account = Account.start(counts, cap, Collusion(any_size=2, bits=1.0))
+    account = Account.start(counts, cap, Policy(any_size=2, bits=1.0))
     releases = []
     for party in ("a", "b", "a"):
         shape = (len(account.memory.mass), len(counts), int(rng.integers(1, 4)))
@@ -98,7 +98,7 @@ def test_bounds_are_above_the_exact_leakage_and_near_it(seed, cap):
 def test_a_row_that_does_not_depend_on_x_adds_exactly_nothing():
     rng = np.random.default_rng(1)
     counts = np.array([3, 0, 5])
-    account, _ = Account.start(counts, 8, Collusion()).after("a", random_weights(rng, (1, 3, 2)))
+    account, _ = Account.start(counts, 8, Policy()).after("a", random_weights(rng, (1, 3, 2)))
     held = account.everyone_bits
     row_by_state = rng.dirichlet(np.ones(3), size=len(account.memory.mass))
     blind = np.repeat(row_by_state[:, None], 3, axis=1)
@@ -125,7 +125,7 @@ def test_more_roundings_never_lower_a_bound():
 
 def test_what_was_proved_when_recorded_is_taken_over():
     rng = np.random.default_rng(2)
-    start = Account.start(np.array([2, 3, 4]), 4, Collusion())
+    start = Account.start(np.array([2, 3, 4]), 4, Policy())
     channel = random_weights(rng, (1, 3, 3))
     after, next_state = start.after("a", channel)
     again = start.recorded("a", channel, next_state, after.everyone_bits)
@@ -135,7 +135,7 @@ def test_what_was_proved_when_recorded_is_taken_over():
 
 def test_a_coalition_that_is_not_carried_is_covered_by_everyone():
     rng = np.random.default_rng(3)
-    account = Account.start(np.array([2, 3, 4]), 4, Collusion())
+    account = Account.start(np.array([2, 3, 4]), 4, Policy())
     for party in "ab":
         shape = (len(account.memory.mass), 3, 2)
         account, _ = account.after(party, random_weights(rng, shape))
@@ -149,7 +149,7 @@ def test_a_coalition_dropped_for_want_of_memory_never_comes_back_cheaper(seed, m
     monkeypatch.setattr(memory, "CARRIED_BYTES", 1500)
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 9, size=3)
-    account = Account.start(counts, 4, Collusion(any_size=2, bits=1.0))
+    account = Account.start(counts, 4, Policy(any_size=2, bits=1.0))
     releases, was_covered = [], False
     for party in rng.choice(["a", "b"], size=5):
         channel = random_weights(rng, (len(account.memory.mass), 3, 3))
@@ -165,7 +165,7 @@ def test_a_coalition_dropped_for_want_of_memory_never_comes_back_cheaper(seed, m
 def test_a_coalition_with_too_many_letters_is_covered_by_everyone(monkeypatch):
     monkeypatch.setattr(memory, "MOST_LETTERS", 8)
     rng = np.random.default_rng(4)
-    account = Account.start(np.array([2, 3, 4]), 4, Collusion())
+    account = Account.start(np.array([2, 3, 4]), 4, Policy())
     covered = []
     for _ in range(4):
         channel = random_weights(rng, (len(account.memory.mass), 3, 2))

@@ -30,7 +30,7 @@ from tacit.auditing.measures import (
 )
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.errors import InvalidInputError
-from tacit.scheme import Collusion, Scheme, SymmetricScheme
+from tacit.scheme import Policy, Scheme, SymmetricScheme
 from tacit.scheme.memory import BoundedMemory
 from tests.test_paper import assert_is_png, assert_works_offline
 
@@ -156,8 +156,8 @@ class Forgetful(Scheme):
 def released(kind: type[Scheme] = Scheme, memory: int | None = None) -> Scheme:
     """Four requests from three parties about six kinds of record; the first party comes back."""
     rng = np.random.default_rng(11)
-    policy = Collusion(everyone=2.0, groups={("a", "b"): 1.5})
-    scheme = kind(rng.dirichlet(np.ones(6)), memory=memory, collusion=policy)
+    policy = Policy(everyone=2.0, groups={("a", "b"): 1.5})
+    scheme = kind(rng.dirichlet(np.ones(6)), memory=memory, policy=policy)
     for party, individual in (("a", 0.2), ("b", 0.3), ("a", 0.5), ("c", 0.3)):
         asked = rng.dirichlet(np.full(3, 0.5), size=6)
         scheme.release(asked, party=party, individual=individual, gap_tol=1e-4)
@@ -364,7 +364,7 @@ def test_everyone_is_exact_while_a_bounded_memory_has_lost_nothing() -> None:
 @given(chains)
 def test_whether_a_memory_has_lost_nothing_is_told_from_the_recorded_states(chain) -> None:
     p_x, steps = chain
-    memory = BoundedMemory.start(p_x, 4, Collusion())
+    memory = BoundedMemory.start(p_x, 4, Policy())
     for step in steps:
         memory, _ = memory.after(step.party, step.channel, step.next_state)
     truth = exact_exposure(brute_law(p_x, steps, {step.party for step in steps}))
@@ -514,18 +514,18 @@ def test_fewer_records_are_attacked_where_all_would_take_too_long(
 
 def test_coalitions_are_those_of_the_policy_among_the_parties_present() -> None:
     held = dict.fromkeys("abcd", 0.1)
-    policy = Collusion(groups={("a", "b", "z"): 1.0, ("a", "z"): 1.0, tuple("abcd"): 1.0})
+    policy = Policy(groups={("a", "b", "z"): 1.0, ("a", "z"): 1.0, tuple("abcd"): 1.0})
     assert coalitions_of(policy, held) == ([frozenset("ab")], 0)
-    every_pair = Collusion(any_size=2, bits=0.5, groups={("b", "a"): 1.0})
+    every_pair = Policy(any_size=2, bits=0.5, groups={("b", "a"): 1.0})
     pairs = [frozenset(pair) for pair in combinations("abcd", 2)]
     assert coalitions_of(every_pair, held) == (pairs, 0)
     for size in (1, 4, 9):  # single parties and everyone are reported anyway
-        assert coalitions_of(Collusion(any_size=size, bits=0.5), held) == ([], 0)
+        assert coalitions_of(Policy(any_size=size, bits=0.5), held) == ([], 0)
 
 
 def test_too_many_coalitions_are_cut_to_those_that_hold_most() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(40)}
-    listed, left_out = coalitions_of(Collusion(any_size=3, bits=0.5), held)
+    listed, left_out = coalitions_of(Policy(any_size=3, bits=0.5), held)
     assert len(listed) == MOST_COALITIONS
     assert left_out == math.comb(40, 3) - MOST_COALITIONS
     assert sums_of(listed, held) == largest_sums(held, 3)
@@ -544,14 +544,14 @@ def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -
     rng = np.random.default_rng(seed)
     held = {f"lab-{number:02}": bits for number, bits in enumerate(rng.exponential(size=12))}
     size = int(rng.integers(2, 11))
-    listed, left_out = coalitions_of(Collusion(any_size=size, bits=0.5), held)
+    listed, left_out = coalitions_of(Policy(any_size=size, bits=0.5), held)
     assert len(set(listed)) + left_out == math.comb(12, size)
     assert sums_of(listed, held) == largest_sums(held, size)
 
 
 def test_coalitions_of_every_size_are_listed_or_counted() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(12)}
-    listed, left_out = coalitions_of(Collusion(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
+    listed, left_out = coalitions_of(Policy(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
     assert [len(coalition) for coalition in listed] == [2] * MOST_COALITIONS + [3] * MOST_COALITIONS
     assert left_out == math.comb(12, 2) + math.comb(12, 3) - len(listed)
 
@@ -559,7 +559,7 @@ def test_coalitions_of_every_size_are_listed_or_counted() -> None:
 def test_groups_that_are_listed_are_not_left_out() -> None:
     held = {f"lab-{number:02}": 2.0**-number for number in range(12)}
     groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
-    listed, left_out = coalitions_of(Collusion(any_size=2, bits=0.5, groups=groups), held)
+    listed, left_out = coalitions_of(Policy(any_size=2, bits=0.5, groups=groups), held)
     assert frozenset({"lab-10", "lab-11"}) in listed
     assert len(listed) == len(set(listed)) == MOST_COALITIONS + 2
     assert left_out == math.comb(12, 2) - len(listed) == 0
@@ -567,18 +567,18 @@ def test_groups_that_are_listed_are_not_left_out() -> None:
 
 def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
     held = {f"lab-{number:03}": 1 / (1 + number) for number in range(300)}
-    listed, left_out = coalitions_of(Collusion(any_size=20, bits=0.5), held)
+    listed, left_out = coalitions_of(Policy(any_size=20, bits=0.5), held)
     assert len(listed) == MOST_COALITIONS
     assert left_out == math.comb(300, 20) - MOST_COALITIONS
 
 
 def test_limit_is_the_smallest_on_the_coalition_or_around_it() -> None:
-    policy = Collusion(everyone=2.0, any_size=2, bits=1.0, groups={("a", "b", "c"): 1.5, ("d",): 0})
+    policy = Policy(everyone=2.0, any_size=2, bits=1.0, groups={("a", "b", "c"): 1.5, ("d",): 0})
     limits = [policy.least_bits_on(who) for who in ("a", "ab", "abc", "abd", "d")]
     assert limits == [1.0, 1.0, 1.5, 2.0, 0.0]
-    assert Collusion().least_bits_on("a") is None
-    assert Collusion(any_size=9, bits=0.7).least_bits_on("abcd") == 0.7
-    several = Collusion(sizes={2: 0.4, 3: 0.6})
+    assert Policy().least_bits_on("a") is None
+    assert Policy(any_size=9, bits=0.7).least_bits_on("abcd") == 0.7
+    several = Policy(sizes={2: 0.4, 3: 0.6})
     assert [several.least_bits_on(who) for who in ("a", "ab", "abc", "abcd")] == [
         0.4,
         0.4,

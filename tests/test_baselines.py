@@ -70,8 +70,8 @@ def test_the_individual_limit_holds(kind: type[Scheme], individual: float) -> No
 
 @pytest.mark.parametrize("kind", BASELINES)
 def test_collusion_limits_are_not_enforced(kind: type[Scheme]) -> None:
-    policy = tacit.Collusion(everyone=0.35)
-    scheme = kind.from_counts(counts(), NAMES, collusion=policy)
+    policy = tacit.Policy(everyone=0.35)
+    scheme = kind.from_counts(counts(), NAMES, policy=policy)
     for party in "aab":
         scheme.release("colour", party=party, individual=0.3, collusion=0.3)
     assert scheme.leakage() > 0.5

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Collusion, Scheme, Step
+from tacit.scheme import Policy, Scheme, Step
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord
 from tacit.study.requests.question import Question, Wish
@@ -20,8 +20,8 @@ NEAR = 1e-5
 """What verification promises for every release, or says why not. Designs come within 1e-6; their
 rounding and the search for laws take the rest."""
 
-LOOSE = Collusion(everyone=0.7, any_size=2, bits=0.45)
-SPENT = Collusion(everyone=0.7, any_size=2, bits=0.2)
+LOOSE = Policy(everyone=0.7, any_size=2, bits=0.45)
+SPENT = Policy(everyone=0.7, any_size=2, bits=0.2)
 """From the second or third release on, some coalition may be told nothing more."""
 
 

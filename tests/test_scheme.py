@@ -129,8 +129,8 @@ def test_information_and_matrix_utilities_reach_the_engine():
 
 
 def test_any_two_parties_stay_within_their_limit():
-    policy = tacit.Collusion(everyone=0.5, any_size=2, bits=0.25)
-    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy)
+    policy = tacit.Policy(everyone=0.5, any_size=2, bits=0.25)
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy)
     for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("education", "d")]:
         scheme.release(asked, party=party, individual=0.2)
     for pair in combinations("abcd", 2):
@@ -139,8 +139,8 @@ def test_any_two_parties_stay_within_their_limit():
 
 
 def test_groups_are_limited_as_their_members_arrive():
-    policy = tacit.Collusion(groups={("a", "c"): 0.22})
-    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy)
+    policy = tacit.Policy(groups={("a", "c"): 0.22})
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy)
     for asked, party in [("education", "a"), ("income", "b"), ("age", "c")]:
         scheme.release(asked, party=party, individual=0.2)
     assert brute_leakage(scheme, {"a", "c"}) <= 0.22 + LIMIT_TOL
@@ -148,10 +148,10 @@ def test_groups_are_limited_as_their_members_arrive():
 
 
 def test_limits_on_several_sizes_stand_together():
-    policy = tacit.Collusion(sizes={3: 0.4, 2: 0.3})
-    assert policy == tacit.Collusion(sizes={2: 0.3}, any_size=3, bits=0.4)
+    policy = tacit.Policy(sizes={3: 0.4, 2: 0.3})
+    assert policy == tacit.Policy(sizes={2: 0.3}, any_size=3, bits=0.4)
     for memory in (None, 4):
-        scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+        scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=memory)
         for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("income", "d")]:
             scheme.release(asked, party=party, individual=0.2)
         for size, bits in policy.sizes.items():
@@ -160,7 +160,7 @@ def test_limits_on_several_sizes_stand_together():
 
 
 def test_a_policy_says_which_limit_binds():
-    policy = tacit.Collusion(0.9, sizes={2: 0.5, 4: 0.8}, groups={("a", "b"): 0.3, ("c", "d"): 0.5})
+    policy = tacit.Policy(0.9, sizes={2: 0.5, 4: 0.8}, groups={("a", "b"): 0.3, ("c", "d"): 0.5})
     whom = {
         who: [limit.in_words for limit in policy.binding_on(who)] for who in ("ab", "cd", "abc")
     }
@@ -169,14 +169,14 @@ def test_a_policy_says_which_limit_binds():
         "everyone: 0.9 bits; any 2 parties: 0.5 bits; any 4 parties: 0.8 bits; "
         "a + b: 0.3 bits; c + d: 0.5 bits"
     )
-    assert tacit.Collusion().in_words == "none"
-    assert tacit.Collusion(any_size=1, bits=0.2).in_words == "any single party: 0.2 bits"
+    assert tacit.Policy().in_words == "none"
+    assert tacit.Policy(any_size=1, bits=0.2).in_words == "any single party: 0.2 bits"
 
 
 def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
     """x and "y+z" are not "x+y" and z."""
     groups = {("p", "x", "y+z"): 0.35, ("p", "x+y", "z"): 0.9}
-    scheme = tacit.Scheme([1] * 8, collusion=tacit.Collusion(groups=groups))
+    scheme = tacit.Scheme([1] * 8, policy=tacit.Policy(groups=groups))
     for place, party in enumerate(["x", "y+z", "x+y", "z", "p"]):
         bit = np.eye(2)[np.arange(8) >> place % 3 & 1]
         scheme.release(bit, party=party, individual=0.3)
@@ -185,7 +185,7 @@ def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
 
 
 def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
-    policy = tacit.Collusion(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
+    policy = tacit.Policy(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
     assert policy.limits_on("d", {"a", "b"}) == {
         frozenset("ad"): 0.3,
         frozenset("bd"): 0.5,
@@ -209,7 +209,7 @@ def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
 )
 def test_bad_policies_are_named(options, message):
     with pytest.raises(tacit.InvalidInputError, match=message):
-        tacit.Collusion(**options)
+        tacit.Policy(**options)
 
 
 # --- refusals -----------------------------------------------------------------------------------
@@ -289,8 +289,8 @@ def test_the_bound_on_everyone_is_never_below_the_truth(memory):
 
 @pytest.mark.parametrize("memory", [2, 6])
 def test_limited_coalitions_stay_exact_beside_a_bounded_memory(memory):
-    policy = tacit.Collusion(any_size=2, bits=0.25)
-    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+    policy = tacit.Policy(any_size=2, bits=0.25)
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=memory)
     for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("income", "a")]:
         scheme.release(asked, party=party, individual=0.24)
     for pair in combinations("abc", 2):
@@ -325,7 +325,7 @@ def test_merging_keeps_the_mass_and_the_cap(seed, n_states, n_x, cap):
 
 def after_two_rare_letters(next_state: list[list[int]] | None) -> BoundedMemory:
     """A memory after a release with two letters that are rare and mean opposite things."""
-    memory = BoundedMemory.start(np.array([0.5, 0.5]), 8, tacit.Collusion())
+    memory = BoundedMemory.start(np.array([0.5, 0.5]), 8, tacit.Policy())
     rare = 2.0**-50
     channel = np.array([[[1 - 3 * rare, 2 * rare, rare], [1 - 3 * rare, rare, 2 * rare]]])
     state = None if next_state is None else np.array(next_state)
@@ -448,11 +448,11 @@ def test_histories_are_kept_however_rare():
 
 @pytest.mark.parametrize("memory", [None, 5])
 def test_a_scheme_resumed_is_the_same_scheme(memory):
-    policy = tacit.Collusion(everyone=1.2, any_size=2, bits=0.8)
-    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=memory)
+    policy = tacit.Policy(everyone=1.2, any_size=2, bits=0.8)
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=memory)
     for name, party in zip(ATTRIBUTES, "aba", strict=False):
         scheme.release(name, party=party, individual=0.3)
-    start = tacit.Scheme(scheme.p_x, collusion=policy, memory=memory)._memory
+    start = tacit.Scheme(scheme.p_x, policy=policy, memory=memory)._memory
     for step in scheme.steps:
         start, _ = start.after(step.party, step.channel, step.next_state)
     again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
@@ -465,8 +465,8 @@ def test_a_scheme_resumed_is_the_same_scheme(memory):
 
 
 def test_a_design_changes_nothing_and_leaves_the_reserve():
-    policy = tacit.Collusion(everyone=0.3)
-    scheme = tacit.Scheme(counts().reshape(-1), collusion=policy, reserve=0.05)
+    policy = tacit.Policy(everyone=0.3)
+    scheme = tacit.Scheme(counts().reshape(-1), policy=policy, reserve=0.05)
     design = scheme.design(np.eye(counts().size), party="a", individual=0.2)
     assert scheme.steps == ()
     told = design.solution.leakage[design.keys[frozenset({"a"})]]
@@ -474,8 +474,8 @@ def test_a_design_changes_nothing_and_leaves_the_reserve():
 
 
 def test_a_named_group_is_carried_among_many_parties():
-    policy = tacit.Collusion(groups={("a", "c", "e"): 0.6})
-    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, collusion=policy, memory=8)
+    policy = tacit.Policy(groups={("a", "c", "e"): 0.6})
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=8)
     for party in "abcde":
         scheme.release("education", party=party, individual=0.15)
     assert scheme.is_exact({"a", "c", "e"})

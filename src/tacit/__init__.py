@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         pointwise_maximal_leakage,
     )
     from tacit.problem import Problem, View
-    from tacit.scheme import Collusion, NonAdaptiveScheme, Release, Scheme, SymmetricScheme
+    from tacit.scheme import NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
     from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Audit",
     "Certificate",
-    "Collusion",
     "Contrast",
     "CorruptLedgerError",
     "DeliveryError",
@@ -63,6 +62,7 @@ __all__ = [
     "LedgerError",
     "NonAdaptiveScheme",
     "NotWithinLimitsError",
+    "Policy",
     "Problem",
     "Quote",
     "Receipt",
@@ -134,7 +134,7 @@ _ROOMS = {
         "View",
     ),
     "tacit.scheme": (
-        "Collusion",
+        "Policy",
         "NonAdaptiveScheme",
         "Release",
         "Scheme",

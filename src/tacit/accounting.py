@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.information.rounding import gamma
-from tacit.policy import Collusion, Parties
-from tacit.problem import Array
+from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme.memory import BoundedMemory, Transitions
 
@@ -46,7 +46,7 @@ class Account:
     _proved: dict[Parties, float] = field(default_factory=dict)  # each bound is computed once
 
     @staticmethod
-    def start(counts: Counts, cap: int, policy: Collusion) -> Account:
+    def start(counts: Counts, cap: int, policy: Policy) -> Account:
         """Nothing released yet."""
         return Account(counts, BoundedMemory.start(counts / counts.sum(), cap, policy), 0.0)
 

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import as_channel, as_law
-from tacit.problem import Array, Problem
+from tacit.problem import Problem
 from tacit.scheme.memory import merge_states
 from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
 from tacit.solvers.threads import one_thread

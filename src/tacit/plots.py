@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.auditing import Audit, Finding
 from tacit.errors import TacitError
-from tacit.problem import Array
 from tacit.tradeoff import Surface
 
 LIMITS = ("individual limit ε (bits)", "collusion limit δ (bits)")

@@ -73,7 +73,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Collusion:
+class Policy:
     """Limits in bits about one record on what coalitions may learn together.
 
     Attributes:
@@ -118,12 +118,12 @@ class Collusion:
         limits = sorted(self.limits, key=lambda limit: limit != Limit(limit.bits))
         return "; ".join(f"{limit.in_words}: {limit.bits:.12g} bits" for limit in limits) or "none"
 
-    def with_own(self, own: Mapping[str, float]) -> Collusion:
+    def with_own(self, own: Mapping[str, float]) -> Policy:
         """The same limits, and each party's own beside them, as on a group of one."""
         groups = dict(self.groups)
         for party, bits in own.items():
             groups[(party,)] = min(bits, groups.get((party,), inf))
-        return Collusion(self.everyone, groups=groups, sizes=self.sizes)
+        return Policy(self.everyone, groups=groups, sizes=self.sizes)
 
     def limits_on(self, party: str, others: Iterable[str]) -> dict[Parties, float]:
         """Limits on the coalitions that a release to ``party`` feeds.

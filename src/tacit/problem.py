@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 
-Array = NDArray[np.float64]
 ViewKey = Hashable
 ViewName = str | frozenset[str]
 """Of a view that is given by its law: a name, or the set of the parties that share it."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tacit.problem import Array, Problem, ViewKey
+from tacit.arrays import Array
+from tacit.problem import Problem, ViewKey
 
 
 class Status(Enum):

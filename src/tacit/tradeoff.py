@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.problem import Array, Problem
+from tacit.problem import Problem
 from tacit.solution import Solution
 from tacit.solvers import feasible_solutions
 

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit import Collusion
+from tacit import Policy
 from tacit.errors import NotWithinLimitsError, TacitError, UnconvergedError
 from tacit.study import Study
 from tests.redteam.replay import replay
@@ -176,13 +176,13 @@ def _show_every_level(cells: list[tuple[int, ...]], counts: list[int]) -> None:
                 counts[having[0]] = 1
 
 
-def _policy(draw: random.Random, parties: list[str]) -> Collusion:
+def _policy(draw: random.Random, parties: list[str]) -> Policy:
     sizes = {size: draw.choice(LIMITS[1:]) for size in draw.choice([(), (1,), (2,), (2, 3)])}
     groups = {
         tuple(draw.sample(parties, draw.randint(2, len(parties)))): draw.choice(LIMITS)
         for _ in range(draw.randint(0, 2))
     }
-    return Collusion(everyone=draw.choice([None, 0.3, 0.7, 2.0]), sizes=sizes, groups=groups)
+    return Policy(everyone=draw.choice([None, 0.3, 0.7, 2.0]), sizes=sizes, groups=groups)
 
 
 def _act(

@@ -38,7 +38,7 @@ import numpy as np
 from tacit.errors import TacitError
 from tacit.ledger.queries import StoredEntry
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Study, verify_study
 from tests.ledger.chains import tamper
 from tests.study.clinic import make_clinic
@@ -66,7 +66,7 @@ def make_originals(place: Path) -> list[Path]:
     with make_clinic(place, n_records=120, everyone=0.9, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
         study.set_collusion(
-            Collusion(everyone=0.9, any_size=2, bits=0.6, groups={("lab-b", "lab-c"): 0.5})
+            Policy(everyone=0.9, any_size=2, bits=0.6, groups={("lab-b", "lab-c"): 0.5})
         )
         study.release("lab-c", "smoker", utility="information", bits=0.1, out=place / "0.csv")
         study.release("lab-a", "age", utility="absolute", bits=0.1, out=place / "1.csv")

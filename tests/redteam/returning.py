@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit import Collusion
+from tacit import Policy
 from tacit.cli.story import write_people
 from tacit.errors import TacitError
 from tests.redteam.replay import replay
@@ -51,7 +51,7 @@ def come_back(place: Path, visits: int) -> Iterator[Visit]:
         for party in ("returner", *OTHERS.values()):
             study.set_party(party, 0.9)
         study.set_collusion(
-            Collusion(
+            Policy(
                 everyone=1.2,
                 any_size=2,
                 bits=1.0,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit import Collusion
+from tacit import Policy
 from tests.redteam.adversary import SHORT, attack
 from tests.redteam.replay import replay, unlikely_draws
 from tests.redteam.returning import come_back
@@ -76,7 +76,7 @@ def test_somebody_who_comes_back_and_changes_of_limits(tmp_path: Path) -> None:
             study.release("a", **asked, bits=0.04 + 0.01 * visit, out=tmp_path / "a.csv")
             if visit == 2:
                 study.release("b", sql="age = 'young'", out=tmp_path / "b.csv")
-                study.set_collusion(Collusion(everyone=1.5, groups={("a", "b"): 0.7}))
+                study.set_collusion(Policy(everyone=1.5, groups={("a", "b"): 0.7}))
                 study.set_party("a", 0.6)
             if visit == 4:
                 study.set_party("a", study.status().parties[0].held + 0.1)

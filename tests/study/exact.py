@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flint import arb, ctx
 
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tests.study.clinic import channel_of, counts_of, intents_of, next_state_of
 
 _PRECISION = 200
@@ -59,7 +59,7 @@ def coalitions(parties: Collection[str]) -> Iterator[Coalition]:
         yield from combinations(sorted(parties), size)
 
 
-def limit_on(coalition: Coalition, limits: dict[str, float], policy: Collusion) -> float:
+def limit_on(coalition: Coalition, limits: dict[str, float], policy: Policy) -> float:
     """The least limit that says something about a coalition or one that contains it."""
     members = set(coalition)
     found = [bits for group, bits in policy.groups.items() if members <= set(group)]

@@ -15,7 +15,7 @@ from flint import arb
 
 from tacit.cli import app
 from tacit.errors import InvalidInputError, NotWithinLimitsError
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Standing, Study
 from tacit.study.books.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
@@ -48,7 +48,7 @@ class Custodian:
         self.study = study
         self.rng = np.random.default_rng(seed)
         self.limits: dict[str, float] = {}
-        self.policy = Collusion()
+        self.policy = Policy()
 
     def bits(self, low: float, high: float) -> float:
         return round(float(self.rng.uniform(low, high)), 4)
@@ -59,7 +59,7 @@ class Custodian:
         self.limits[party] = limit
 
     def set_collusion(self) -> None:
-        policy = Collusion(
+        policy = Policy(
             everyone=self.bits(0.2, 0.8) if self.rng.random() < 0.5 else None,
             sizes={n: self.bits(0.2, 0.6) for n in (1, 2, 3) if self.rng.random() < 0.4},
             groups={PARTIES[:2]: self.bits(0.2, 0.5)} if self.rng.random() < 0.5 else {},
@@ -104,7 +104,7 @@ def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
         assert study.verify().problems == ()
 
 
-def assert_within_limits(folder: Path, limits: dict[str, float], policy: Collusion) -> None:
+def assert_within_limits(folder: Path, limits: dict[str, float], policy: Policy) -> None:
     for coalition in coalitions(PARTIES):
         assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
 
@@ -121,16 +121,16 @@ def assert_bounds_hold(standing: Standing, folder: Path) -> None:
 def test_the_helper_notices_a_limit_that_is_exceeded(sqlite_study: Study, tmp_path: Path) -> None:
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.2)
     limits = dict.fromkeys(PARTIES, 0.3)
-    assert_within_limits(tmp_path / "clinic", limits, Collusion())
+    assert_within_limits(tmp_path / "clinic", limits, Policy())
     for policy in (
-        Collusion(everyone=0.19),
-        Collusion(any_size=2, bits=0.19),
-        Collusion(groups={PARTIES: 0.19}),
+        Policy(everyone=0.19),
+        Policy(any_size=2, bits=0.19),
+        Policy(groups={PARTIES: 0.19}),
     ):
         with pytest.raises(AssertionError):
             assert_within_limits(tmp_path / "clinic", limits, policy)
     with pytest.raises(AssertionError):
-        assert_within_limits(tmp_path / "clinic", limits | {"lab-a": 0.19}, Collusion())
+        assert_within_limits(tmp_path / "clinic", limits | {"lab-a": 0.19}, Policy())
 
 
 def test_the_helper_notices_a_wrong_bound(sqlite_study: Study, tmp_path: Path) -> None:
@@ -146,14 +146,14 @@ def test_the_helper_notices_a_wrong_bound(sqlite_study: Study, tmp_path: Path) -
 def test_information_is_accounted_alike(tmp_path: Path) -> None:
     """The engine's own letters, more or fewer than were asked for."""
     with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
-        study.set_collusion(Collusion(everyone=0.3))
+        study.set_collusion(Policy(everyone=0.3))
         for party in PARTIES:
             study.set_party(party, 0.2)
         study.release("lab-a", "smoker", out=tmp_path / "a.csv", utility="information")
         study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.1)
         assert_bounds_hold(study.status(), tmp_path / "clinic")
     limits = dict.fromkeys(PARTIES, 0.2)
-    assert_within_limits(tmp_path / "clinic", limits, Collusion(everyone=0.3))
+    assert_within_limits(tmp_path / "clinic", limits, Policy(everyone=0.3))
 
 
 # -- limits that are changed ------------------------------------------------------------------
@@ -162,16 +162,16 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "policy",
     [
-        Collusion(everyone=0.1),
-        Collusion(any_size=1, bits=0.1),
-        Collusion(any_size=2, bits=0.1),
-        Collusion(groups={("lab-a", "lab-b"): 0.1}),
+        Policy(everyone=0.1),
+        Policy(any_size=1, bits=0.1),
+        Policy(any_size=2, bits=0.1),
+        Policy(groups={("lab-a", "lab-b"): 0.1}),
     ],
     ids=["everyone", "any 1", "any 2", "group"],
 )
 @pytest.mark.parametrize("holders", [1, 2])
 def test_a_policy_below_what_is_held_is_refused(
-    study: Study, tmp_path: Path, policy: Collusion, holders: int
+    study: Study, tmp_path: Path, policy: Policy, holders: int
 ) -> None:
     """Even where only one member of the coalition holds anything so far."""
     for party in PARTIES[:holders]:
@@ -190,7 +190,7 @@ def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
     """From then on a coalition learns nothing new, though one may be told what another knows."""
     held = study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12).party_bits
     study.set_party("lab-a", held)
-    study.set_collusion(Collusion(everyone=held, any_size=2, bits=held))
+    study.set_collusion(Policy(everyone=held, any_size=2, bits=held))
     with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
         study.release("lab-a", "diagnosis", out=tmp_path / "b.csv")
     study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
@@ -202,7 +202,7 @@ def test_a_coalition_with_nothing_left_is_told_nothing_new(
     sqlite_study: Study, tmp_path: Path
 ) -> None:
     """What it gets then is a clean refusal, or letters that it holds already."""
-    sqlite_study.set_collusion(Collusion(groups={("lab-b", "registry"): 0.03}))
+    sqlite_study.set_collusion(Policy(groups={("lab-b", "registry"): 0.03}))
     asked = ["lab-a age", "lab-b diagnosis", "registry smoker", "lab-b age", "lab-b smoker"]
     for wish in (*asked, "registry diagnosis", "registry age", "lab-b outcome"):
         party, question = wish.split()
@@ -226,7 +226,7 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
     all_bits = sqlite_study.status().entropy_bits
     assert all_bits < 3.6
     assert any("lab-a" in remark for remark in sqlite_study.set_party("lab-a", bits))
-    assert sqlite_study.set_collusion(Collusion(everyone=bits, any_size=2, bits=bits))
+    assert sqlite_study.set_collusion(Policy(everyone=bits, any_size=2, bits=bits))
     assert sqlite_study.set_party("lab-b", 0.3) == []
     receipt = sqlite_study.release("lab-a", "age,diagnosis,smoker", out=tmp_path / "a.csv")
     assert receipt.value == 0
@@ -239,7 +239,7 @@ def test_a_limit_that_is_none_is_refused(sqlite_study: Study, tmp_path: Path, bi
         with pytest.raises(InvalidInputError):
             sqlite_study.set_party("lab-a", bits)
         with pytest.raises(InvalidInputError):
-            sqlite_study.set_collusion(Collusion(everyone=bits))
+            sqlite_study.set_collusion(Policy(everyone=bits))
         with pytest.raises(InvalidInputError):
             sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=bits)
 
@@ -264,7 +264,7 @@ def state_of(place: Path) -> tuple[list[str], dict[str, bytes]]:
 @pytest.fixture
 def spent(sqlite_study: Study, tmp_path: Path) -> Study:
     """Three parties with little left to them, and less to all together."""
-    sqlite_study.set_collusion(Collusion(everyone=0.6, any_size=2, bits=0.5))
+    sqlite_study.set_collusion(Policy(everyone=0.6, any_size=2, bits=0.5))
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
     sqlite_study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.15)
     return sqlite_study
@@ -324,7 +324,7 @@ def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
     """Nothing new can be told to the registry; the same as another party holds, it can."""
     monkeypatch.chdir(tmp_path)
     receipt = sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
-    sqlite_study.set_collusion(Collusion(groups={("lab-a", "registry"): receipt.party_bits}))
+    sqlite_study.set_collusion(Policy(groups={("lab-a", "registry"): receipt.party_bits}))
     with untouched(tmp_path), pytest.raises(NotWithinLimitsError) as refusal:
         sqlite_study.release("registry", "smoker", out=tmp_path / "r.csv")
     assert refusal.value.coalition == ("lab-a", "registry")

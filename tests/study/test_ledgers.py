@@ -13,7 +13,7 @@ import pytest
 import tacit
 from tacit.errors import LedgerError, NotWithinLimitsError
 from tacit.ledger import Ledger
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Study, estimate_file, verify_study
 from tacit.study.folder import Configuration
 from tests.study.clinic import (
@@ -35,7 +35,7 @@ def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
     with make_clinic(tmp_path, ledger, external=["outcome"], everyone=0.6) as study:
         study.set_party("lab-a", 0.3)
         study.set_party("lab-b", 0.3)
-        study.set_collusion(Collusion(everyone=0.6, groups={("lab-a", "lab-b"): 0.5}))
+        study.set_collusion(Policy(everyone=0.6, groups={("lab-a", "lab-b"): 0.5}))
         quote = study.quote("lab-a", "diagnosis", bits=0.2)
         first = study.release("lab-a", "diagnosis", out=tmp_path / "a.parquet", bits=0.2)
         assert first.value == quote.value < quote.blind

@@ -15,7 +15,7 @@ import pytest
 from tacit.cli import app
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, NotWithinLimitsError
 from tacit.ledger import Entry
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Study, verify_study
 from tacit.study.books.records import PolicyRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
@@ -26,7 +26,7 @@ from tests.study.forging import forge, forge_last
 
 
 def test_sizes_are_stored_and_read_again(tmp_path: Path) -> None:
-    policy = Collusion(0.9, sizes={3: 0.6, 2: 0.4}, groups={("a", "b"): 0.3})
+    policy = Policy(0.9, sizes={3: 0.6, 2: 0.4}, groups={("a", "b"): 0.3})
     with make_clinic(tmp_path) as study:
         study.set_collusion(policy)
     assert entries_of(tmp_path / "clinic")[-1].body["sizes"] == [[2, 0.4], [3, 0.6]]
@@ -39,10 +39,10 @@ OF_0_1 = {"everyone": 0.9, "any_size": 2, "bits": 0.4, "groups": [[["a", "b"], 0
 
 def test_an_entry_of_0_1_with_one_size_is_read(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_collusion(Collusion(everyone=0.9))
+        study.set_collusion(Policy(everyone=0.9))
     forge_last(tmp_path / "clinic", "policy", lambda body: (body.clear(), body.update(OF_0_1)))
     with Study.open(tmp_path / "clinic") as study:
-        assert study.policy == Collusion(0.9, any_size=2, bits=0.4, groups={("a", "b"): 0.3})
+        assert study.policy == Policy(0.9, any_size=2, bits=0.4, groups={("a", "b"): 0.3})
         assert study.verify().problems == ()
     assert entries_of(tmp_path / "clinic")[-1].body == OF_0_1
 
@@ -64,7 +64,7 @@ def test_an_entry_that_would_lose_a_limit_is_not_read(
     tmp_path: Path, body: dict[str, object]
 ) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_collusion(Collusion(everyone=0.9))
+        study.set_collusion(Policy(everyone=0.9))
     forge_last(tmp_path / "clinic", "policy", lambda old: (old.clear(), old.update(body)))
     with pytest.raises(LedgerError, match=r"entry 2 of study \w+"):
         Study.open(tmp_path / "clinic")
@@ -73,7 +73,7 @@ def test_an_entry_that_would_lose_a_limit_is_not_read(
 
 
 def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
-    record = PolicyRecord.of_policy(Collusion(any_size=1, bits=0.2, groups={("B", "a"): 0.3}))
+    record = PolicyRecord.of_policy(Policy(any_size=1, bits=0.2, groups={("B", "a"): 0.3}))
     assert record.in_words == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
 
 
@@ -81,7 +81,7 @@ def test_a_group_that_names_one_party_twice_is_refused(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
         study.set_party("caf\u00e9", 0.2)
         with pytest.raises(InvalidInputError, match="names one twice"):
-            study.set_collusion(Collusion(groups={("caf\u00e9", "cafe\u0301"): 0.3}))
+            study.set_collusion(Policy(groups={("caf\u00e9", "cafe\u0301"): 0.3}))
 
 
 # -- names that 0.1 let in ----------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_names_that_0_1_let_in_can_still_be_used(tmp_path: Path) -> None:
             study.set_party(name, 0.25)
             study.release(name, "smoker", out=tmp_path / "a.csv", bits=0.05)
         study.release("caf\u00e9", "age", out=tmp_path / "a.csv", bits=0.05)
-        study.set_collusion(Collusion(groups={("b", "B"): 0.4, ("B", "caf\u00e9"): 0.4}))
+        study.set_collusion(Policy(groups={("b", "B"): 0.4, ("B", "caf\u00e9"): 0.4}))
         assert [each.name for each in study.status().parties] == list(odd)
         assert set(study.policy.groups) == {("B", "b"), ("B", "cafe\u0301")}
         with pytest.raises(InvalidInputError, match="differs from"):
@@ -125,7 +125,7 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     study = make_clinic(Path(), memory=4, private=["diagnosis", "smoker"])
     for party in "abc":
         study.set_party(party, 0.9)
-    study.set_collusion(Collusion(groups={("a", "b"): 0.2}))
+    study.set_collusion(Policy(groups={("a", "b"): 0.2}))
     study.release("c", "diagnosis,smoker", out="c.csv", bits=0.3)
     study.release("a", "diagnosis,smoker", out="a.csv", bits=0.05)
     study.release("b", "diagnosis,smoker", out="b.csv", bits=0.05)
@@ -151,7 +151,7 @@ def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) 
 
 def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> None:
     with forgetful as study:
-        study.set_collusion(Collusion(groups={("a", "b"): 0.5}))
+        study.set_collusion(Policy(groups={("a", "b"): 0.5}))
         study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
         [held] = study.status().coalitions
         assert held.is_covered
@@ -242,7 +242,7 @@ def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
     with make_clinic(tmp_path, memory=4, private=["diagnosis", "smoker"]) as study:
         for party, bits in limits.items():
             study.set_party(party, bits)
-        policy = Collusion(
+        policy = Policy(
             everyone=0.8,
             sizes={2: 0.3, 3: 0.35, 5: 0.5},
             groups={OFFICES[:4]: 0.33, OFFICES[2:7]: 0.4, OFFICES[5:]: 0.7, OFFICES[:2]: 0.2},

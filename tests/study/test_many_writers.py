@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Standing
 from tacit.study.books.records import DeliveredRecord, IntentRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
@@ -26,7 +26,7 @@ PATIENCE = 600
 SAME_BITS = 1e-9
 """A bound on what a party holds counts the roundings of releases to others, too."""
 
-POLICY = Collusion(everyone=0.04, groups={PARTIES[:2]: 0.06, PARTIES[2:4]: 0.06})
+POLICY = Policy(everyone=0.04, groups={PARTIES[:2]: 0.06, PARTIES[2:4]: 0.06})
 
 
 def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None:

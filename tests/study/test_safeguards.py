@@ -13,7 +13,7 @@ import pytest
 
 from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, LedgerError
 from tacit.sampling import StudyKey
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Study
 from tacit.study.books.books import Books
 from tacit.tables.delivery.states import StateFiles
@@ -31,20 +31,20 @@ def test_a_change_of_policy_is_made_to_the_latest_policy(tmp_path: Path) -> None
     with make_clinic(tmp_path) as study, Study.open(tmp_path / "clinic") as other:
         is_first = True
 
-        def change(policy: Collusion) -> Collusion:
+        def change(policy: Policy) -> Policy:
             nonlocal is_first
             if is_first:  # somebody else is faster
                 is_first = False
-                other.set_collusion(Collusion(everyone=0.2))
+                other.set_collusion(Policy(everyone=0.2))
             return replace(policy, any_size=2, bits=0.5)
 
         study.change_collusion(change)
-        assert study.policy == Collusion(everyone=0.2, any_size=2, bits=0.5)
+        assert study.policy == Policy(everyone=0.2, any_size=2, bits=0.5)
 
 
 def test_a_group_named_twice_gets_the_smaller_limit(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_collusion(Collusion(groups={("a", "b"): 0.3, ("b", "a"): 0.6}))
+        study.set_collusion(Policy(groups={("a", "b"): 0.3, ("b", "a"): 0.6}))
         assert dict(study.policy.groups) == {("a", "b"): 0.3}
     with Study.open(tmp_path / "clinic") as study:
         assert dict(study.policy.groups) == {("a", "b"): 0.3}

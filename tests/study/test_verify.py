@@ -15,7 +15,7 @@ from flint import arb
 from tacit.errors import InvalidInputError, KeyFileError, NotWithinLimitsError, TacitError
 from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study import Study, Verification, verify_study
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.reports.receipts import certificate_path
@@ -47,7 +47,7 @@ def filled_clinic(place: Path, ledger: str) -> Path:
     with make_clinic(place, ledger, everyone=0.5) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.3)
-        study.set_collusion(Collusion(everyone=0.5, any_size=2, bits=0.45))
+        study.set_collusion(Policy(everyone=0.5, any_size=2, bits=0.45))
         study.release("lab-a", "age", out=place / "1.csv", bits=0.1)
         study.release("lab-b", "smoker", out=place / "2.parquet", bits=0.1)
         study.release("lab-a", "diagnosis", out=place / "3.csv", bits=0.1)
@@ -357,7 +357,7 @@ def test_a_closed_study_is_verified_and_refuses_all_else(clinic: Path) -> None:
         assert not (clinic / "key").exists()
         for refused in (
             lambda: study.set_party("lab-c", 0.1),
-            lambda: study.set_collusion(Collusion(everyone=0.6)),
+            lambda: study.set_collusion(Policy(everyone=0.6)),
             lambda: study.quote("lab-a", "smoker"),
             lambda: study.release("lab-a", "age", out=clinic.parent / "4.csv", bits=0.1),
         ):

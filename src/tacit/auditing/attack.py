@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from tacit.arrays import Array
 from tacit.policy import Parties
-from tacit.problem import Array
 from tacit.scheme import Step
 
 _BELIEF_BYTES = 2**26

@@ -8,13 +8,13 @@ from itertools import islice
 from math import comb, fsum
 
 from tacit.policy import Parties
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 
 MOST_COALITIONS = 64
-"""Coalitions of each size of ``Collusion(sizes=...)`` that a report lists at most."""
+"""Coalitions of each size of ``Policy(sizes=...)`` that a report lists at most."""
 
 
-def coalitions_of(policy: Collusion, held_bits: Mapping[str, float]) -> tuple[list[Parties], int]:
+def coalitions_of(policy: Policy, held_bits: Mapping[str, float]) -> tuple[list[Parties], int]:
     """Coalitions to report, without single parties and everyone; and how many are left out.
 
     Of too many coalitions of a size, those are listed whose members, each by itself, hold most in

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.auditing.paths import PathBounds
 from tacit.information import (
     bayes_vulnerability,
@@ -19,7 +20,6 @@ from tacit.information import (
     mutual_information,
     pointwise_maximal_leakage,
 )
-from tacit.problem import Array
 
 QUANTILES = (0.5, 0.95, 0.99)
 """Quantiles reported of the pointwise maximal leakage."""

@@ -18,7 +18,7 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.problem import Array
+from tacit.arrays import Array
 from tacit.scheme import Step
 
 _PAIR_ENTRIES = 2**24

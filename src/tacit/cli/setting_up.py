@@ -17,7 +17,7 @@ from tacit.errors import InvalidInputError, TacitError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from tacit.scheme import Collusion
+    from tacit.scheme import Policy
     from tacit.study.reports.standing import SmallCell
 
 _MOST_CELLS_SHOWN = 20
@@ -259,11 +259,11 @@ def _confirm(question: str) -> None:
 
 
 def _changed(
-    policy: Collusion,
+    policy: Policy,
     everyone: str | None,
     any_of: Sequence[str],
     groups: Sequence[tuple[Collection[str], float | None]],
-) -> Collusion:
+) -> Policy:
     """A policy with some of its limits replaced."""
     from dataclasses import replace
 

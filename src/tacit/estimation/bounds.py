@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import eye_array, kron
 from scipy.special import betaincinv
 
-from tacit.information.laws import Array
+from tacit.arrays import Array
 
 _OPTIMAL, _INFEASIBLE = 0, 2  # statuses of SciPy's milp
 _WIDENING = 1e-6

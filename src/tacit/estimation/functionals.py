@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from tacit.information.laws import Array
+from tacit.arrays import Array
 
 Target = Literal["rows", "population"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import xlogy
 
-from tacit.information.laws import Array
+from tacit.arrays import Array
 
 LIKELIHOOD_TOL = 1e-11
 """Missing mean log-likelihood at which to stop: for 10^9 letters, 0.01 in the log-likelihood."""

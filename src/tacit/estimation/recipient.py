@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.estimation.bounds import frequency_bounds
 from tacit.estimation.functionals import Contrast, Reading, Target
 from tacit.estimation.likelihood import likeliest_frequencies
-from tacit.information.laws import Array, as_channel, as_joint
+from tacit.information.laws import as_channel, as_joint
 
 
 @dataclass(frozen=True, slots=True, eq=False)

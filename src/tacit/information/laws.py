@@ -5,14 +5,11 @@ Axes follow the names used all over tacit: ``joint_xy[x, y]``, ``channel[x, y]``
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-
-Array: TypeAlias = NDArray[np.float64]
 
 ROW_SUM_TOL = 1e-9
 """How far a channel's row may sum from 1: far above rounding, far below a mistake."""

@@ -26,7 +26,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.information.laws import Array, as_law, as_prior_and_channel
+from tacit.arrays import Array
+from tacit.information.laws import as_law, as_prior_and_channel
 
 
 def bayes_vulnerability(p: ArrayLike, channel: ArrayLike | None = None) -> float:

@@ -8,11 +8,10 @@ exp are within 4 units in the last place; the callers' constants leave room for 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tacit.arrays import Array
 
 UNIT_ROUNDOFF = 2.0**-53
-
-Array = NDArray[np.float64]
 
 
 def gamma(n_operations: int) -> float:

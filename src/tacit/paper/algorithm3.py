@@ -12,7 +12,8 @@ from enum import Enum
 
 import numpy as np
 
-from tacit.problem import Array, Problem
+from tacit.arrays import Array
+from tacit.problem import Problem
 from tacit.solvers.convex.program import Statement, full_channel
 from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
 

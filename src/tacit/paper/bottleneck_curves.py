@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.bottleneck import SequentialBottleneck
 from tacit.datasets import adult
 from tacit.errors import TacitError
 from tacit.plots import tradeoff_curves_html, tradeoff_curves_png
-from tacit.problem import Array
 
 MU1 = (0.01, 0.03, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 MU2 = (0.1, 0.3)

@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.information import entropy
 from tacit.paper.claim import GAP_TOL, Claim
@@ -27,7 +28,6 @@ from tacit.paper.fig7_8 import (
     first_release,
     squared_variant,
 )
-from tacit.problem import Array
 from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
 
 SAME_BITS = 1e-5

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.paper.claim import GAP_TOL, ROUNDING, Claim
 from tacit.paper.fig4 import fig4
 from tacit.paper.table1 import JOINT, table1_problem
-from tacit.problem import Array, Problem
+from tacit.problem import Problem
 from tacit.solvers import solve
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.information_utility.starts import iterate, measured, random_starts

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.information import mutual_information
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.plots import surface_html, surface_png
-from tacit.problem import Array
 from tacit.tradeoff import Surface, trace_surface
 
 TITLE = "Least expected distortion D(ε, δ), Table I"

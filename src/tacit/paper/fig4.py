@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.paper.table2 import table2
 from tacit.plots import curves_html, curves_png
-from tacit.problem import Array
 from tacit.solvers.iteration.blahut_arimoto import Run
 
 TITLE = "Convergence of Algorithm 1, Table I"

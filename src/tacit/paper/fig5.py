@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.paper.algorithm3 import multiplier_grid
 from tacit.paper.table1 import table1_problem
 from tacit.plots import points_html, points_png
-from tacit.problem import Array, Problem
+from tacit.problem import Problem
 from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
 
 TITLE = "Information I(ε, δ) from below, Table I"

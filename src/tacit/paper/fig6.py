@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.paper.claim import GAP_TOL
 from tacit.plots import bars_and_lines_html, bars_and_lines_png
-from tacit.problem import Array
 from tacit.scheme import NonAdaptiveScheme, Scheme
 
 REQUESTS = ("education", "income", "age", "education")

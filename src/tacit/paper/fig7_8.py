@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.information import entropy, mutual_information
 from tacit.paper.claim import GAP_TOL
 from tacit.plots import tradeoff_curves_html, tradeoff_curves_png
-from tacit.problem import Array, Problem, Utility
+from tacit.problem import Problem, Utility
 from tacit.scheme import NonAdaptiveScheme, Release, Scheme, SymmetricScheme
 from tacit.solvers import solve
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.problem import Array, Problem, Utility
+from tacit.arrays import Array
+from tacit.problem import Problem, Utility
 
 JOINT: Array = np.array(
     [

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.paper.table1 import JOINT
-from tacit.problem import Array
 from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
 
 PRINTED: dict[tuple[float, float], Array] = {

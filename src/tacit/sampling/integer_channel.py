@@ -12,8 +12,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import CorruptLedgerError, InvalidInputError
-from tacit.information.laws import Array, as_channel
+from tacit.information.laws import as_channel
 
 TOTAL = 2**32
 """What every row of an integer channel sums to: as many as a 32-bit uniform number has values."""

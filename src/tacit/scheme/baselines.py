@@ -13,10 +13,11 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.policy import Collusion, Parties
-from tacit.problem import Array, Problem, Utility, ViewKey
+from tacit.policy import Parties, Policy
+from tacit.problem import Problem, Utility, ViewKey
 from tacit.scheme.memory import information_added_bits
 from tacit.scheme.request import Attributes, Request
 from tacit.scheme.scheme import Design, Scheme
@@ -33,7 +34,7 @@ class _Baseline(Scheme, ABC):
         self,
         p_x: ArrayLike,
         *,
-        collusion: Collusion | None = None,
+        policy: Policy | None = None,
         memory: int | None = None,
         attributes: Attributes | None = None,
     ) -> None:
@@ -41,7 +42,7 @@ class _Baseline(Scheme, ABC):
 
         Args:
             p_x: law of X, or counts.
-            collusion: kept as ``policy`` and not enforced.
+            policy: kept as ``policy`` and not enforced.
             memory: must be ``None``: the leakage of a baseline is exact.
             attributes: names of the attributes behind a flat X; see ``from_counts``.
         """
@@ -49,7 +50,7 @@ class _Baseline(Scheme, ABC):
             raise InvalidInputError(
                 f"memory is {memory}: {type(self).__name__} keeps the exact history, leave it out"
             )
-        super().__init__(p_x, collusion=collusion, attributes=attributes)
+        super().__init__(p_x, policy=policy, attributes=attributes)
 
     def _limits(
         self, party: str, individual: float | None, collusion: float | None

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from tacit.arrays import LN2, Array
 from tacit.information import mutual_information
 from tacit.information.rounding import information_upper_nats
-from tacit.policy import Collusion, Parties
-from tacit.problem import Array
+from tacit.policy import Parties, Policy
 
 _SAME_POSTERIOR = 1e-11
 """Posteriors whose entries differ by no more, relatively, are the same up to rounding."""
@@ -99,8 +99,6 @@ def _unnormalised(laws: Array) -> Array:
     return np.asarray(xlogy(laws, laws).sum(axis=-1) - xlogy(total, total))
 
 
-_LN2 = float(np.log(2.0))
-
 _SAME_SHAPE = 1e-14
 """Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""
 
@@ -158,7 +156,7 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
     total = mass.sum(axis=1, keepdims=True)
     prior = mass / np.where(total > 0, total, 1.0)
     _, upper = information_upper_nats(joint, prior, 2 * roundings + sum(channel.shape) + 8)
-    return float(upper.sum()) / _LN2
+    return float(upper.sum()) / LN2
 
 
 def _followed(mass: Array, channel: Array) -> Array:
@@ -268,7 +266,7 @@ class BoundedMemory:
 
     mass: Array
     cap: int
-    policy: Collusion
+    policy: Policy
     present: Parties
     everyone_bits: float
     carried: dict[Parties, Array]
@@ -276,7 +274,7 @@ class BoundedMemory:
     is_sufficient: bool = True
 
     @staticmethod
-    def start(p_x: Array, cap: int, policy: Collusion) -> BoundedMemory:
+    def start(p_x: Array, cap: int, policy: Policy) -> BoundedMemory:
         """Nothing released yet."""
         nobody: Parties = frozenset()
         carried = {nobody: p_x[:, None, None]}

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.information import mutual_information
-from tacit.problem import Array, Problem, ViewKey
+from tacit.problem import Problem, ViewKey
 from tacit.scheme.memory import information_added_bits
 from tacit.solution import Solution, Status
 from tacit.solvers import solve

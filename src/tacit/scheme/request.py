@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.information.laws import ROW_SUM_TOL
-from tacit.problem import Array
 
 Asked = str | Sequence[str] | Callable[..., object] | ArrayLike
 

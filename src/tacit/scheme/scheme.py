@@ -14,11 +14,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError, RefusedError, UnconvergedError
 from tacit.information import mutual_information
 from tacit.information.laws import as_law
-from tacit.policy import Collusion, Parties
-from tacit.problem import Array, Problem, Utility, ViewKey, ViewName
+from tacit.policy import Parties, Policy
+from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
 from tacit.scheme.repeats import repeated
 from tacit.scheme.request import Asked, Attributes, Request, read_request
@@ -104,7 +105,7 @@ class Scheme:
         self,
         p_x: ArrayLike,
         *,
-        collusion: Collusion | None = None,
+        policy: Policy | None = None,
         memory: int | None = None,
         attributes: Attributes | None = None,
         reserve: float = 0.0,
@@ -113,13 +114,13 @@ class Scheme:
 
         Args:
             p_x: law of X, or counts; letters of probability 0 are kept.
-            collusion: standing limits on coalitions.
+            policy: standing limits on coalitions.
             memory: the most states to remember of a record's releases; ``None`` for all.
             attributes: names of the attributes behind a flat X; see ``from_counts``.
             reserve: bits that a design leaves below every limit, for whoever rounds its channel.
         """
         self.p_x = as_law(p_x, name="p_x").reshape(-1)
-        self.policy = collusion if collusion is not None else Collusion()
+        self.policy = policy if policy is not None else Policy()
         self.attributes = attributes
         self.reserve = reserve
         self._steps: list[Step] = []
@@ -136,7 +137,7 @@ class Scheme:
         counts: ArrayLike,
         attributes: Collection[str],
         *,
-        collusion: Collusion | None = None,
+        policy: Policy | None = None,
         memory: int | None = None,
     ) -> Self:
         """A scheme over a table of counts, one axis per attribute; x is the flat index, C order."""
@@ -149,7 +150,7 @@ class Scheme:
             )
         return cls(
             table.reshape(-1),
-            collusion=collusion,
+            policy=policy,
             memory=memory,
             attributes=Attributes(names, table.shape),
         )
@@ -160,12 +161,12 @@ class Scheme:
         p_x: ArrayLike,
         memory: Memory,
         steps: Iterable[Step],
-        policy: Collusion,
+        policy: Policy,
         *,
         reserve: float = 0.0,
     ) -> Self:
         """A scheme that goes on from releases made earlier, as they are remembered."""
-        scheme = cls(p_x, collusion=policy, reserve=reserve)
+        scheme = cls(p_x, policy=policy, reserve=reserve)
         scheme._memory, scheme._steps = memory, list(steps)
         return scheme
 
@@ -366,7 +367,7 @@ class Scheme:
             raise InvalidInputError(
                 f"collusion={collusion} is below {self._collusion}, which an earlier release was "
                 "given: the limit on everyone never decreases ([TVC] section II); a standing "
-                "Collusion(everyone=...) is the way to be stricter"
+                "Policy(everyone=...) is the way to be stricter"
             )
         return limits
 

@@ -15,7 +15,7 @@ from tacit.information import entropy
 from tacit.ledger import Head, Ledger
 from tacit.policy import Limit
 from tacit.sampling import StudyKey
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import (
     ClosedRecord,
@@ -209,7 +209,7 @@ class Study:
         return self.snapshot.encoding.attributes
 
     @property
-    def policy(self) -> Collusion:
+    def policy(self) -> Policy:
         """Limits on coalitions."""
         return self._refreshed().policy
 
@@ -240,7 +240,7 @@ class Study:
             *lower_around(self._books, [party]),
         ]
 
-    def set_collusion(self, policy: Collusion) -> list[str]:
+    def set_collusion(self, policy: Policy) -> list[str]:
         """Put limits on coalitions, in the place of those before.
 
         Returns:
@@ -248,7 +248,7 @@ class Study:
         """
         return self.change_collusion(lambda _: policy)
 
-    def change_collusion(self, change: Callable[[Collusion], Collusion]) -> list[str]:
+    def change_collusion(self, change: Callable[[Policy], Policy]) -> list[str]:
         """Make other limits on coalitions out of those that are in force when it is recorded.
 
         Returns:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.information.rounding import gamma, information_upper_nats
-from tacit.problem import Array
 from tacit.solvers.convex.program import Task
 
 _NO_WEIGHT = 1e-250

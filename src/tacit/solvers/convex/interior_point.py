@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.problem import Array
+from tacit.arrays import Array
 from tacit.solvers.convex.program import Task
 from tacit.solvers.kernel import KernelOutcome, KernelProblem, run_kernel
 

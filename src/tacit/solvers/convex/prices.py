@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from tacit.problem import Array
+from tacit.arrays import Array
 from tacit.solvers.convex.certificate import leakage_upper_nats
 from tacit.solvers.convex.interior_point import Outcome, Pace, minimise
 from tacit.solvers.convex.program import Task

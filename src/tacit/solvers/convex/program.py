@@ -13,11 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError
 from tacit.information.rounding import information_upper_nats
-from tacit.problem import Array, Problem, View, ViewKey
-
-_LN2 = float(np.log(2.0))
+from tacit.problem import Problem, View, ViewKey
 
 LIMIT_TOL = 1e-12
 """Bits. A limit this close to what is already leaked counts as equal to it."""
@@ -132,7 +131,7 @@ def _leaked_bits(view: View, mass: Array) -> tuple[float, float]:
     p_x = mass.sum(axis=0)
     n_operations = sum(mass.shape) + view.size + 8
     estimate, upper = information_upper_nats(joint[:, None], p_x[None], n_operations)
-    return float(estimate.sum()) / _LN2, float(upper.sum()) / _LN2
+    return float(estimate.sum()) / LN2, float(upper.sum()) / LN2
 
 
 def raise_if_infeasible(statement: Statement, limits: Array) -> None:

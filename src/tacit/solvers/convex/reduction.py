@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.problem import Array, View
+from tacit.arrays import Array
+from tacit.problem import View
 from tacit.solvers.convex.interior_point import Outcome
 from tacit.solvers.convex.program import Statement, Task, ViewRows
 

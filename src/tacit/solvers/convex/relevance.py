@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.problem import Array
+from tacit.arrays import Array
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.convex.repair import Answers
 from tacit.solvers.convex.solve import solve_batch

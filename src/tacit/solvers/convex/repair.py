@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import LN2, Array
 from tacit.information.rounding import gamma
-from tacit.problem import Array
 from tacit.solvers.convex.certificate import (
     Witness,
     dual_bound,
@@ -121,9 +121,6 @@ def _averaged(task: Task, cells: Array) -> Array:
     return np.asarray((weights * cells).sum(axis=-1, keepdims=True))
 
 
-_LN2 = float(np.log(2.0))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
     """Certified answers of a batch on the statement's letters, [batch, ...], in bits."""
@@ -208,10 +205,10 @@ def certified(
         c,
         value,
         np.minimum(bound, value),
-        reduced.statement.leaked_upper + upper / _LN2,
-        multipliers * _LN2,
+        reduced.statement.leaked_upper + upper / LN2,
+        multipliers * LN2,
         value - bound <= gap_tol,
-        outcome.waste / _LN2,
+        outcome.waste / LN2,
         outcome.steps,
     )
 
@@ -268,10 +265,10 @@ def leakage_of(statement: Statement, c: Array, limits: Array) -> tuple[Array, Ar
     """
     budgets = statement.budgets(limits)
     is_exact = np.asarray(statement.is_spent(limits).any(axis=0))
-    task = whole_task(statement, np.zeros((1, *c.shape[1:])), budgets * _LN2, is_exact)
+    task = whole_task(statement, np.zeros((1, *c.shape[1:])), budgets * LN2, is_exact)
     mixed = _mixed_with(task, c, np.zeros(len(c), dtype=np.intp))
     _, upper = leakage_upper_nats(task, mixed)
-    return mixed, statement.leaked_upper + upper / _LN2
+    return mixed, statement.leaked_upper + upper / LN2
 
 
 def _feasible(task: Task, c: Array) -> tuple[Array, Array]:
@@ -296,7 +293,7 @@ def feasible_share(leakages: Array, budgets: Array, is_limited: NDArray[np.bool_
 
 def _mixed_with(task: Task, c: Array, letter: NDArray[np.intp]) -> Array:
     """Mix with a constant release until every proven leakage is within its budget (convexity)."""
-    budgets = np.where(task.all_exact, 0.5 * LIMIT_TOL * _LN2, task.all_budgets)
+    budgets = np.where(task.all_exact, 0.5 * LIMIT_TOL * LN2, task.all_budgets)
     is_limited = np.isfinite(budgets)
     constant = _constant(letter, c.shape)
     mixed = c

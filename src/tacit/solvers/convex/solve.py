@@ -8,8 +8,9 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import LN2, Array
 from tacit.information.rounding import gamma
-from tacit.problem import Array, Problem
+from tacit.problem import Problem
 from tacit.solution import Solution, Status
 from tacit.solvers.convex.certificate import leakage_upper_nats
 from tacit.solvers.convex.interior_point import Outcome
@@ -29,8 +30,6 @@ from tacit.solvers.convex.repair import (
     whole_task,
 )
 from tacit.solvers.threads import one_thread
-
-_LN2 = float(np.log(2.0))
 
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
@@ -144,7 +143,7 @@ def _spare(
     nearly = np.flatnonzero(is_slack & (added < _NEXT_TO_NOTHING))
     _try_limit(statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol)
     # Where prices must be found each time, frugality is not worth ten more searches.
-    is_priced_too = (statement.budgets(limits) * _LN2 < PRICED_BELOW) & ~statement.is_spent(limits)
+    is_priced_too = (statement.budgets(limits) * LN2 < PRICED_BELOW) & ~statement.is_spent(limits)
     is_wasteful = is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL)
     wasteful = np.flatnonzero(is_wasteful & ~is_priced_too.any(axis=1))
     low, high = np.full(len(wasteful), leaked), answers.leakage[wasteful, -1]
@@ -241,9 +240,9 @@ def _solve_alike(
     gap_tol: float,
 ) -> Answers:
     """Solve a batch whose members have the same exact views."""
-    nats = _binding_budgets(statement, budgets, is_exact, cost.shape[1]) * _LN2
+    nats = _binding_budgets(statement, budgets, is_exact, cost.shape[1]) * LN2
     whole = whole_task(statement, cost, nats, is_exact)
-    forgone = statement.forgone(limits) * _LN2
+    forgone = statement.forgone(limits) * LN2
     reduced, tolerance, outcome = _solve_binding(statement, whole, nats, is_exact, gap_tol)
     answers = certified(whole, reduced, outcome, nats, forgone, gap_tol)
     if not answers.is_closed.all() and (is_exact.any() or is_priced(reduced.task).any()):

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tacit.problem import Array
+from tacit.arrays import LN2, Array
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.convex.relevance import joint_rhat_r, posteriors
 from tacit.solvers.convex.solve import solve_batch
-
-_LN2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +32,7 @@ class CellBound:
 
 def entropy_bits(laws: Array) -> Array:
     """H of laws along the last axis, in bits."""
-    return np.asarray(entr(laws).sum(axis=-1) / _LN2)
+    return np.asarray(entr(laws).sum(axis=-1) / LN2)
 
 
 def bound_by_cells(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from tacit.problem import Array
+from tacit.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.problem import Array, Problem
+from tacit.arrays import Array
+from tacit.problem import Problem
 from tacit.solution import Solution, Status, TimeSharing
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
 from tacit.solvers.convex.reduction import reduce

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.problem import Array, Problem
+from tacit.arrays import Array
+from tacit.problem import Problem
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.convex.relevance import information_bits
 from tacit.solvers.iteration.alternation import Alternation, log2

@@ -14,8 +14,8 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.arrays import Array
 from tacit.information import entropy
-from tacit.problem import Array
 from tacit.solvers.convex.program import Statement
 
 LEAST_LOG2 = -1000.0

@@ -12,16 +12,15 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import ROW_SUM_TOL
 from tacit.information.rounding import gamma
-from tacit.problem import Array, Problem, Utility, View, ViewKey
+from tacit.problem import Problem, Utility, View, ViewKey
 from tacit.solvers.convex.certificate import Witness, dual_bound, leakage_upper_nats
 from tacit.solvers.convex.program import Statement, Task, ViewRows, full_channel
 from tacit.solvers.iteration.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
-
-_LN2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +136,7 @@ def _run(
     c /= c.sum(axis=0)
     task = _task(statement, updates)
     _, upper = leakage_upper_nats(task, c[None])
-    individual, further = upper[0] / _LN2
+    individual, further = upper[0] / LN2
     collusion = float(statement.leaked_upper[-1] + further)
     value = _value(updates, c)
     sign = -1.0 if problem.is_information else 1.0
@@ -199,10 +198,10 @@ def _bound(
     # A letter that was never there gets the prior: any law will do.
     log_ratio = np.where(np.isneginf(q.log_q_rhat), 0.0, np.maximum(log_ratio, LEAST_LOG2))
     witness = Witness(
-        log_ratio[None] * _LN2,
-        q.log_q_rhat_given_z[None, ..., 0] * _LN2,
-        np.array([[mu[0] / _LN2]]),
-        np.array([mu[1] / _LN2]),
+        log_ratio[None] * LN2,
+        q.log_q_rhat_given_z[None, ..., 0] * LN2,
+        np.array([[mu[0] / LN2]]),
+        np.array([mu[1] / LN2]),
     )
     leaked = 2 * statement.leaked[-1] - statement.leaked_upper[-1]  # I(Z;X) from below
     paid = mu[1] * float(leaked)

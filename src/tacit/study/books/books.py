@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tacit.accounting import Account, Counts
+from tacit.arrays import Array
 from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry, Head
 from tacit.ledger.ledger import FIRST_KIND
 from tacit.policy import Parties
-from tacit.problem import Array
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Collusion, Scheme, Step
+from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transitions
 from tacit.study.books.draws import draw_of, first_past, next_past
 from tacit.study.books.records import (
@@ -145,7 +145,7 @@ class Books:
     memory: int
     past: str
     limits: dict[str, float] = field(default_factory=dict)
-    policy: Collusion = field(default_factory=Collusion)
+    policy: Policy = field(default_factory=Policy)
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
     accepted: frozenset[str] = frozenset()
@@ -168,7 +168,7 @@ class Books:
             for name, stored in record.externals.items()
         }
         counts = np.array(record.counts, dtype=np.int64)
-        policy = Collusion(everyone=record.everyone)
+        policy = Policy(everyone=record.everyone)
         past = first_past(created.study)
         return Books(created.head, record, counts, externals, record.memory, past, policy=policy)
 
@@ -181,7 +181,7 @@ class Books:
                 books = replace(_READERS[entry.kind](books, entry), head=entry.head)
         return books
 
-    def under(self, policy: Collusion) -> Books:
+    def under(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""
         return replace(self, policy=policy, account=None)
 
@@ -212,7 +212,7 @@ class Books:
         """For auditing: every party's own limit is part of the policy."""
         return self._scheme(self.all_limits)
 
-    def _scheme(self, policy: Collusion) -> Scheme:
+    def _scheme(self, policy: Policy) -> Scheme:
         steps = [
             Step(
                 intent.wish.party,
@@ -225,7 +225,7 @@ class Books:
         return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
 
     @property
-    def all_limits(self) -> Collusion:
+    def all_limits(self) -> Policy:
         """The policy, and every party's own limit."""
         return self.policy.with_own(self.limits)
 

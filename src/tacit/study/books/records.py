@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 
 STUDY_FORMAT = 2
 """Of a study's folder and of its entries; larger numbers are from newer versions, 1 is of 0.1."""
@@ -179,7 +179,7 @@ class PolicyRecord(ToldRecord):
         return self
 
     @classmethod
-    def of_policy(cls, policy: Collusion) -> PolicyRecord:
+    def of_policy(cls, policy: Policy) -> PolicyRecord:
         """The record of a policy."""
         groups = sorted((tuple(sorted(group)), bits) for group, bits in policy.groups.items())
         sizes = tuple(policy.sizes.items())
@@ -197,9 +197,9 @@ class PolicyRecord(ToldRecord):
         return {party: bits for parties, bits in least_last for party in parties}
 
     @property
-    def policy(self) -> Collusion:
+    def policy(self) -> Policy:
         """The policy of a record."""
-        return Collusion(self.everyone, sizes=dict(self.sizes), groups=dict(self.groups))
+        return Policy(self.everyone, sizes=dict(self.sizes), groups=dict(self.groups))
 
 
 class QuestionRecord(Record):

@@ -8,10 +8,10 @@ from math import inf
 import numpy as np
 
 from tacit.accounting import Account
+from tacit.arrays import Array
 from tacit.errors import NotWithinLimitsError, RefusedError, UnconvergedError
 from tacit.information import mutual_information
 from tacit.policy import Parties
-from tacit.problem import Array
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design
 from tacit.scheme.memory import Transitions

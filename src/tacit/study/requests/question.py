@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.problem import Array, Utility
+from tacit.arrays import Array
+from tacit.problem import Utility
 from tacit.scheme import Request
 from tacit.study.books.records import QuestionRecord
 from tacit.study.reports.words import external_in_words

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.problem import Array, Utility
+from tacit.problem import Utility
 from tacit.study.books.records import MeasureRecord
 
 WORDS = ("hamming", "absolute", "squared", "information")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tacit.accounting import Account
 from tacit.errors import InvalidInputError, NotWithinLimitsError
 from tacit.policy import Limit, Parties
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.reports.words import bits_up, limit_in_words
@@ -37,7 +37,7 @@ def check_max_error(max_error: float | None, utility: str) -> None:
         raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
 
 
-def check_policy(books: Books, policy: Collusion) -> None:
+def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits that are none, names that are none, and limits that are broken already."""
     for limit in policy.limits:
         check_limit(f"the limit on {limit.in_words}", limit.bits)

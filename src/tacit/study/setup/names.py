@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain
 
 from tacit.errors import InvalidInputError
-from tacit.scheme import Collusion
+from tacit.scheme import Policy
 
 _SIZE_IN_WORDS = re.compile(r"any .* part(y|ies)")
 """What lists call a limit on any so many parties, and so no party."""
@@ -55,7 +55,7 @@ def spelled(name: str, known: Collection[str]) -> str:
     return same[0] if len(same) == 1 else composed
 
 
-def spelled_policy(policy: Collusion, known: Collection[str]) -> Collusion:
+def spelled_policy(policy: Policy, known: Collection[str]) -> Policy:
     """A policy whose groups name parties as they are spelled."""
     groups: dict[Collection[str], float] = {}
     for group, bits in policy.groups.items():

@@ -20,8 +20,8 @@ from math import inf, isinf
 import numpy as np
 
 from tacit.accounting import Account
+from tacit.arrays import Array
 from tacit.information.rounding import gamma
-from tacit.problem import Array
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord

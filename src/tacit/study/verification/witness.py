@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from tacit.problem import Array
+from tacit.arrays import Array
 
 _LEAST_LOG = -900.0
 """Smallest log2 of a channel's entries: products with masses stay within the range of floats."""
