@@ -15,10 +15,10 @@ from tacit.errors import (
     CorruptLedgerError,
     DeliveryError,
     HeadMovedError,
+    InfeasibleError,
     InvalidInputError,
     KeyFileError,
     LedgerError,
-    RefusedError,
     TacitError,
     UnconvergedError,
 )
@@ -128,7 +128,7 @@ def test_the_demo_for_machines(tmp_path: Path) -> None:
     [
         (TacitError("x"), 1),
         (UnconvergedError("x"), 1),
-        (RefusedError(("a",), 0.1, 0.2, 0.3), 3),
+        (InfeasibleError(("a",), 0.1, 0.2), 3),
         (InvalidInputError("x"), 4),
         (LedgerError("x"), 5),
         (HeadMovedError("x"), 5),

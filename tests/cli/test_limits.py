@@ -179,7 +179,7 @@ def test_a_refusal_names_the_limit_that_binds_and_its_command_helps(fresh: Path,
     assert said.startswith(f"lab-a holds 0.2000 of the 0.2 bits that {whom} may hold: nothing is")
     error = tacit(*words, "--json").json["error"]
     assert (error["limit_bits"], error["limited_by"]) == (0.2, whom)
-    command = said.partition("only after tacit ")[2]
+    command = said.partition("only if limits are raised with tacit ")[2]
     assert command.startswith("collusion set clinic --")
     done(*shlex.split(command.replace("BITS", "0.3")))
     done(*words)
@@ -191,9 +191,8 @@ def test_every_limit_that_is_used_up_is_named(fresh: Path) -> None:
     done("release", fresh, "lab-a", "income", "--out", "a.csv")
     said = refused(3, "release", fresh, "lab-a", "age", "--out", "b.csv")
     assert "the 0.2 bits that any 2 parties and lab-a + lab-b and lab-a may hold" in said
-    for command in (
-        said.partition("only after tacit ")[2].replace("BITS", "0.3").split(" and tacit ")
-    ):
+    commands = said.partition("only if limits are raised with tacit ")[2].replace("BITS", "0.3")
+    for command in commands.split(" and tacit "):
         done(*shlex.split(command))
     done("release", fresh, "lab-a", "age", "--out", "b.csv")
 
@@ -225,7 +224,7 @@ def test_a_full_coalition_is_named_with_the_limit_on_it_and_its_command_helps(
     said = refused(3, *words)
     assert said.startswith("everyone holds 0.2000 of 0.2 bits (the limit on any 2 parties), which")
     assert tacit(*words, "--json").json["error"]["limited_by"] == "any 2 parties"
-    command = said.partition("only a higher limit would help: tacit ")[2]
+    command = said.partition("only if limits are raised with tacit ")[2]
     assert command == "collusion set clinic --any 2=BITS"
     done(*shlex.split(command.replace("BITS", "0.3")))
     done(*words)

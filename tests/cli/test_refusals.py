@@ -90,7 +90,7 @@ def test_a_spent_party_is_told_what_would_help(fresh: Path) -> None:
     done("release", fresh, "lab-a", "income", "--out", "a.csv")
     said = refused(3, "release", fresh, "lab-a", "age", "--out", "b.csv")
     assert "lab-a holds 0.3000 of its 0.3 bits: nothing is left to it" in said
-    command = said.partition("only after tacit ")[2].replace("BITS", "0.32")
+    command = said.partition("only if limits are raised with tacit ")[2].replace("BITS", "0.32")
     done(*shlex.split(command))
     done("release", fresh, "lab-a", "age", "--out", "b.csv")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tacit import Policy
-from tacit.errors import NotWithinLimitsError, TacitError, UnconvergedError
+from tacit.errors import InfeasibleError, TacitError, UnconvergedError
 from tacit.study import Study
 from tests.redteam.replay import replay
 from tests.redteam.studies import make_study, write_table
@@ -70,7 +70,7 @@ class Campaign:
         assert callable(act)
         try:
             act()
-        except NotWithinLimitsError:
+        except InfeasibleError:
             self.outcomes["refused"] += 1
         except UnconvergedError:
             self.outcomes["unconverged"] += 1

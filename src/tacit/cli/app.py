@@ -75,7 +75,7 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (TacitError, typer.TyperException, OSError) as error:
-        return failure_of(error).tell(as_json=as_json, stream=errors)
+        return failure_of(error, arguments).tell(as_json=as_json, stream=errors)
     except ModuleNotFoundError as error:
         missing = missing_package(error, arguments[0])
         if missing is None:

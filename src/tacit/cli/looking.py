@@ -67,7 +67,7 @@ def receipt(
     """
     from tacit.storage import whole_file
     from tacit.study import Study
-    from tacit.study.guards import refuse_study_files
+    from tacit.study.folder import refuse_study_files
 
     if html is not None:
         refuse_study_files(html)

@@ -311,7 +311,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
     return Certificate(
         **_common(books, intent),
         digest=digest,
-        labels=intent.wish.question.labels,
+        labels=intent.request.question.labels,
         letters=intent.record.letters,
         time_shares=intent.record.time_shares,
         p_rhat_given_r=intent.record.p_rhat_given_r,
@@ -334,5 +334,5 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
-        "remarks": intent.wish.question.remarks,
+        "remarks": intent.request.question.remarks,
     }

@@ -142,19 +142,19 @@ class Quote:
         return asdict(self) | shares
 
 
-def quoted(books: Books, drafted: Draft) -> Quote:
+def quote_draft(books: Books, drafted: Draft) -> Quote:
     """The quote of a draft."""
-    party = drafted.wish.party
+    party = drafted.request.party
     shares = _shares(books, party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (party,))
     return Quote(
         party=party,
-        request=drafted.wish.question.name,
-        measure=drafted.wish.measure.kind,
+        request=drafted.request.question.name,
+        measure=drafted.request.measure.kind,
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
-        in_words=value_in_words(drafted.wish.measure, drafted.value, drafted.blind),
+        in_words=value_in_words(drafted.request.measure, drafted.value, drafted.blind),
         own=own,
         worst=_worst(shares),
         coalitions=shares,
@@ -162,13 +162,13 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=drafted.wish.question.remarks,
+        remarks=drafted.request.question.remarks,
     )
 
 
-def quoted_again(books: Books, intent: Intent) -> Quote:
+def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
-    record, party = intent.record, intent.wish.party
+    record, party = intent.record, intent.request.party
     coalitions = {*books.policy.limits_on(party, books.holders), frozenset({party})}
     shares = _shares(books, party, coalitions, books.proved, books.proved)
     return Quote(
@@ -178,7 +178,7 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         value=record.value,
         blind=record.blind,
         bound=record.bound,
-        in_words=value_in_words(intent.wish.measure, record.value, record.blind),
+        in_words=value_in_words(intent.request.measure, record.value, record.blind),
         own=next(share for share in shares if share.parties == (party,)),
         worst=_worst(shares),
         coalitions=shares,
@@ -186,7 +186,7 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.number,
         others_bits=_others_bits(books),
-        remarks=intent.wish.question.remarks,
+        remarks=intent.request.question.remarks,
     )
 
 
@@ -234,23 +234,23 @@ def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
-    for part in _SPARSE_CURVE if drafted.wish.measure.is_information else _CURVE:
+    for part in _SPARSE_CURVE if drafted.request.measure.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
         if not 0 < bits <= left:
             continue
         try:
-            other = drafted if part == 1 else draft(books, replace(drafted.wish, bits=bits))
+            other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))
         except TacitError:  # no such answer: the curve has a point less
             continue
         if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
             break
-        words = worth_in_words(drafted.wish.measure, other.value, other.blind)
+        words = worth_in_words(drafted.request.measure, other.value, other.blind)
         points.append(CurvePoint(bits, other.value, words, is_asked=part == 1))
     return points
 
 
 def _asked_bits(drafted: Draft, own: Share) -> float:
     """What was asked for, or what the best answer needs where that is less."""
-    wanted = drafted.wish.bits
+    wanted = drafted.request.bits
     asked = own.limit - own.held if wanted is None else wanted
     return asked if asked - own.added < _SAME_BITS else own.added
