@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
     from tacit.study import (
         Certificate,
+        Costs,
         Quote,
         Receipt,
         Standing,
@@ -54,6 +55,7 @@ __all__ = [
     "Certificate",
     "Contrast",
     "CorruptLedgerError",
+    "Costs",
     "DeliveryError",
     "Estimate",
     "InfeasibleError",
@@ -152,6 +154,7 @@ _ROOMS = {
     ),
     "tacit.study": (
         "Certificate",
+        "Costs",
         "Quote",
         "Receipt",
         "Standing",

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.cli import app
+from tacit.cli import run
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, NotWithinLimitsError
 from tacit.ledger import Entry
 from tacit.scheme import Policy
@@ -144,7 +144,7 @@ def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) 
         assert study.quote("a", "smoker", bits=0.06).own.added > 0.05  # it does
         assert len(entries_of(Path("clinic"))) == n_entries
         command = said.partition("a may learn more only after tacit ")[2]
-        app(shlex.split(command.replace("BITS", "0.5")), standalone_mode=False)
+        assert run(shlex.split(command.replace("BITS", "0.5"))) == 0
         study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
         assert study.verify().problems == ()
 
@@ -162,7 +162,7 @@ def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> Non
         assert said.startswith("a + b count as everyone does, with 0.")
         assert "of 0.5 bits, and may be told nothing more; a may learn more only after" in said
         command = said.partition("a may learn more only after tacit ")[2]
-        app(shlex.split(command.replace("BITS", "0.9")), standalone_mode=False)
+        assert run(shlex.split(command.replace("BITS", "0.9"))) == 0
         with pytest.raises(NotWithinLimitsError, match="bits that it asks to hold") as refused:
             study.release("a", "smoker", out="a.csv", bits=0.02)
         assert str(refused.value).endswith("(a request with fewer levels may fit)")

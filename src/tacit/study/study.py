@@ -54,7 +54,7 @@ from tacit.study.requests.draft import intent_record
 from tacit.study.requests.question import Question, Wish, Words
 from tacit.study.requests.quote import Quote, quoted, quoted_again
 from tacit.study.requests.refusals import Place, drafted
-from tacit.study.requests.utilities import Measure
+from tacit.study.requests.utilities import Costs, Measure
 from tacit.study.rollback import Traces, raise_mark, rolled_back
 from tacit.study.setup.creation import Plan, found
 from tacit.study.setup.digest_keys import (
@@ -282,7 +282,7 @@ class Study:
         asked: str | Sequence[str] | None = None,
         *,
         sql: str | None = None,
-        utility: str = "hamming",
+        utility: str | Costs = "hamming",
         bits: float | None = None,
         again: bool = False,
     ) -> Quote:
@@ -302,7 +302,7 @@ class Study:
         *,
         out: str | Path,
         sql: str | None = None,
-        utility: str = "hamming",
+        utility: str | Costs = "hamming",
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
@@ -318,8 +318,8 @@ class Study:
             asked: private attributes, or an external column.
             out: the file to write, .parquet or .csv.
             sql: an expression over the private attributes' levels, instead of ``asked``.
-            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or the path
-                of a table of costs.
+            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or a table
+                of ``Costs``.
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose mean cost is above this.
             again: a new release, although the same request was answered before.
@@ -355,7 +355,7 @@ class Study:
         if words.bits is not None:
             check_limit("bits", words.bits)
         question = self._question(books, words.asked, words.sql)
-        wish = Wish(party, question, Measure.read(words.utility), words.bits)
+        wish = Wish(party, question, Measure.of(words.utility), words.bits)
         _ = wish.utility  # costs that do not fit the question are refused here
         return wish
 

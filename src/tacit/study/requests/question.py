@@ -15,7 +15,7 @@ from tacit.problem import Utility
 from tacit.scheme import Request
 from tacit.study.books.records import QuestionRecord
 from tacit.study.reports.words import external_in_words
-from tacit.study.requests.utilities import Measure
+from tacit.study.requests.utilities import Costs, Measure
 from tacit.tables.encoding.attribute import labels_of
 from tacit.tables.questions.cells import CellFunction
 
@@ -88,14 +88,14 @@ class Words:
         party: who asks.
         asked: private attributes, or an external column.
         sql: an expression over the attributes' levels, instead.
-        utility: how answers are judged: a word, or the path of a table of costs.
+        utility: how answers are judged: a word, or a table of costs.
         bits: what the party may learn from it; ``None`` for all that is left to it.
     """
 
     party: str
     asked: str | Sequence[str] | None
     sql: str | None
-    utility: str
+    utility: str | Costs
     bits: float | None
 
 

@@ -47,8 +47,8 @@ class Place:
     def command(self, wish: Wish, *options: str) -> str:
         """The release command for a wish, to paste."""
         words = ["tacit", "release", str(self.folder), wish.party, *wish.question.arguments]
-        if wish.measure.given not in ("hamming", None):
-            words += ["--utility", wish.measure.given]
+        if wish.measure.kind != "hamming":
+            words += ["--utility", wish.measure.kind if wish.measure.costs is None else "COSTS"]
         out = str(self.out or f"{wish.party}.parquet")
         return shlex.join([*words, *options, "--out", out])
 
@@ -171,7 +171,7 @@ def _substitute(books: Books, found: Draft, place: Place) -> str | None:
     for intent in reversed(books.intents.values()):
         wish = intent.wish
         is_other = wish.question.record != found.wish.question.record
-        is_told_by_words = wish.measure.given is not None and not wish.measure.is_information
+        is_told_by_words = wish.measure.costs is None and not wish.measure.is_information
         is_askable = is_told_by_words and _can_be_asked(books, wish)
         if is_other and is_askable and wish.party != found.wish.party:
             asked.setdefault(wish.question.name, wish)
@@ -191,7 +191,7 @@ def _can_be_asked(books: Books, wish: Wish) -> bool:
 
 def _too_coarse(books: Books, found: Draft, place: Place, max_error: float) -> NotWithinLimitsError:
     coalition = binding(found)
-    words = value_in_words(found.wish.measure, found.value, found.blind)
+    words = value_in_words(found.wish.measure.kind, found.value, found.blind)
     reachable = bits_up(found.value)  # so that pasting it works
     bits = [] if found.wish.bits is None else ["--bits", repr(found.wish.bits)]
     return refusal(

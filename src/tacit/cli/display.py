@@ -1,12 +1,18 @@
-"""How results look: tables and bars on a terminal, plain lines elsewhere, JSON on demand."""
+"""How results and progress look: tables and bars on a terminal, plain lines elsewhere, or JSON.
+
+Results go to stdout, progress to stderr.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import ceil
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +23,17 @@ _LEAST_WIDE = 12
 """Columns for names, however narrow a terminal is."""
 
 _NUMBER = re.compile(r"[+≤-]?\d[\d,]*(\.\d+)? ?%?|∞|-?")
+
+_LONG_SECONDS = 5.0
+"""Work that takes longer prints a line where there is no terminal."""
+
+_LONG_STEPS = 2_000_000
+"""A release with fewer steps is written in about a second and prints no lines on progress."""
+
+_LIVE_IN_DOUBLE_QUOTES = frozenset('"$`\\!\n')
+"""Signs that a shell does not take literally between double quotes."""
+
+# -- results ------------------------------------------------------------------------------------
 
 
 def show_json(result: Any) -> None:
@@ -29,9 +46,36 @@ def plain(text: str) -> str:
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
 
 
-def counted(number: int, noun: str) -> str:
+def show_done(
+    result: Mapping[str, object], line: str, remarks: Sequence[str] = (), *, as_json: bool
+) -> None:
+    """What a command has changed: a line and remarks, or all of it for machines."""
+    if as_json:
+        show_json({**result, "remarks": list(remarks)})
+    else:
+        print(line)
+        show_remarks(remarks)
+
+
+def show_remarks(remarks: Iterable[str]) -> None:
+    """What a reader should know beside the result, a line each."""
+    for remark in remarks:
+        print(f"note: {plain(remark)}")
+
+
+def command_line(*words: object) -> str:
+    """A command to paste into a shell; words with apostrophes in double quotes, to be readable."""
+    return " ".join(map(_quoted, map(str, words)))
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: ``1 release``, ``2,000 releases``."""
-    return f"{number:,} {noun}" + ("s" if number != 1 else "")
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def counted_bits(bits: float) -> str:
+    """Bits as they were given, with the unit: ``1 bit``, ``0.3 bits``."""
+    return f"{bits:.12g} {'bit' if bits == 1 else 'bits'}"
 
 
 def bar(held: float, limit: float) -> str:
@@ -110,3 +154,57 @@ def _can_show(text: str) -> bool:
 
 def _escaped(sign: str) -> str:
     return "\\n" if sign == "\n" else sign.encode("unicode_escape").decode()
+
+
+def _quoted(word: str) -> str:
+    is_readable = "'" in word and not _LIVE_IN_DOUBLE_QUOTES & set(word)
+    return f'"{word}"' if is_readable else shlex.quote(word)
+
+
+# -- progress -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal; elsewhere a line for each quarter of work that is long."""
+    if not sys.stderr.isatty():
+        yield _Quarters(what)
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextmanager
+def waiting(what: str, seconds: float = _LONG_SECONDS) -> Iterator[None]:
+    """A spinner on a terminal; elsewhere one line once work has lasted ``seconds``."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(what):
+            yield
+        return
+    line = Timer(seconds, print, [f"{what} ..."], {"file": sys.stderr, "flush": True})
+    line.daemon = True
+    line.start()
+    try:
+        yield
+    finally:
+        line.cancel()
+
+
+class _Quarters:
+    """Prints a line whenever another quarter is done."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._printed = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        quarter = 4 * done // total
+        if total >= _LONG_STEPS and self._printed < quarter < 4:
+            self._printed = quarter
+            print(f"{self._what}: {25 * quarter} %", file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ from typing import TextIO
 
 import typer
 
-from tacit.cli.showing import plain, show_json
+from tacit.cli.display import plain, show_json
 from tacit.errors import (
     DeliveryError,
     InfeasibleError,
@@ -65,7 +65,7 @@ class Failure:
     details: dict[str, object] = field(default_factory=dict)
 
     def tell(self, *, as_json: bool, stream: TextIO | None = None) -> int:
-        """Say so: a line on stderr, or on ``stream``; for machines a document on stdout, too."""
+        """Print it on stderr, or on ``stream``; for machines also a document on stdout."""
         if stream is None or not as_json:
             print(f"tacit: {self.message}", file=stream or sys.stderr, flush=True)
         if as_json:
