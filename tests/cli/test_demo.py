@@ -27,6 +27,8 @@ def test_the_whole_demo_fits(tmp_path: Path) -> None:
     assert shown.code == 0
     assert sum(line.startswith("$ tacit ") for line in shown.lines) == 19
     assert any("; what fits: tacit release" in line for line in shown.lines)
+    senior = "age > 60 and education = 'bachelor and above'"
+    assert f'lab-b --sql "{senior}" --out' in shown.sent
     assert any("█" in line for line in shown.lines)
     # A terminal breaks commands and messages wherever they end; tables must not be broken.
     tables = [line for line in shown.lines if "█" in line or line.endswith("%")]

@@ -37,12 +37,12 @@ _LIVE_IN_DOUBLE_QUOTES = frozenset('"$`\\!\n')
 
 
 def show_json(result: Any) -> None:
-    """One document for machines, in letters that any terminal and any pipe can carry."""
+    """One JSON document, in ASCII."""
     print(json.dumps(result, indent=2, allow_nan=False))
 
 
 def plain(text: str) -> str:
-    """A text on one line, without signs that could move a terminal's cursor."""
+    """A text on one line; control characters are escaped, since they could move the cursor."""
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
 
 
@@ -58,7 +58,7 @@ def show_done(
 
 
 def show_remarks(remarks: Iterable[str]) -> None:
-    """What a reader should know beside the result, a line each."""
+    """Remarks on the result, a line each."""
     for remark in remarks:
         print(f"note: {plain(remark)}")
 
@@ -79,7 +79,7 @@ def counted_bits(bits: float) -> str:
 
 
 def bar(held: float, limit: float) -> str:
-    """Bits used of a limit, as a bar; rounded up, so that no bit looks unused that is used."""
+    """Bits held of a limit, as a bar; rounded up, so that it never shows less than is held."""
     full, empty = ("█", "░") if _can_show("█░") else ("#", ".")
     cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit)) if limit > 0 else _BAR_CELLS
     cells = max(cells, int(held > 0))  # the share of a tiny number may round to 0

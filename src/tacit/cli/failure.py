@@ -1,4 +1,4 @@
-"""What a command says and ends with when it cannot do what was asked."""
+"""What a command prints, and its exit code, when it cannot do what was asked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     typer.TyperException: USAGE,
     TacitError: 1,
 }
-"""0: done. The first that fits counts."""
+"""Exit code of each kind of error; the first kind that an error belongs to counts. 0 means done."""
 
 PACKAGES = {
     "cli": ("rich", "typer"),
@@ -45,7 +45,7 @@ PACKAGES = {
 }
 """An extra of tacit -> packages that it brings, as they are imported."""
 
-Failing = TacitError | typer.TyperException | OSError
+KnownError = TacitError | typer.TyperException | OSError
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ INTERRUPTION = Failure(
 )
 
 
-def failure_of(error: Failing) -> Failure:
+def failure_of(error: KnownError) -> Failure:
     """What to say about an error."""
     code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
     kind = "UsageError" if code == USAGE else type(error).__name__
@@ -99,7 +99,7 @@ def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
     return Failure("MissingPackage", f"{said}: pip install 'tacit[{extra}]'", 1)
 
 
-def _message(error: Failing) -> str:
+def _message(error: KnownError) -> str:
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
         command = "tacit" if context is None else context.command_path
@@ -110,7 +110,7 @@ def _message(error: Failing) -> str:
     return str(error)
 
 
-def _details(error: Failing) -> dict[str, object]:
+def _details(error: KnownError) -> dict[str, object]:
     if not isinstance(error, NotWithinLimitsError):
         return {}
     return {

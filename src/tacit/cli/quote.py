@@ -58,11 +58,11 @@ def quote(
 
 def _for_machines(quoted: Quote) -> dict[str, Any]:
     """A quote, and its worth in the words that people read."""
-    curve = zip(quoted.as_dict()["curve"], quoted.curve, strict=True)
-    return quoted.as_dict() | {
-        "in_words": value_in_words(quoted.measure, quoted.value, quoted.blind),
-        "curve": [stored | {"in_words": _worth(quoted, point)} for stored, point in curve],
-    }
+    document = quoted.as_dict()
+    document["in_words"] = value_in_words(quoted.measure, quoted.value, quoted.blind)
+    for entry, point in zip(document["curve"], quoted.curve, strict=True):
+        entry["in_words"] = _worth(quoted, point)
+    return document
 
 
 def _show_quote(quoted: Quote) -> None:
