@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.clinic import (
-    refused,
-)
+from tests.cli.clinic import refused
 from tests.cli.terminal import on_terminal
 
 

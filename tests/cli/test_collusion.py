@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-    found_in,
-    unchanged,
-)
+from tests.cli.clinic import done, found_in, unchanged
 
 
 def limits(study: Path) -> dict[str, object]:

@@ -8,10 +8,7 @@ from time import monotonic
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-    refused,
-)
+from tests.cli.clinic import done, refused
 
 
 def shares(answer: dict[str, object]) -> dict[str, dict[str, float]]:

@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-    found_in,
-    refused,
-    tacit,
-    unchanged,
-)
+from tests.cli.clinic import done, found_in, refused, tacit, unchanged
 
 
 @pytest.mark.parametrize("limit", ["-0.3", "0", "nan", "inf"])

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-    found_in,
-)
+from tests.cli.clinic import done, found_in
 
 
 def test_a_quote_spends_nothing(used: Path) -> None:

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-    unchanged,
-)
+from tests.cli.clinic import done, unchanged
 
 
 class Page(HTMLParser):

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-    refused,
-    tacit,
-    write_rows,
-)
+from tests.cli.clinic import done, refused, tacit, write_rows
 from tests.study.forging import forge_last
 
 

@@ -11,13 +11,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from tests.cli.clinic import (
-    done,
-    refused,
-    unchanged,
-    write_patients,
-    write_rows,
-)
+from tests.cli.clinic import done, refused, unchanged, write_patients, write_rows
 
 
 def test_an_unknown_party_and_the_command_that_lets_it_in(fresh: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.clinic import (
-    done,
-)
+from tests.cli.clinic import done
 
 
 def test_nothing_shown_promises_too_much(used: Path) -> None:

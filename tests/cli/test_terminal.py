@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import (
-    done,
-)
+from tests.cli.clinic import done
 from tests.cli.terminal import COLUMNS, on_terminal, process
 
 
