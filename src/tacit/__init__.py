@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
     from tacit.study import (
         Certificate,
+        Costs,
         Quote,
         Receipt,
         Standing,
@@ -53,6 +54,7 @@ __all__ = [
     "Certificate",
     "Contrast",
     "CorruptLedgerError",
+    "Costs",
     "DeliveryError",
     "Estimate",
     "InfeasibleError",
@@ -149,6 +151,7 @@ _ROOMS = {
     ),
     "tacit.study": (
         "Certificate",
+        "Costs",
         "Quote",
         "Receipt",
         "Standing",

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from flint import arb
 
-from tacit.cli import app
+from tacit.cli import run
 from tacit.cli.suggestions import Typed, command_of
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.scheme import Policy
-from tacit.study import Standing, Study
+from tacit.study import Costs, Standing, Study
 from tacit.study.books.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
@@ -285,13 +285,13 @@ def test_the_helper_notices_a_new_file_and_a_new_entry(study: Study, tmp_path: P
         study.set_party("lab-c", 0.1)
 
 
-COSTS = "0,1\n5,0\n"
+COSTS = Costs([[0, 1], [5, 0]])
 
 REFUSED: dict[str, dict[str, object]] = {
     "more than is left": {"party": "lab-a", "asked": "smoker", "bits": 0.2},
     "by sql": {"party": "lab-a", "sql": "smoker and age > 40", "bits": 0.2},
     "judged by distance": {"party": "lab-b", "asked": "age", "utility": "absolute", "bits": 0.39},
-    "judged by costs": {"party": "lab-a", "asked": "smoker", "utility": "costs.csv", "bits": 0.2},
+    "judged by costs": {"party": "lab-a", "asked": "smoker", "utility": COSTS, "bits": 0.2},
     "too coarse": {"party": "registry", "asked": "smoker", "bits": 0.02, "max_error": 0.1},
     "too coarse with all that is left": {"party": "lab-a", "asked": "smoker", "max_error": 0.01},
 }
@@ -302,7 +302,7 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
     spent: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "costs.csv").write_text(COSTS)
+    (tmp_path / "costs.csv").write_text("0,1\n5,0\n")
     asked = REFUSED[refused]
     with untouched(tmp_path), pytest.raises(InfeasibleError) as refusal:
         spent.release(out=tmp_path / "c.csv", **asked)  # type: ignore[arg-type]
@@ -312,12 +312,13 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
     tacit, *words = shlex.split(command_of(suggestion, typed) or "")
     assert tacit == "tacit"
     n_intents = len(intents_of(tmp_path / "clinic"))
-    app(words, standalone_mode=False)
+    assert run(words) == 0
     *_, answered = intents_of(tmp_path / "clinic")
     assert len(intents_of(tmp_path / "clinic")) == n_intents + 1
     record = IntentRecord.of(answered)
-    kind = str(asked.get("utility", "hamming"))
-    assert (record.party, record.measure.kind) == (asked["party"], kind.removesuffix(".csv"))
+    utility = asked.get("utility", "hamming")
+    kind = "costs" if utility is COSTS else utility
+    assert (record.party, record.measure.kind) == (asked["party"], kind)
 
 
 def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
@@ -332,7 +333,7 @@ def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
     assert refusal.value.coalition == ("lab-a", "registry")
     [suggestion] = refusal.value.suggestions
     command = command_of(suggestion, Typed(["release", "clinic", "--out", "r.csv"]))
-    app(shlex.split(command or "")[1:], standalone_mode=False)
+    assert run(shlex.split(command or "")[1:]) == 0
     assert exact_bits(tmp_path / "clinic", ("lab-a", "registry")).upper() <= receipt.party_bits
     assert float(exact_bits(tmp_path / "clinic", ("registry",)).mid()) > 0.1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.cli import app
+from tacit.cli import run
 from tacit.cli.suggestions import Typed, command_of
 from tacit.errors import CorruptLedgerError, InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
@@ -137,7 +137,7 @@ def _follow(error: InfeasibleError, bits: str) -> None:
     """Run the one command that an error suggests."""
     [suggestion] = error.suggestions
     command = command_of(suggestion, Typed(["release", "clinic"]))
-    app([*shlex.split(command or "")[1:-1], f"a,b={bits}"], standalone_mode=False)
+    assert run([*shlex.split(command or "")[1:-1], f"a,b={bits}"]) == 0
 
 
 def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) -> None:

@@ -221,7 +221,7 @@ def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) 
 def drafted_by_hand(folder: Path, study: Study) -> Draft:
     first, *entries = entries_of(folder)
     question = Question.of_cells(Cells(study.attributes).of_attributes(["diagnosis"]))
-    wish = Request("lab-a", question, Measure.read("hamming"), 0.1)
+    wish = Request("lab-a", question, Measure.of("hamming"), 0.1)
     return draft(Books.begin(first).read_on(entries), wish)
 
 
@@ -232,7 +232,7 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
     law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
     channel = IntegerChannel.quantised(law[None])
     after, next_state = drafted.before.after(drafted.request.party, channel)
-    wish = replace(drafted.request, measure=Measure.read("information"))
+    wish = replace(drafted.request, measure=Measure.of("information"))
     solution = replace(
         drafted.design.solution, time_sharing=TimeSharing.DISCLOSED, weights=shares, bound=None
     )

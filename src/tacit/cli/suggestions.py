@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli.display import command_line
 from tacit.errors import Suggestion
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _spelled(suggestions: Sequence[Suggestion], typed: Typed) -> list[str]:
 
 def _option(name: str, value: object) -> str:
     option = f"--{name.replace('_', '-')}"
-    return option if value is True else f"{option} {shlex.quote(str(value))}"
+    return option if value is True else f"{option} {command_line(value)}"
 
 
 def _release(arguments: Mapping[str, Any], typed: Typed) -> str | None:
@@ -79,17 +79,17 @@ def _release(arguments: Mapping[str, Any], typed: Typed) -> str | None:
     words += [] if given in ("hamming", None) else ["--utility", given]
     for name, option in (("bits", "--bits"), ("max_error", "--max-error")):
         words += [option, repr(arguments[name])] if name in arguments else []
-    return shlex.join([*words, "--out", typed.option("--out") or f"{party}.parquet"])
+    return command_line(*words, "--out", typed.option("--out") or f"{party}.parquet")
 
 
 def _party_add(arguments: Mapping[str, Any], typed: Typed) -> str:
     words = ["tacit", "party", "add", typed.folder, arguments["party"], "--limit"]
-    return f"{shlex.join(words)} BITS"
+    return f"{command_line(*words)} BITS"
 
 
 def _collusion_set(arguments: Mapping[str, Any], typed: Typed) -> str:
     options = [word for limit in arguments["limits"] for word in _limit_option(limit)]
-    return shlex.join(["tacit", "collusion", "set", typed.folder, *options])
+    return command_line("tacit", "collusion", "set", typed.folder, *options)
 
 
 def _limit_option(limit: Limit) -> list[str]:
@@ -100,17 +100,17 @@ def _limit_option(limit: Limit) -> list[str]:
 
 def _verify(arguments: Mapping[str, Any], typed: Typed) -> str:
     receipts = [word for file in arguments.get("receipts", ()) for word in ("--receipt", file)]
-    return shlex.join(["tacit", "verify", typed.folder, *receipts])
+    return command_line("tacit", "verify", typed.folder, *receipts)
 
 
 def _restore(_: Mapping[str, Any], typed: Typed) -> str:
-    return shlex.join(["tacit", "restore", "FILE", typed.folder])
+    return command_line("tacit", "restore", "FILE", typed.folder)
 
 
 def _init(arguments: Mapping[str, Any], typed: Typed) -> str:
     if arguments:
         return " ".join(_option(name, value) for name, value in arguments.items())
-    return f"{shlex.join(['tacit', 'init', typed.folder])} --table ..."
+    return f"{command_line('tacit', 'init', typed.folder)} --table ..."
 
 
 def _go_on(_: Mapping[str, Any], __: Typed) -> str:

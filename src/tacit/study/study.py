@@ -51,7 +51,7 @@ from tacit.study.requests.question import Question
 from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
 from tacit.study.requests.refusals import draft_or_refuse
 from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Measure
+from tacit.study.requests.utilities import Costs, Measure
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
@@ -263,7 +263,7 @@ class Study:
         asked: str | Sequence[str] | None = None,
         *,
         sql: str | None = None,
-        utility: str = "hamming",
+        utility: str | Costs = "hamming",
         bits: float | None = None,
         again: bool = False,
     ) -> Quote:
@@ -283,7 +283,7 @@ class Study:
         *,
         out: str | Path,
         sql: str | None = None,
-        utility: str = "hamming",
+        utility: str | Costs = "hamming",
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
@@ -299,8 +299,8 @@ class Study:
             asked: private attributes, or an external column.
             out: the file to write, .parquet or .csv.
             sql: an expression over the private attributes' levels, instead of ``asked``.
-            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or the path
-                of a table of costs.
+            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or a table
+                of ``Costs``.
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose mean cost is above this.
             again: a new release, although the same request was answered before.
@@ -338,7 +338,7 @@ class Study:
         party: str,
         asked: str | Sequence[str] | None,
         sql: str | None,
-        utility: str,
+        utility: str | Costs,
         bits: float | None,
     ) -> Request:
         """A request as the books understand it; refused where they do not."""
@@ -348,7 +348,7 @@ class Study:
         if bits is not None:
             check_limit("bits", bits)
         question = self._question(books, asked, sql)
-        request = Request(party, question, Measure.read(utility), bits)
+        request = Request(party, question, Measure.of(utility), bits)
         _ = request.utility  # costs that do not fit the question are refused here
         return request
 

@@ -1,4 +1,4 @@
-"""A quote: what a request would cost and be worth, in numbers and in words. It spends nothing."""
+"""A quote: what a request would cost and be worth. It spends nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from tacit.study.books.books import Books, Intent
 from tacit.study.reports.words import (
     bits_down,
     coalition_name,
-    value_in_words,
     whom_in_words,
-    worth_in_words,
 )
 from tacit.study.requests.draft import Draft, draft
 
@@ -82,13 +80,11 @@ class CurvePoint:
     Attributes:
         bits: to ask for.
         value: mean cost of the answers, or bits about R.
-        in_words: the same for people.
         is_asked: whether this is what was asked for.
     """
 
     bits: float
     value: float
-    in_words: str
     is_asked: bool
 
 
@@ -103,7 +99,6 @@ class Quote:
         value: mean cost of the answers, or bits about R.
         blind: the same for a blind guess.
         bound: no release within these limits does better.
-        in_words: value and blind for people.
         own: the party's bits.
         worst: the coalition that would be nearest to its limit.
         coalitions: all that the release feeds.
@@ -122,7 +117,6 @@ class Quote:
     value: float
     blind: float
     bound: float | None
-    in_words: str
     own: Share
     worst: Share
     coalitions: tuple[Share, ...]
@@ -154,7 +148,6 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
-        in_words=value_in_words(drafted.request.measure, drafted.value, drafted.blind),
         own=own,
         worst=_worst(shares),
         coalitions=shares,
@@ -178,7 +171,6 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         value=record.value,
         blind=record.blind,
         bound=record.bound,
-        in_words=value_in_words(intent.request.measure, record.value, record.blind),
         own=next(share for share in shares if share.parties == (party,)),
         worst=_worst(shares),
         coalitions=shares,
@@ -244,8 +236,7 @@ def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
             continue
         if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
             break
-        words = worth_in_words(drafted.request.measure, other.value, other.blind)
-        points.append(CurvePoint(bits, other.value, words, is_asked=part == 1))
+        points.append(CurvePoint(bits, other.value, is_asked=part == 1))
     return points
 
 

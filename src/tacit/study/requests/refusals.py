@@ -152,7 +152,7 @@ def _can_be_asked(books: Books, request: Request) -> bool:
 
 def _too_coarse(books: Books, best: Draft, max_error: float) -> InfeasibleError:
     request, coalition = best.request, binding(best)
-    words = value_in_words(request.measure, best.value, best.blind)
+    words = value_in_words(request.measure.kind, best.value, best.blind)
     reachable = bits_up(best.value)  # so that pasting it works
     options = {} if request.bits is None else {"bits": request.bits}
     return refusal(

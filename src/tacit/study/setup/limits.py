@@ -12,6 +12,7 @@ from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.reports.words import bits_up, limit_in_words
+from tacit.study.requests.utilities import Costs
 from tacit.study.setup.names import check_new_names
 from tacit.tables.nearest import nearest_first
 
@@ -25,7 +26,7 @@ def check_limit(name: str, bits: float) -> None:
         raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
 
 
-def check_max_error(max_error: float | None, utility: str) -> None:
+def check_max_error(max_error: float | None, utility: str | Costs) -> None:
     """Refuse what is no mean cost."""
     if max_error is None:
         return
