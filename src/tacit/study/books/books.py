@@ -16,7 +16,7 @@ from tacit.accounting import Account, Counts
 from tacit.arrays import Array
 from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry, Head
-from tacit.ledger.ledger import FIRST_KIND
+from tacit.ledger.entry import FIRST_KIND
 from tacit.policy import Parties
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step

@@ -10,8 +10,8 @@ from sqlalchemy.exc import DBAPIError
 
 from tacit.ledger import Ledger
 from tacit.ledger.database import Database, parse_address
-from tacit.ledger.migrate import alembic_config
-from tacit.ledger.schema import VERSION_TABLE, metadata
+from tacit.ledger.migration import alembic_config
+from tacit.ledger.schema import NEWEST_REVISION, VERSION_TABLE, metadata
 from tests.ledger.chains import STUDY, chain, execute, sketch_of
 
 
@@ -22,6 +22,8 @@ def test_the_migrations_lead_to_the_schema(url: str) -> None:
         options = {"version_table": VERSION_TABLE, "compare_type": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
+        assert context.get_current_revision() == NEWEST_REVISION
+    assert database.revision() == NEWEST_REVISION
     database.close()
 
 
