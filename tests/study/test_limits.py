@@ -17,7 +17,6 @@ from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Not
 from tacit.ledger import Entry
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tacit.study.books.records import PolicyRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
@@ -70,11 +69,6 @@ def test_an_entry_that_would_lose_a_limit_is_not_read(
         Study.open(tmp_path / "clinic")
     [problem] = verify_study(tmp_path / "clinic").problems
     assert problem.startswith("entry 2 of study")
-
-
-def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
-    record = PolicyRecord.of_policy(Policy(any_size=1, bits=0.2, groups={("B", "a"): 0.3}))
-    assert record.in_words == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
 
 
 def test_a_group_that_names_one_party_twice_is_refused(tmp_path: Path) -> None:

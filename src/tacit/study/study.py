@@ -17,6 +17,7 @@ from tacit.policy import Limit
 from tacit.sampling import StudyKey
 from tacit.scheme import Policy
 from tacit.study.books.books import Books, Intent
+from tacit.study.books.kinds import describe_entry, read_books, read_on
 from tacit.study.books.records import (
     ClosedRecord,
     DeliveredRecord,
@@ -103,8 +104,7 @@ class Study:
         self.configuration = configuration
         self.remarks: tuple[str, ...] = ()
         self.snapshot = Snapshot.open(layout.snapshot)
-        first, *entries = ledger.entries(configuration.study)
-        self._books = Books.begin(first).read_on(entries)
+        self._books = read_books(ledger.entries(configuration.study))
 
     @classmethod
     def create(
@@ -494,7 +494,8 @@ class Study:
                 f"there is no entry {number}: the ledger ends at {books.head.number}, "
                 f"its releases are {known}"
             )
-        return entry_receipt(self._ledger.entries(self.configuration.study, number - 1)[0])
+        entry = self._ledger.entries(self.configuration.study, number - 1)[0]
+        return entry_receipt(entry, describe_entry(entry))
 
     def verify(self, receipt: str | Path | None = None) -> Verification:
         """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""
@@ -522,7 +523,7 @@ class Study:
     def _refreshed(self) -> Books:
         """The books with everything that was appended since."""
         entries = self._ledger.entries_since(self.configuration.study, self._books.head)
-        self._books = self._books.read_on(entries)
+        self._books = read_on(self._books, entries)
         return self._books
 
     def _append(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
