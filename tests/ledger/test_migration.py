@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -74,3 +77,12 @@ def test_postgresql_is_set_for_good(postgres_url: str) -> None:
         names = ("synchronous_commit", "transaction_isolation", "lock_timeout")
         settings = [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
     assert settings == ["on", "read committed", "1min"]
+
+
+def test_a_ledger_that_is_up_to_date_is_opened_without_alembic(sqlite_url: str) -> None:
+    Ledger.create(sqlite_url).close()
+    script = (
+        "import sys; sys.modules['alembic'] = None\n"
+        "from tacit.ledger import Ledger; Ledger.open(sys.argv[1]).close()"
+    )
+    subprocess.run([sys.executable, "-c", script, sqlite_url], check=True)

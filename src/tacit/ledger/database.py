@@ -73,7 +73,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that reads."""
-        with _failures_told(self.shown), self.engine.connect() as connection:
+        with _translate_failures(self.shown), self.engine.connect() as connection:
             connection.begin()
             yield connection
 
@@ -84,7 +84,7 @@ class Database:
         SQLite has one such transaction at a time; in PostgreSQL, lock the rows to rely on.
         """
         engine = self.engine.execution_options(**{_WRITES: True})
-        with _failures_told(self.shown), engine.begin() as connection:
+        with _translate_failures(self.shown), engine.begin() as connection:
             yield connection
 
     def revision(self) -> str | None:
@@ -107,14 +107,14 @@ def _is_writing(connection: Connection) -> bool:
 
 
 def _sqlite_engine(url: URL, file: Path) -> Engine:
-    engine = create_engine(url, creator=lambda: _connected_sqlite(file), hide_parameters=True)
+    engine = create_engine(url, creator=lambda: _connect_sqlite(file), hide_parameters=True)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
-def _connected_sqlite(file: Path) -> sqlite3.Connection:
+def _connect_sqlite(file: Path) -> sqlite3.Connection:
     _create_private(file)
-    # The driver would begin too late and never IMMEDIATE: with isolation_level=None, we begin.
+    # isolation_level=None: we begin transactions. The driver begins too late, and never IMMEDIATE.
     connection = sqlite3.connect(
         file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -127,7 +127,7 @@ def _connected_sqlite(file: Path) -> sqlite3.Connection:
     except sqlite3.Error:
         connection.close()
         raise
-    # A damaged text is read all the same, so that verify can name its entry.
+    # Read damaged texts, too, so that verify can name their entries.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection
 
@@ -143,9 +143,9 @@ def _create_private(file: Path) -> None:
 def _leave_wal(connection: sqlite3.Connection) -> None:
     """Keep every committed entry in the ledger's one file.
 
-    In SQLite's WAL mode, which 0.1 used, an entry may lie in the file ``-wal`` for long after its
-    release is out, and a copy of the ledger's file alone would lack it. Waits for others who use
-    the file at this moment: the driver's timeout does not.
+    In SQLite's WAL mode, which 0.1 used, an entry may stay in the file ``-wal`` long after its
+    release is out, and a copy of the ledger's file alone would lack it. Waits while others use the
+    file; the driver's timeout does not apply here.
     """
     deadline = monotonic() + LOCK_SECONDS
     while True:
@@ -243,7 +243,7 @@ def _unescaped(field: str) -> str:
 
 
 def _check_writable(folder: Path) -> None:
-    """By writing: mode bits mean nothing to root, nor on a file system mounted read-only."""
+    """Try to write: mode bits do not stop root, and do not show a file system mounted read-only."""
     try:
         with TemporaryFile(dir=folder) as file:
             file.write(b"\0")
@@ -257,8 +257,8 @@ def _postgresql_engine(url: URL) -> Engine:
     if "connect_timeout" not in url.query:
         url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
     try:
-        # Whatever the server's default: a read after a lock was granted must show what the one
-        # who held it has committed.
+        # The server's default may differ. After a lock is granted, a read must show what the
+        # holder before us has committed.
         engine = create_engine(
             url, isolation_level="READ COMMITTED", pool_pre_ping=True, hide_parameters=True
         )
@@ -353,15 +353,15 @@ _MEANINGS: tuple[tuple[str, type[LedgerError], str], ...] = (
     ("53100", LedgerError, _SPACE),
     ("", LedgerError, "check that the server runs and that the address is right"),
 )
-"""Beginning of a code (SQLite's name, or PostgreSQL's SQLSTATE) -> what it is, what to do.
+"""Beginning of a code (SQLite's name, or PostgreSQL's SQLSTATE), the error, what to do.
 
-The first that fits counts.
+The first row that fits counts.
 """
 
 
 @contextmanager
-def _failures_told(shown: str) -> Iterator[None]:
-    """Raise LedgerError, or CorruptLedgerError, in one line for whatever the driver raises.
+def _translate_failures(shown: str) -> Iterator[None]:
+    """Raise LedgerError, or CorruptLedgerError, in one line for every error of the driver.
 
     Args:
         shown: the ledger's address without passwords.
@@ -369,10 +369,10 @@ def _failures_told(shown: str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise _translated(error, shown) from error
+        raise _translate(error, shown) from error
 
 
-def _translated(error: DBAPIError, shown: str) -> LedgerError:
+def _translate(error: DBAPIError, shown: str) -> LedgerError:
     code = _code(error.orig)
     kind, advice = next(
         (kind, advice) for start, kind, advice in _MEANINGS if code.startswith(start)

@@ -29,7 +29,7 @@ from tacit.ledger.sketch import Overlap, Sketch
 SALT_BYTES = 32
 
 _LARGEST_NUMBER = 2**63 - 1
-"""That both databases can be asked for."""
+"""The largest number that both databases accept in a query."""
 
 _ROWS_AT_ONCE = 64
 """Rows held in memory while a chain is walked; a payload may be large."""
@@ -237,9 +237,9 @@ class Ledger:
         return [row.entry() for row in rows]
 
     def add_missing(self, study: str, source: Ledger) -> int:
-        """Put back what this ledger has lost of a study, from a copy; how many entries that were.
+        """Add the entries of a study that a copy has and this ledger lacks; return how many.
 
-        Nothing is ever taken away: entries that the copy lacks stay.
+        Entries that the copy lacks stay.
 
         Raises:
             LedgerError: the copy is of another ledger, or the two went on differently.

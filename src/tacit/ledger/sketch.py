@@ -1,8 +1,8 @@
 """Do two studies share records? Answered from a few keyed hashes of each study's ids.
 
-A second study over the same records would start with fresh limits, so a ledger keeps a bottom-k
-sketch of every study: the k smallest keyed hashes of its ids. The key is the ledger's salt, so that
-sketches within one ledger compare, and one that leaks does not by itself tell who is in the table.
+A second study of the same records would start with fresh limits. So a ledger keeps a bottom-k
+sketch of every study: the k smallest keyed hashes of its ids. The key is the ledger's salt:
+sketches of one ledger can be compared, and a leaked sketch alone does not tell who is in the table.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tacit.errors import InvalidInputError, LedgerError
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
@@ -17,6 +18,7 @@ from tacit.study.folder import Configuration, Layout
 from tests.cli.clinic import done
 from tests.study.books.note import NOTE, NoteRecord
 from tests.study.clinic import entries_of, make_clinic
+from tests.study.forging import forge
 from tests.study.made_before import unpack_0_1
 
 
@@ -107,3 +109,60 @@ def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
     policy = Policy(any_size=1, bits=0.2, groups={("B", "a"): 0.3})
     described = KINDS["policy"].describe(PolicyRecord.of_policy(policy))
     assert described == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
+
+
+# -- entries of another version -------------------------------------------------------------------
+
+
+def of_kind(entries: list[Entry]) -> list[Entry]:
+    return [*entries[:-1], replace(entries[-1], kind="cohort")]
+
+
+def first_of_kind(entries: list[Entry]) -> list[Entry]:
+    return [replace(entries[0], kind="founded"), *entries[1:]]
+
+
+def with_field(entries: list[Entry]) -> list[Entry]:
+    body = dict(entries[-1].body) | {"until": "2030"}
+    return [*entries[:-1], replace(entries[-1], body=body)]
+
+
+def first_with_field(entries: list[Entry]) -> list[Entry]:
+    first = replace(entries[0], body=dict(entries[0].body) | {"cohorts": []})
+    return [first, *entries[1:]]
+
+
+def with_time(text: str) -> Callable[[list[Entry]], list[Entry]]:
+    return lambda entries: [*entries[:-1], replace(entries[-1], time=text)]
+
+
+UNKNOWN: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
+    "kind": (of_kind, "is of the kind 'cohort', which this version of tacit does not know: update"),
+    "first kind": (first_of_kind, "is of the kind 'founded', which this version of tacit does not"),
+    "field": (
+        with_field,
+        "'party', has fields that this version of tacit does not know (until): up",
+    ),
+    "first field": (first_with_field, "'created', has fields that this version of tacit does not"),
+    "day": (with_time("2025-13-01T00:00:00.000000+00:00"), "has the time '2025-13-01T00:00:00.00"),
+    "zone": (with_time("2025-01-01T00:00:00.000000+01:00"), "which is no ISO-8601 in UTC"),
+    "seconds": (with_time("2025-01-01T00:00:00Z"), "which is no ISO-8601 in UTC"),
+    "epoch": (with_time("1735689600"), "has the time '1735689600'"),
+}
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN)
+def test_entries_of_another_version_are_named(tmp_path: Path, unknown: str) -> None:
+    edit, said = UNKNOWN[unknown]
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.3)
+    forge(tmp_path / "clinic", edit)
+    number = 1 if unknown.startswith("first") else 2
+    with pytest.raises(LedgerError) as refused:
+        Study.open(tmp_path / "clinic")
+    assert str(refused.value).startswith(f"entry {number} of study ")
+    assert said in str(refused.value)
+    assert "update tacit" in str(refused.value)
+    assert isinstance(refused.value, CorruptLedgerError) == (said.startswith(("has the", "which")))
+    found = verify_study(tmp_path / "clinic").problems
+    assert any(str(refused.value) in problem for problem in found)

@@ -105,15 +105,13 @@ def read_books(entries: Sequence[Entry]) -> Books:
     return read_on(_begin(entries[0]), entries[1:])
 
 
-def read_on(books: Books, entries: Iterable[Entry]) -> Books:
+def read_on(books: Books, entries: Sequence[Entry]) -> Books:
     """The books after more entries; raises as ``read_books`` does."""
-    head = books.head
     for entry in entries:
         kind = _kind_of(entry)
         with refuse_nonsense(entry):
             books = kind.apply(books, kind.model.of(entry), entry)
-        head = entry.head
-    return replace(books, head=head)
+    return replace(books, head=entries[-1].head) if entries else books
 
 
 def check_entry(replay: Replay, after: Books, entry: Entry) -> list[str]:

@@ -113,7 +113,7 @@ class AttributeRecord(Record):
 
 
 class CreatedRecord(Record):
-    """A study begins. Digests and the check of the key are keyed, for what they digest is private.
+    """A study begins. Digests and the check of the key are keyed: what they digest is private.
 
     Attributes:
         format: of everything that a study writes.
@@ -341,7 +341,7 @@ class ClosedRecord(Record):
 
 
 def _require(is_so: bool, otherwise: str) -> None:
-    """For validators: whoever owns the database can write any body and seal it."""
+    """For validators: the owner of the database can write any body and seal it."""
     if not is_so:
         raise ValueError(otherwise)
 
