@@ -39,7 +39,7 @@ def fields_in_header(struct: str) -> list[tuple[str, type]]:
 
 
 @pytest.mark.parametrize(
-    ("struct", "mirror"), [("Problem", kernel.KernelProblem), ("Outcome", kernel.KernelOutcome)]
+    ("struct", "mirror"), [("Problem", kernel._Problem), ("Outcome", kernel._Outcome)]
 )
 def test_python_mirrors_the_structs_of_the_header(
     struct: str, mirror: type[ctypes.Structure]
@@ -62,19 +62,19 @@ def test_a_missing_library_says_what_to_do(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_library_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class LongerProblem(kernel.KernelProblem):
+    class LongerProblem(kernel._Problem):
         _fields_ = (("one_more", ctypes.c_double),)
 
     kernel._kernel.cache_clear()
-    monkeypatch.setattr(kernel, "KernelProblem", LongerProblem)
+    monkeypatch.setattr(kernel, "_Problem", LongerProblem)
     with pytest.raises(ImportError, match="built from other sources"):
         solve(Problem(np.eye(2), individual=0.5))
 
 
 def test_sizes_that_cannot_be_indexed_are_refused() -> None:
-    problem = kernel.KernelProblem(n_rhat=2, n_z=2**15, n_x=2**15)
+    problem = kernel._Problem(n_rhat=2, n_z=2**15, n_x=2**15)
     with pytest.raises(MemoryError, match=r"2 x 32768 x 32768 .* too large"):
-        kernel.run_kernel(problem, kernel.KernelOutcome())
+        kernel._run(problem, kernel._Outcome())
 
 
 def test_the_answer_is_the_same_to_the_last_bit_whatever_the_threads() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tacit import Problem, Solution, solve
 from tacit.solvers.convex.certificate import Witness, dual_bound
-from tacit.solvers.convex.program import Statement, Task
-from tacit.solvers.convex.reduction import Reduction, reduce
-from tacit.solvers.convex.repair import whole_task
+from tacit.solvers.convex.program import Program, Statement
+from tacit.solvers.convex.reduction import Reduction
 from tests import oracles
 from tests import strategies as own
 from tests.strategies import Array, Release
@@ -103,14 +102,15 @@ def test_a_letter_split_in_proportion_changes_no_optimum(release: Release, seed:
     assert_same_optimum(solved(release), solved(grown))
 
 
-def reduction_of(release: Release) -> Reduction:
-    """What the solver makes of a problem when all its views are limited."""
+def merged_shape(release: Release) -> tuple[int, ...]:
+    """Histories and records that are left of a problem when all its views are limited."""
     problem = Problem(
         release.joint, release.distortion, coalitions=release.limits, views=release.views
     )
     statement = Statement.of(problem)
     cost = statement.cost_of(release.distortion)[None]
-    return reduce(statement.mass, cost, statement.views)
+    program = statement.program(cost, statement.limits(problem)[None])
+    return Reduction.of(program, np.arange(program.rows.n_views)).program.mass.shape
 
 
 def test_split_letters_are_merged_again() -> None:
@@ -124,12 +124,12 @@ def test_split_letters_are_merged_again() -> None:
             joint=split(release.joint, axis, letter, share=0.3),
             views={"auditor": (split(release.views["auditor"][0], axis, letter, None), 1.0)},
         )
-        assert reduction_of(grown).mass.shape == reduction_of(release).mass.shape == (2, 4)
+        assert merged_shape(grown) == merged_shape(release) == (2, 4)
     # Not where the view tells the copies apart.
     told_apart = split(law, 1, 0, share=None)
     told_apart[:, -1] = told_apart[:, -1, ::-1]
     grown = Release(split(joint, 1, 0, share=0.3), 1.0 - np.eye(3), {}, {"a": (told_apart, 1.0)})
-    assert reduction_of(grown).mass.shape == (2, 5)
+    assert merged_shape(grown) == (2, 5)
 
 
 def test_a_first_request_needs_only_what_it_asks_about() -> None:
@@ -137,7 +137,7 @@ def test_a_first_request_needs_only_what_it_asks_about() -> None:
     p_x = np.random.default_rng(1).dirichlet(np.ones(32))
     joint = np.zeros((32, 4))
     joint[np.arange(32), np.arange(32) % 4] = p_x
-    assert reduction_of(Release(joint, 1.0 - np.eye(4), {}, {})).mass.shape == (1, 4)
+    assert merged_shape(Release(joint, 1.0 - np.eye(4), {}, {})) == (1, 4)
     pooled = joint.reshape(8, 4, 4).sum(axis=0)
     assert_same_optimum(
         solve(Problem(joint, individual=0.3)), solve(Problem(pooled, individual=0.3))
@@ -162,8 +162,8 @@ def posterior_twins() -> tuple[Array, float]:
 def test_histories_with_one_posterior_are_kept_apart_where_a_coalition_sees_part_of_them() -> None:
     joint, held = posterior_twins()
     hamming = 1.0 - np.eye(2)
-    assert reduction_of(Release(joint, hamming, {}, {})).mass.shape[0] == 3
-    assert reduction_of(Release(joint, hamming, {(0,): held}, {})).mass.shape[0] == 4
+    assert merged_shape(Release(joint, hamming, {}, {}))[0] == 3
+    assert merged_shape(Release(joint, hamming, {(0,): held}, {}))[0] == 4
     oracle = oracles.solve_by_cvxpy(joint, hamming, {(0,): held})
     solution = solve(Problem(joint, coalitions={(0,): held}))
     assert solution.value == pytest.approx(oracle.value, abs=ORACLE_TOL)
@@ -240,27 +240,24 @@ def test_coarser_answers_never_leak_more(release: Release, seed: int) -> None:
 # --- the certificate ([M] fact 2) ------------------------------------------------------------
 
 
-def task_of(release: Release) -> Task:
+def program_of(release: Release) -> Program:
     """The whole problem, unlimited: the certificate is about its Lagrangian."""
     problem = Problem(
         release.joint, release.distortion, coalitions=release.limits, views=release.views
     )
     statement = Statement.of(problem)
-    n_views = len(statement.keys)
-    return whole_task(
-        statement,
-        statement.cost_of(release.distortion)[None],
-        np.full((1, n_views), inf),
-        np.zeros(n_views, dtype=bool),
-    )
+    unlimited = np.full((1, len(statement.keys)), inf)
+    return statement.program(statement.cost_of(release.distortion)[None], unlimited)
 
 
-def lagrangian(task: Task, c: Array, multiplier: Array, full_weight: float) -> float:
+def lagrangian(program: Program, c: Array, multiplier: Array, full_weight: float) -> float:
     """E cost + sum mu I(Rhat; X | Y), nats, by plain sums; ``c`` is [rhat, z, x], zeros allowed."""
-    joint = task.mass * c
-    total = float((task.cost[0] * joint).sum())
-    own_joint = np.concatenate([task.rows.collect(joint), joint], axis=1)
-    weights = np.append(multiplier[task.rows.view_of_row], np.full(len(task.mass), full_weight))
+    joint = program.mass * c
+    total = float((program.cost[0] * joint).sum())
+    own_joint = np.concatenate([program.rows.collect(joint), joint], axis=1)
+    weights = np.append(
+        multiplier[program.rows.view_of_row], np.full(len(program.mass), full_weight)
+    )
     for row, weight in enumerate(weights):
         p_ax = own_joint[:, row]
         independent = p_ax.sum(1, keepdims=True) * p_ax.sum(0) / max(p_ax.sum(), 1e-300)
@@ -269,19 +266,21 @@ def lagrangian(task: Task, c: Array, multiplier: Array, full_weight: float) -> f
     return total
 
 
-def random_laws_of_x(task: Task, n_rhat: int, rng: np.random.Generator) -> Array:
+def random_laws_of_x(program: Program, n_rhat: int, rng: np.random.Generator) -> Array:
     """log q(x | rhat, y) / p(x | y) of arbitrary positive laws q, [1, rhat, row, x]."""
-    shape = (1, n_rhat, *task.row_mass.shape)
+    shape = (1, n_rhat, *program.row_mass.shape)
     q = rng.dirichlet(np.full(shape[-1], 0.5), size=shape[:-1]) + 1e-9
-    q = np.where(task.row_support, q, 0.0)
+    q = np.where(program.row_support, q, 0.0)
     q /= np.maximum(q.sum(axis=-1, keepdims=True), 1e-300)
-    return np.where(task.row_support, np.log(np.where(q > 0, q, 1.0)) - task.log_row_prior, 0.0)
+    return np.where(
+        program.row_support, np.log(np.where(q > 0, q, 1.0)) - program.log_row_prior, 0.0
+    )
 
 
-def random_channel(task: Task, rng: np.random.Generator) -> Array:
+def random_channel(program: Program, rng: np.random.Generator) -> Array:
     """[rhat, z, x], from nearly deterministic to nearly uniform, sometimes blind."""
-    n_rhat = task.cost.shape[1]
-    rows = rng.dirichlet(np.full(n_rhat, rng.choice([0.02, 0.3, 3.0])), size=task.mass.shape)
+    n_rhat = program.cost.shape[1]
+    rows = rng.dirichlet(np.full(n_rhat, rng.choice([0.02, 0.3, 3.0])), size=program.mass.shape)
     if rng.random() < 0.2:
         rows = np.broadcast_to(rows[:1, :1], rows.shape)
     return np.asarray(rows.transpose(2, 0, 1))
@@ -291,26 +290,27 @@ def random_channel(task: Task, rng: np.random.Generator) -> Array:
 @given(own.limited_releases(rooms=ROOMS), seeds)
 def test_any_laws_and_multipliers_give_a_lower_bound(release: Release, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    task = task_of(release)
-    n_rhat, n_z = task.cost.shape[1], len(task.mass)
-    multiplier = 10.0 ** rng.uniform(-3, 1.5, size=(1, task.rows.n_views))
+    program = program_of(release)
+    n_rhat, n_z = program.cost.shape[1], len(program.mass)
+    multiplier = 10.0 ** rng.uniform(-3, 1.5, size=(1, program.rows.n_views))
     multiplier *= rng.random(multiplier.shape) < 0.7
     full_weight = np.array([rng.choice([0.0, 1e-8, 0.1, 1.0, 30.0])])
     log_q = np.log(rng.dirichlet(np.full(n_rhat, 0.5), size=(1, n_z)) + 1e-300).transpose(0, 2, 1)
-    positive = np.maximum(random_channel(task, rng), 1e-200)
+    positive = np.maximum(random_channel(program, rng), 1e-200)
     weights = np.concatenate([multiplier, full_weight[:, None]], axis=1)
-    seen = Witness.of(task, (positive / positive.sum(axis=0))[None], weights)
+    seen = Witness.of(program, (positive / positive.sum(axis=0))[None], weights)
     readings = [
-        (random_laws_of_x(task, n_rhat, rng), log_q),
+        (random_laws_of_x(program, n_rhat, rng), log_q),
         (seen.row_log_ratio, seen.log_p_rhat_given_z),
         (seen.row_log_ratio, log_q),
     ]
     others = [
-        lagrangian(task, random_channel(task, rng), multiplier[0], full_weight[0]) for _ in "123"
+        lagrangian(program, random_channel(program, rng), multiplier[0], full_weight[0])
+        for _ in "123"
     ]
     for row_log_ratio, log_p_rhat_given_z in readings:
         witness = Witness(row_log_ratio, log_p_rhat_given_z, multiplier, full_weight)
-        bound = float(dual_bound(task, witness)[0])
+        bound = float(dual_bound(program, witness)[0])
         assert np.isfinite(bound)
         assert bound <= min(others) + ROUNDING
 
@@ -323,7 +323,7 @@ def test_the_laws_of_an_optimal_channel_prove_its_optimality(mu: float, share: f
     Without a history both kinds of price are for the same leakage: only their sum matters.
     """
     p, least = 0.3, 1 / (1 + np.exp(1 / mu))
-    task = task_of(Release(np.diag([1 - p, p])[None], 1.0 - np.eye(2), {}, {}))
+    program = program_of(Release(np.diag([1 - p, p])[None], 1.0 - np.eye(2), {}, {}))
     p_rhat = np.array([1 - p - least, p - least]) / (1 - 2 * least)
     backward = np.array([[1 - least, least], [least, 1 - least]])  # p(x | rhat)
     c = (p_rhat[:, None] * backward / [1 - p, p])[:, None]
@@ -331,10 +331,10 @@ def test_the_laws_of_an_optimal_channel_prove_its_optimality(mu: float, share: f
     optimum = least + mu * LN2 * (
         oracles.binary_entropy_bits(p) - oracles.binary_entropy_bits(least)
     )
-    value = lagrangian(task, c, multiplier[0], full_weight[0])
+    value = lagrangian(program, c, multiplier[0], full_weight[0])
     assert value == pytest.approx(optimum, abs=ROUNDING)
-    witness = Witness.of(task, c[None], np.append(multiplier, full_weight)[None])
-    bound = dual_bound(task, witness)
+    witness = Witness.of(program, c[None], np.append(multiplier, full_weight)[None])
+    bound = dual_bound(program, witness)
     assert float(bound[0]) <= optimum
     assert float(bound[0]) == pytest.approx(optimum, abs=ROUNDING)
 
@@ -347,7 +347,7 @@ def test_no_laws_prove_more_than_cvxpys_optimum(release: Release) -> None:
     oracle = oracles.solve_robustly_by_cvxpy(
         release.joint, release.distortion, release.limits, release.views
     )
-    task = task_of(release)
+    program = program_of(release)
     keys = [key for key in solution.problem.limits if key != solution.problem.everyone]
     multiplier = np.array([[solution.multipliers[key] / LN2 for key in keys]])
     full_weight = np.array([solution.multipliers[solution.problem.everyone] / LN2])
@@ -355,9 +355,9 @@ def test_no_laws_prove_more_than_cvxpys_optimum(release: Release) -> None:
     c = oracle.channel.reshape(*solution.problem.joint_zxr.shape[:2], -1)
     c = c[np.ix_(statement.seen_z, statement.seen_x)].transpose(2, 0, 1)
     positive = (1 - 1e-9) * c + 1e-9 / len(c)
-    witness = Witness.of(task, positive[None], np.append(multiplier, full_weight)[None])
-    bound = float(dual_bound(task, witness)[0])
-    assert bound <= lagrangian(task, c, multiplier[0], full_weight[0]) + ROUNDING
+    witness = Witness.of(program, positive[None], np.append(multiplier, full_weight)[None])
+    bound = float(dual_bound(program, witness)[0])
+    assert bound <= lagrangian(program, c, multiplier[0], full_weight[0]) + ROUNDING
 
 
 @settings(max_examples=40)
@@ -365,15 +365,13 @@ def test_no_laws_prove_more_than_cvxpys_optimum(release: Release) -> None:
 def test_forces_on_exact_views_cost_exact_channels_nothing(release: Release, seed: int) -> None:
     """With a view exact, any force on its rows keeps the bound below channels blind to x."""
     rng = np.random.default_rng(seed)
-    task = task_of(release)
-    n_views = task.rows.n_views
-    n_rhat, n_z = task.cost.shape[1], len(task.mass)
-    exact = replace(
-        task, is_exact=np.ones(n_views, dtype=bool), is_full_exact=bool(rng.random() < 0.5)
-    )
-    force = 3.0 * rng.standard_normal((1, n_rhat, *task.row_mass.shape))
+    program = program_of(release)
+    n_views = program.rows.n_views
+    n_rhat, n_z = program.cost.shape[1], len(program.mass)
+    exact = replace(program, is_exact=np.append(np.ones(n_views, dtype=bool), rng.random() < 0.5))
+    force = 3.0 * rng.standard_normal((1, n_rhat, *program.row_mass.shape))
     witness = Witness(
-        np.zeros((1, n_rhat, *task.row_mass.shape)),
+        np.zeros((1, n_rhat, *program.row_mass.shape)),
         np.full((1, n_rhat, n_z), -log(n_rhat)),
         np.zeros((1, n_views)),
         np.array([rng.choice([0.0, 0.5])]),
@@ -382,9 +380,9 @@ def test_forces_on_exact_views_cost_exact_channels_nothing(release: Release, see
     bound = float(dual_bound(exact, witness)[0])
     for _ in range(5):
         constant = np.broadcast_to(
-            rng.dirichlet(np.full(n_rhat, 0.3))[:, None, None], task.cost.shape[1:]
+            rng.dirichlet(np.full(n_rhat, 0.3))[:, None, None], program.cost.shape[1:]
         )
-        assert bound <= lagrangian(task, constant, np.zeros(n_views), 0.0) + ROUNDING
+        assert bound <= lagrangian(program, constant, np.zeros(n_views), 0.0) + ROUNDING
 
 
 def test_an_unused_letter_must_prove_its_own_uselessness() -> None:
@@ -393,7 +391,7 @@ def test_an_unused_letter_must_prove_its_own_uselessness() -> None:
     joint[1, 0] = 0.0  # a cell that cannot occur
     two, three = 1.0 - np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0], [0.05, 0.05]])
     multiplier, full_weight = np.array([[0.1]]), np.array([0.1])
-    without, with_it = (task_of(Release(joint, d, {}, {})) for d in (two, three))
+    without, with_it = (program_of(Release(joint, d, {}, {})) for d in (two, three))
     rng = np.random.default_rng(0)
     # Without the third letter the Lagrangian cannot go below this ...
     solution = solve(Problem(joint, two, individual=0.3))

@@ -19,7 +19,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.information.rounding import gamma
 from tacit.problem import Problem, Utility, View, ViewKey
 from tacit.solvers.convex.certificate import Witness, dual_bound, leakage_upper_nats
-from tacit.solvers.convex.program import Statement, Task, ViewRows, full_channel
+from tacit.solvers.convex.program import Program, Statement, ViewRows, full_channel
 from tacit.solvers.iteration.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
 
 
@@ -134,8 +134,8 @@ def _run(
     problem = statement.problem
     c = np.exp2(log_c)
     c /= c.sum(axis=0)
-    task = _task(statement, updates)
-    _, upper = leakage_upper_nats(task, c[None])
+    program = _program(statement, updates)
+    _, upper = leakage_upper_nats(program, c[None])
     individual, further = upper[0] / LN2
     collusion = float(statement.leaked_upper[-1] + further)
     value = _value(updates, c)
@@ -153,26 +153,24 @@ def _run(
         value,
         leakage,
         objective,
-        None if problem.is_information else _bound(statement, updates, task, log_c, mu),
+        None if problem.is_information else _bound(statement, updates, program, log_c, mu),
     )
 
 
-def _task(statement: Statement, updates: Alternation) -> Task:
-    """The kernels' form of the problem: one partial view, that of somebody with nothing."""
+def _program(statement: Statement, updates: Alternation) -> Program:
+    """The convex program without limits: one partial view, that of somebody with nothing."""
     n_z = len(statement.mass)
     n_rhat = 1 if updates.distortion is None else len(updates.distortion)
     cost = np.zeros((n_rhat, *statement.mass.shape))
     if updates.distortion is not None:
         cost = statement.cost_of(updates.distortion)
     nothing = View(letter_of_z=np.zeros(n_z, dtype=np.intp))
-    return Task(
+    return Program(
         statement.mass,
         cost[None],
         ViewRows([nothing], n_z),
-        np.full((1, 1), inf),
-        np.zeros(1, dtype=bool),
-        np.full(1, inf),
-        False,
+        np.full((1, 2), inf),
+        np.zeros(2, dtype=bool),
     )
 
 
@@ -184,7 +182,11 @@ def _value(updates: Alternation, c: Array) -> float:
 
 
 def _bound(
-    statement: Statement, updates: Alternation, task: Task, log_c: Array, mu: tuple[float, float]
+    statement: Statement,
+    updates: Alternation,
+    program: Program,
+    log_c: Array,
+    mu: tuple[float, float],
 ) -> float:
     """Lower bound on the objective over all channels ([M] fact 2), rounding included.
 
@@ -205,7 +207,7 @@ def _bound(
     )
     leaked = 2 * statement.leaked[-1] - statement.leaked_upper[-1]  # I(Z;X) from below
     paid = mu[1] * float(leaked)
-    bound = float(dual_bound(task, witness)[0])
+    bound = float(dual_bound(program, witness)[0])
     return bound + paid - gamma(64) * (abs(paid) + abs(bound))
 
 
