@@ -9,6 +9,9 @@ from enum import Enum
 from tacit.arrays import Array
 from tacit.problem import Problem, ViewKey
 
+GAP_TOL = 1e-7
+"""Distance between value and certified bound that is asked by default, in units of the utility."""
+
 
 class Status(Enum):
     """How far a solution can be trusted; the value is the message for people."""

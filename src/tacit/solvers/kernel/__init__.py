@@ -21,7 +21,7 @@ import ctypes
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -361,51 +361,73 @@ def _check_signature(name: str, signature: str) -> None:
 # -- threads ---------------------------------------------------------------------------------------
 
 
-class _SharedLimit:
-    """One BLAS thread for as long as anybody holds it.
+_SET_THREADS = tuple(
+    f"{prefix}openblas_set_num_threads{suffix}"
+    for prefix in ("scipy_", "")
+    for suffix in ("", "64_", "_64")
+)
+"""Names of one function, in the builds of OpenBLAS that NumPy and SciPy come with."""
 
-    OpenBLAS has one thread count for the whole process, also in the calls that are named "local".
-    So the first holder sets it, and the last one restores what the first one found. Were each
-    holder to restore what it found itself, the second of two overlapping solves would find 1 and
-    leave the process at 1. Other threads' NumPy calls meanwhile run on one thread, too: slower, and
-    right.
+
+class _Pools:
+    """The thread pools of NumPy's and SciPy's BLAS, held to one thread while anybody solves.
+
+    OpenBLAS with its own threads has one thread count for the whole process. So the first holder
+    sets it, and the last one restores what the first one found. Were each holder to restore what it
+    found itself, the second of two overlapping solves would find 1 and leave the process at 1.
+    Other threads' NumPy calls meanwhile run on one thread, too: slower, and right.
+
+    The function is called directly, because threadpoolctl ignores calls from a second thread, and
+    the last holder may be in another thread than the first. BLAS libraries that count per thread
+    (``per_thread``) are left to threadpoolctl.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._n_holders = 0
-        self._limit: Any = None
+        self._found: list[int] = []
+        self._shared: list[tuple[Any, Callable[[int], object]]] = []
+        controller, others = ThreadpoolController(), []
+        for library in controller.lib_controllers:
+            names = (name for name in _SET_THREADS if hasattr(library.dynlib, name))
+            name = next(names, None)
+            if name is None or library.info()["threading_layer"] != "pthreads":
+                others.append(library.filepath)
+            else:
+                self._shared.append((library, getattr(library.dynlib, name)))
+        self.per_thread = controller.select(filepath=others) if others else None
 
     def acquire(self) -> None:
         with self._lock:
             if not self._n_holders:
-                self._limit = _controller().limit(limits=1)
+                self._found = [library.get_num_threads() for library, _ in self._shared]
+                self._set([1] * len(self._shared))
             self._n_holders += 1
 
     def release(self) -> None:
         with self._lock:
             self._n_holders -= 1
             if not self._n_holders:
-                self._limit.restore_original_limits()
+                self._set(self._found)
+
+    def _set(self, counts: list[int]) -> None:
+        for (_, set_threads), count in zip(self._shared, counts, strict=True):
+            set_threads(count)
 
 
-_ONE_THREAD = _SharedLimit()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+_POOLS = _Pools()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run BLAS on one thread, in the whole process; solves in several threads may overlap.
+    """Run BLAS on one thread; solves in several threads may overlap.
 
     The matrices are small, and NumPy's and SciPy's pools of threads slow each other down. Results
     are then the same whatever the machine's number of threads.
     """
-    _ONE_THREAD.acquire()
+    _POOLS.acquire()
     try:
-        yield
+        with _POOLS.per_thread.limit(limits=1) if _POOLS.per_thread else nullcontext():
+            yield
     finally:
-        _ONE_THREAD.release()
+        _POOLS.release()
