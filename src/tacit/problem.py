@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
+from tacit.information.laws import as_law, as_numbers, as_rows, as_weights
 
 ViewKey = Hashable
 ViewName = str | frozenset[str]
@@ -81,7 +82,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "joint", _normalised_joint(self.joint))
+        put(self, "joint", _checked_joint(self.joint))
         put(self, "utility", _checked_utility(self.utility, self.joint.shape[-1]))
         put(self, "individual", _limit("individual", self.individual))
         put(self, "collusion", _limit("collusion", self.collusion))
@@ -166,38 +167,16 @@ def _letters_of_axes(history_shape: tuple[int, ...], axes: tuple[int, ...]) -> N
     return np.asarray(np.ravel_multi_index([letters[axis] for axis in axes], shape), dtype=np.intp)
 
 
-def _numbers(name: str, values: object) -> Array:
-    """A fresh array of real numbers, or an error that names the argument."""
-    try:
-        array = np.array(values)
-        if np.iscomplexobj(array):
-            raise TypeError("complex")
-        return array.astype(float)
-    except (TypeError, ValueError) as problem:
-        raise InvalidInputError(f"{name} is no array of real numbers: {problem}") from None
-
-
-def _normalised_joint(joint: ArrayLike) -> Array:
-    array = _numbers("joint", joint)
+def _checked_joint(joint: ArrayLike) -> Array:
+    array = as_numbers(joint, name="joint")
     if array.ndim < 2:
         raise InvalidInputError(
             f"joint has {array.ndim} axes: give p(x, r) or p(z1, ..., zk, x, r), x and r last"
         )
-    if array.size == 0:
-        raise InvalidInputError(f"joint is empty (shape {array.shape}): every axis needs a letter")
-    if not np.isfinite(array).all():
-        raise InvalidInputError("joint holds NaN or infinite entries: give probabilities or counts")
-    if (array < 0).any():
-        raise InvalidInputError(
-            f"joint holds negative entries (smallest {array.min():.6g}): "
-            "give probabilities or counts"
-        )
-    # The maximum first, so that neither huge nor tiny counts overflow the sum.
-    largest = array.max()
-    if largest == 0:
-        raise InvalidInputError("joint is zero everywhere: some cell needs a positive count")
-    array /= largest
-    array /= array.sum()
+    return _read_only(as_law(array, name="joint"))
+
+
+def _read_only(array: Array) -> Array:
     array.setflags(write=False)
     return array
 
@@ -210,16 +189,13 @@ def _checked_utility(utility: Utility, n_r: int) -> str | Array:
                 "or a matrix d[rhat, r]"
             )
         return utility
-    matrix = _numbers("utility", utility)
+    matrix = as_numbers(utility, name="utility")
     if matrix.ndim != 2 or matrix.shape[1] != n_r or matrix.shape[0] == 0:
         raise InvalidInputError(
             f"utility has shape {matrix.shape}: a distortion is a matrix d[rhat, r] "
             f"with {n_r} columns, one per letter of r"
         )
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise InvalidInputError("utility holds negative, NaN or infinite entries: d must be >= 0")
-    matrix.setflags(write=False)
-    return matrix
+    return _read_only(as_weights(matrix, name="utility"))
 
 
 def _limit(name: str, bits: float | None) -> float:
@@ -272,20 +248,13 @@ def _checked_views(
         if not isinstance(view, tuple) or len(view) != 2:
             raise InvalidInputError(f"views[{name!r}] is no pair: give (p(y | z.., x), bits)")
         law, bits = view
-        array = _numbers(f"views[{name!r}]", law)
+        array = as_numbers(law, name=f"views[{name!r}]")
         if array.shape[:-1] != cell_shape or array.shape[-1] == 0:
             raise InvalidInputError(
                 f"views[{name!r}] has shape {array.shape}: "
                 f"give p(y | z.., x) with shape {cell_shape} + (letters of y,)"
             )
-        sums = array.sum(axis=-1, keepdims=True)
-        if not (array >= 0).all() or not (np.abs(sums - 1) <= 1e-9).all():
-            raise InvalidInputError(
-                f"views[{name!r}] is no conditional law: entries must be >= 0 and "
-                "sum to 1 over the last axis"
-            )
-        array = array / sums
-        array.setflags(write=False)
+        array = _read_only(as_rows(array, name=f"views[{name!r}]"))
         checked[name] = (array, _limit(f"views[{name!r}]", bits))
     return checked
 

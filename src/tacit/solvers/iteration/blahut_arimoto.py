@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.information.laws import ROW_SUM_TOL
+from tacit.information.laws import as_numbers, as_rows
 from tacit.information.rounding import gamma
 from tacit.problem import Problem, Utility, View, ViewKey
 from tacit.solvers.convex.certificate import Witness, dual_bound, leakage_upper_nats
@@ -238,16 +238,12 @@ def _checked_start(start: ArrayLike | None, problem: Problem) -> Array:
     n_rhat = problem.joint.shape[-1] if problem.is_information else len(problem.distortion)
     if start is None:
         return np.full((*problem.joint_zxr.shape[:2], n_rhat), 1.0 / n_rhat)
-    channel = np.array(start, dtype=float)
+    channel = as_numbers(start, name="start")
     n_rhat = channel.shape[-1] if problem.is_information and channel.ndim else n_rhat
     if channel.shape != (*cells, n_rhat) or n_rhat == 0:
         raise InvalidInputError(
             f"start has shape {channel.shape}: give p(rhat | z.., x) with shape {cells} + "
             "(letters of rhat,)"
         )
-    sums = channel.sum(axis=-1, keepdims=True)
-    if not ((channel >= 0).all() and (np.abs(sums - 1) <= ROW_SUM_TOL).all()):
-        raise InvalidInputError(
-            "start is no channel: entries must be >= 0 and sum to 1 over the last axis"
-        )
-    return np.asarray((channel / sums).reshape(*problem.joint_zxr.shape[:2], n_rhat))
+    rows = as_rows(channel, name="start")
+    return rows.reshape(*problem.joint_zxr.shape[:2], n_rhat)
