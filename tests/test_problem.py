@@ -68,7 +68,7 @@ def test_a_problem_is_frozen() -> None:
         ([0.5, 0.5], r"joint has 1 axes: give p\(x, r\)"),
         (
             np.ones((2, 0)),
-            r"joint is empty \(shape \(2, 0\)\): give every variable at least one letter",
+            r"joint is empty \(shape \(2, 0\)\): give every variable at least on",
         ),
         (np.ones((0, 2, 2)), r"joint is empty \(shape \(0, 2, 2\)\)"),
         ([[1, nan]], r"joint holds nan at index \(0, 1\): every entry must be a finite number"),
@@ -76,7 +76,7 @@ def test_a_problem_is_frozen() -> None:
         ([[1, -0.25]], r"joint holds -0.25 at index \(0, 1\): no entry may be negative"),
         (
             [[0, 0], [0, 0]],
-            r"joint is 0 everywhere \(shape \(2, 2\)\): give at least one positive entry",
+            r"joint is 0 everywhere \(shape \(2, 2\)\): give at least one posi",
         ),
     ],
 )

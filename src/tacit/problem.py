@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isnan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,67 @@ ViewKey = Hashable
 ViewName = str | frozenset[str]
 """Of a view that is given by its law: a name, or the set of the parties that share it."""
 
-Utility = Literal["hamming", "absolute", "squared", "information"] | ArrayLike
+Utility = str | ArrayLike
+"""A name of ``DISTORTIONS``, a matrix d[rhat, r], or ``INFORMATION``."""
 
-_NAMED_DISTORTIONS = ("hamming", "absolute", "squared")
+INFORMATION = "information"
+"""The utility I(Rhat; R)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distortion:
+    """A distortion that has a name.
+
+    Attributes:
+        name: how people ask for it.
+        matrix: positions of the letters -> d[rhat, r] >= 0. The positions say where letters lie on
+            a line, NaN for a missing value; they are 0, 1, 2, ... where letters have no order.
+        in_words: what answers are, with a place for the mean: "off by {value} on average".
+        guess_in_words: the same of a blind guess, said after the answers: "by {value}".
+        needs_numbers: whether it makes no sense of letters without an order.
+        is_share: whether the mean is the share of wrong answers: people are told how many of ten
+            are right.
+    """
+
+    name: str
+    matrix: Callable[[Array], Array]
+    in_words: str
+    guess_in_words: str
+    needs_numbers: bool = True
+    is_share: bool = False
+
+
+def distances(positions: Array) -> Array:
+    """|a - b| between letters; a missing value is as far from all others as any two are."""
+    is_missing = np.isnan(positions)
+    known = positions[~is_missing]
+    apart = np.abs(positions[:, None] - positions)
+    apart[is_missing[:, None] ^ is_missing] = np.ptp(known) if len(known) else 0.0
+    apart[is_missing[:, None] & is_missing] = 0.0
+    return np.asarray(apart)
+
+
+DISTORTIONS: dict[str, Distortion] = {
+    distortion.name: distortion
+    for distortion in (
+        Distortion(
+            "hamming",
+            lambda positions: 1.0 - np.eye(len(positions)),
+            in_words="{value} of the values wrong",
+            guess_in_words="gets {value} wrong",
+            needs_numbers=False,
+            is_share=True,
+        ),
+        Distortion("absolute", distances, "off by {value} on average", "by {value}"),
+        Distortion(
+            "squared",
+            lambda positions: distances(positions) ** 2,
+            "off, squared, by {value} on average",
+            "by {value}",
+        ),
+    )
+}
+"""Every distortion that is asked for by name; a row that is added here is known everywhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,8 +121,9 @@ class Problem:
 
     Args:
         joint: array p(z1, ..., zk, x, r) or p(x, r); counts are normalised.
-        utility: ``"hamming"``, ``"absolute"`` or ``"squared"`` distortion of the letters' numbers,
-            a matrix ``d[rhat, r]`` >= 0, or ``"information"`` for I(Rhat; R).
+        utility: the name of one of ``DISTORTIONS`` (``"hamming"``, ``"absolute"``, ``"squared"``,
+            ...), read on the letters 0, 1, 2, ...; a matrix ``d[rhat, r]`` >= 0; or
+            ``"information"`` for I(Rhat; R).
         individual: limit on I(Rhat; X) in bits; ``None`` or ``inf`` for none.
         collusion: limit on I(Rhat, Z; X) in bits, all earlier releases together.
         coalitions: axes of earlier releases -> limit in bits.
@@ -98,7 +157,7 @@ class Problem:
     @property
     def is_information(self) -> bool:
         """Whether the utility is I(Rhat; R) rather than an expected distortion."""
-        return isinstance(self.utility, str) and self.utility == "information"
+        return isinstance(self.utility, str) and self.utility == INFORMATION
 
     @property
     def everyone(self) -> tuple[int, ...]:
@@ -117,10 +176,7 @@ class Problem:
             raise InvalidInputError('utility "information" has no distortion matrix')
         if not isinstance(self.utility, str):
             return np.asarray(self.utility, dtype=float)
-        letters = np.arange(self.joint.shape[-1], dtype=float)
-        difference = np.abs(letters[:, None] - letters)
-        powers = {"hamming": difference != 0, "absolute": difference, "squared": difference**2}
-        return np.asarray(powers[self.utility], dtype=float)
+        return DISTORTIONS[self.utility].matrix(np.arange(self.joint.shape[-1], dtype=float))
 
     @property
     def limits(self) -> dict[ViewKey, float]:
@@ -182,13 +238,19 @@ def _read_only(array: Array) -> Array:
 
 
 def _checked_utility(utility: Utility, n_r: int) -> str | Array:
-    if isinstance(utility, str):
-        if utility not in (*_NAMED_DISTORTIONS, "information"):
-            raise InvalidInputError(
-                f"utility {utility!r} is unknown: use hamming, absolute, squared, information "
-                "or a matrix d[rhat, r]"
-            )
-        return utility
+    if not isinstance(utility, str):
+        return _checked_matrix(utility, n_r)
+    if utility in DISTORTIONS:
+        _checked_matrix(DISTORTIONS[utility].matrix(np.arange(n_r, dtype=float)), n_r)
+    elif utility != INFORMATION:
+        raise InvalidInputError(
+            f"utility {utility!r} is unknown: use {', '.join(DISTORTIONS)}, {INFORMATION} "
+            "or a matrix d[rhat, r]"
+        )
+    return utility
+
+
+def _checked_matrix(utility: ArrayLike, n_r: int) -> Array:
     matrix = as_numbers(utility, name="utility")
     if matrix.ndim != 2 or matrix.shape[1] != n_r or matrix.shape[0] == 0:
         raise InvalidInputError(

@@ -42,7 +42,7 @@ def as_joint(p: ArrayLike, *, ndim: int, name: str = "p") -> Array:
 def as_rows(
     rows: ArrayLike, *, name: str = "channel", occurs: NDArray[np.bool_] | None = None
 ) -> Array:
-    """Laws along the last axis, p(y given ...), each divided by its sum, which is 1 but for rounding.
+    """Laws along the last axis, p(y given ...); each is divided by its sum, 1 up to rounding.
 
     Args:
         rows: one law for each cell of the leading axes.

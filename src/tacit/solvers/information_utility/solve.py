@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.problem import Problem
-from tacit.solution import Solution, Status, TimeSharing
+from tacit.solution import GAP_TOL, Solution, Status, TimeSharing
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
 from tacit.solvers.convex.reduction import Reduction
 from tacit.solvers.convex.repair import make_feasible
@@ -56,7 +56,7 @@ def solve_information(problem: Problem, gap_tol: float) -> Solution:
     statement = Statement.of(problem)
     limits = statement.limits(problem)
     raise_if_infeasible(statement, limits)
-    search = _Search(statement, limits, max(gap_tol, 1e-7))
+    search = _Search(statement, limits, max(gap_tol, GAP_TOL))
     cells = search.bound()
     best = search.best_ascent(cells)
     if cells is None or cells.bound - best.value > _TARGET:

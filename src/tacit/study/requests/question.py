@@ -141,7 +141,4 @@ class Wish:
 
 def distortion(wish: Wish) -> Array:
     """The matrix d[rhat, r] of a wish whose answers are judged by a mean cost."""
-    utility = wish.utility
-    if isinstance(utility, str):
-        return 1.0 - np.eye(len(wish.question.labels))
-    return np.asarray(utility, dtype=float)
+    return np.asarray(wish.utility, dtype=float)

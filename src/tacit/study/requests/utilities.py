@@ -8,12 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.problem import Utility
+from tacit.problem import DISTORTIONS, INFORMATION, Utility
 from tacit.study.books.records import MeasureRecord
-
-WORDS = ("hamming", "absolute", "squared", "information")
 
 _MOST_LISTED = 10
 
@@ -23,7 +20,7 @@ class Measure:
     """How answers are judged.
 
     Attributes:
-        kind: one of ``WORDS``, or ``"costs"``.
+        kind: one of ``measure_names()``, or ``"costs"``.
         costs: what answering row rhat costs where column r is true, for ``"costs"``.
         given: how it was given on the command line; costs from the ledger were not.
     """
@@ -35,12 +32,13 @@ class Measure:
     @classmethod
     def read(cls, text: str) -> Measure:
         """From the command line: a word, or the path of a JSON or CSV table of costs."""
-        if text in WORDS:
+        names = measure_names()
+        if text in names:
             return cls(text, given=text)
         path = Path(text)
         if not path.is_file():
             raise InvalidInputError(
-                f"utility {text!r} is neither one of {', '.join(WORDS)} nor a file of costs: "
+                f"utility {text!r} is neither one of {', '.join(names)} nor a file of costs: "
                 "give one of these words, or the path of a table with a row for each answer"
             )
         return cls("costs", _costs(path), given=text)
@@ -58,7 +56,7 @@ class Measure:
     @property
     def is_information(self) -> bool:
         """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
-        return self.kind == "information"
+        return self.kind == INFORMATION
 
     def utility(self, labels: tuple[str, ...], numbers: tuple[float | None, ...] | None) -> Utility:
         """As the engine wants it.
@@ -75,32 +73,27 @@ class Measure:
                     f"{len(labels)} levels: give one column for each of {_listed(labels)}"
                 )
             return np.array(self.costs)
-        if self.kind in ("absolute", "squared"):
-            if numbers is None:
-                raise InvalidInputError(
-                    f"utility {self.kind!r} needs levels that are numbers or bins, and "
-                    f"{_listed(labels)} have no order: use hamming, information or a table of costs"
-                )
-            return _distances(numbers) ** (2 if self.kind == "squared" else 1)
-        return "information" if self.is_information else "hamming"
+        if self.is_information:
+            return INFORMATION
+        named = DISTORTIONS[self.kind]
+        if numbers is None and named.needs_numbers:
+            raise InvalidInputError(
+                f"utility {self.kind!r} needs levels that are numbers or bins, and "
+                f"{_listed(labels)} have no order: use hamming, information or a table of costs"
+            )
+        places = range(len(labels)) if numbers is None else numbers
+        return named.matrix(np.array([np.nan if at is None else at for at in places], dtype=float))
+
+
+def measure_names() -> tuple[str, ...]:
+    """The measures that have a name."""
+    return (*DISTORTIONS, INFORMATION)
 
 
 def _listed(labels: tuple[str, ...]) -> str:
     shown = ", ".join(map(repr, labels[:_MOST_LISTED]))
     more = len(labels) - _MOST_LISTED
     return f"{shown} and {more:,} more" if more > 0 else shown
-
-
-def _distances(numbers: tuple[float | None, ...]) -> Array:
-    """|a - b| between letters; a missing value is as far from all others as any two are."""
-    known = [number for number in numbers if number is not None]
-    farthest = max(known, default=0.0) - min(known, default=0.0)
-    place = np.array([np.nan if number is None else number for number in numbers])
-    apart = np.abs(place[:, None] - place)
-    is_missing = np.isnan(place)
-    apart[is_missing[:, None] ^ is_missing] = farthest
-    apart[is_missing[:, None] & is_missing] = 0.0
-    return np.asarray(apart)
 
 
 def _costs(path: Path) -> tuple[tuple[float, ...], ...]:
