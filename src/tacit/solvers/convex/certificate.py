@@ -125,7 +125,7 @@ def dual_bound(program: Program, witness: Witness) -> Array:
     Prices are lowered by what rounding may have added to each of them: a problem with lower prices
     has a lower optimum, and a letter that costs too much to be used costs the bound nothing.
     """
-    price, error = _price(program, witness), _price_rounding(program, witness)
+    price, error = _prices(program, witness)
     if program.is_full_exact:
         return _sum_below((program.mass * (price - error)).sum(axis=-1).min(axis=1), program)
     full_weight = witness.full_weight
@@ -144,9 +144,8 @@ def dual_bound(program: Program, witness: Witness) -> Array:
     mean = (program.mass * np.exp(ratio - peak)).sum(axis=-1) / program.mass_z
     excess = (peak[..., 0] + np.log(mean)).max(axis=1)
     by_history = (program.mass * log_sum[:, 0]).sum(axis=-1) + program.mass_z * excess
-    size = (program.mass * np.abs(log_sum[:, 0])).sum(axis=-1) + program.mass_z * (
-        np.abs(excess) + 8
-    )
+    size = (program.mass * np.abs(log_sum[:, 0])).sum(axis=-1)
+    size = size + program.mass_z * (np.abs(excess) + 8)
     inner = (by_history + 2 * program.rounding * size).sum(axis=-1)
     return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
 
@@ -172,7 +171,7 @@ def _worth_of_forgone(program: Program, witness: Witness, forgone: Array) -> Arr
         for view in range(program.rows.n_views):
             own = by_row[:, program.rows.view_of_row == view]
             size[:, view] = own.max(axis=1, initial=0.0)
-    price = np.broadcast_to(_price(program, witness), (len(forgone), *program.cost.shape[1:]))
+    price = np.broadcast_to(_prices(program, witness)[0], (len(forgone), *program.cost.shape[1:]))
     size[:, -1] = _half_range(price, program.mass > 0).max(axis=(1, 2))
     return np.asarray((np.sqrt(2.0 * forgone) * size * (1 + 1e-9)).sum(axis=1))
 
@@ -191,36 +190,30 @@ def _updated_channel(program: Program, witness: Witness) -> Array:
     the whole problem what Blahut's bound proves on the reduced one.
     """
     weight = witness.full_weight[:, None, None, None]
-    scaled = witness.log_p_rhat_given_z[..., None] - _price(program, witness) / weight
+    scaled = witness.log_p_rhat_given_z[..., None] - _prices(program, witness)[0] / weight
     grown = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     # Strictly positive, as posteriors must be.
     return np.asarray(np.maximum(grown / grown.sum(axis=1, keepdims=True), 1e-250))
 
 
-def _price(program: Program, witness: Witness) -> Array:
-    """G of [M] fact 2 without the term of full collusion, [batch, rhat, z, x]."""
-    by_row = (
-        witness.multiplier[:, program.rows.view_of_row][:, None, :, None] * witness.row_log_ratio
-    )
-    force = witness.row_force
-    if force is not None and program.is_any_row_exact:
-        # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
-        prior = np.exp(program.log_row_prior) * program.row_support
-        by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
-    return np.asarray(program.cost + program.rows.spread(by_row))
-
-
-def _price_rounding(program: Program, witness: Witness) -> Array:
-    """How far off the computed price of each letter in each cell may be, a priori.
+def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
+    """G of [M] fact 2 without the term of full collusion, and how far off it may be.
 
     Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
-    gamma(n), which costs mu_S gamma(n). Constants are generous.
+    gamma(n), which costs mu_S gamma(n). Constants are generous. Both are [batch, rhat, z, x].
     """
-    logs = np.where(program.row_support, np.abs(witness.row_log_ratio), 0.0) + 4.0
-    rows = witness.multiplier[:, program.rows.view_of_row][:, None, :, None] * logs
-    if witness.row_force is not None:
-        rows = rows + 2 * np.abs(witness.row_force)
-    return np.asarray(16.0 * program.rounding * (np.abs(program.cost) + program.rows.spread(rows)))
+    multiplier = witness.multiplier[:, program.rows.view_of_row][:, None, :, None]
+    support, force = program.row_support, witness.row_force
+    by_row = multiplier * witness.row_log_ratio
+    size = multiplier * (np.where(support, np.abs(witness.row_log_ratio), 0.0) + 4.0)
+    if force is not None and program.is_any_row_exact:
+        size = size + 2 * np.abs(force)
+        # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
+        prior = np.exp(program.log_row_prior) * support
+        by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
+    price, terms = program.rows.spread(by_row), program.rows.spread(size)
+    error = 16.0 * program.rounding * (np.abs(program.cost) + terms)
+    return np.asarray(program.cost + price), np.asarray(error)
 
 
 def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:
@@ -233,8 +226,9 @@ def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:
     joint = program.mass * c
     row_prior = np.exp(program.log_row_prior) * program.row_support
     prior = program.mass / program.mass_z[:, None]
+    sums = 1 + gamma(n_z + rows.n_rows + 8)
     partial, partial_upper = information_upper_nats(rows.collect(joint), row_prior, n_operations)
     full, full_upper = information_upper_nats(joint, prior, n_operations)
     estimate = np.append(rows.per_view(partial), full.sum(axis=-1, keepdims=True), axis=1)
     upper = np.append(rows.per_view(partial_upper), full_upper.sum(axis=-1, keepdims=True), axis=1)
-    return estimate, upper * (1 + gamma(n_z + rows.n_rows + 8))
+    return estimate, upper * sums

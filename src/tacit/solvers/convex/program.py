@@ -69,10 +69,9 @@ class Statement:
             p_zx, joint_zxr = p_zx[seen], joint_zxr[seen]
         partial: list[ViewKey] = [key for key in problem.limits if key != everyone]
         views = [_seen_view(problem.view(key), seen_z, seen_x) for key in partial]
-        full = View(letter_of_z=np.arange(len(seen_z)))
-        leaked = np.array([_leaked_bits(view, p_zx) for view in [*views, full]])
-        keys = [*partial, everyone]
-        rows = ViewRows(views, len(seen_z))
+        joints = [*(view.pool(p_zx) for view in views), p_zx]
+        leaked = np.array([_leaked_bits(joint, p_zx) for joint in joints])
+        keys, rows = [*partial, everyone], ViewRows(views, len(seen_z))
         return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked.T)
 
     def limits(self, problem: Problem) -> Array:
@@ -134,11 +133,10 @@ def _function_of_z(law: Array) -> View:
     return View(law=law)
 
 
-def _leaked_bits(view: View, mass: Array) -> tuple[float, float]:
-    """I(Y; X) in bits and an upper bound on it."""
-    joint = view.pool(mass)
+def _leaked_bits(joint: Array, mass: Array) -> tuple[float, float]:
+    """I(Y; X) in bits of a view's p(y, x), which was summed from p(z, x), and a bound on it."""
     p_x = mass.sum(axis=0)
-    n_operations = sum(mass.shape) + view.size + 8
+    n_operations = sum(mass.shape) + len(joint) + 8
     estimate, upper = information_upper_nats(joint[:, None], p_x[None], n_operations)
     return float(estimate.sum()) / LN2, float(upper.sum()) / LN2
 
@@ -194,7 +192,7 @@ class ViewRows:
         self.sizes = [view.size for view in views]
         self.view_of_row = np.repeat(np.arange(self.n_views), self.sizes)
         self.n_rows = len(self.view_of_row)
-        blocks = [_weights(view, n_z) for view in views]
+        blocks = [_weights(view, size, n_z) for view, size in zip(views, self.sizes, strict=True)]
         width = max((block.shape[-1] for block in blocks), default=1)
         self.weights = np.concatenate(
             [np.broadcast_to(block, (*block.shape[:2], width)) for block in blocks]
@@ -233,10 +231,11 @@ class ViewRows:
         return np.add.reduceat(per_row, starts, axis=-1)
 
 
-def _weights(view: View, n_z: int) -> Array:
+def _weights(view: View, size: int, n_z: int) -> Array:
+    """p(y | z, x) of one view, [y, z, x or 1]."""
     if view.law is not None:
         return np.ascontiguousarray(view.law.transpose(2, 0, 1))
-    indicator = np.zeros((view.size, n_z, 1))
+    indicator = np.zeros((size, n_z, 1))
     indicator[view.letter_of_z, np.arange(n_z), 0] = 1.0
     return indicator
 
