@@ -1,7 +1,7 @@
 """Views with hardly any bits left: a price on their leakage instead of a limit.
 
 A limit of a millionth of a bit is too curved for Newton's model: while a view learns next to
-nothing, its multiplier and its leakage are both far from where they will end. At a fixed price the
+nothing, its multiplier and its leakage are both far from their final values. At a fixed price the
 problem is well conditioned. The prices are found by column generation (Dantzig and Wolfe, 1960):
 each price gives a release and a lower bound; a linear program mixes the releases so that every
 budget holds, which convexity allows, and its multipliers are the next prices. Where the cost falls
@@ -107,7 +107,7 @@ class _Mixture:
             b_eq=[1.0],
             method="highs-ds",
         )
-        if solved.fun is None or solved.x is None:  # lost to rounding: the constant release is safe
+        if solved.fun is None or solved.x is None:  # rounding: the constant release is feasible
             return self._costs[0], np.eye(len(self._costs))[0], np.zeros(len(used))
         shares = np.maximum(solved.x, 0.0)
         return solved.fun, shares / shares.sum(), -solved.ineqlin.marginals

@@ -96,8 +96,8 @@ class Statement:
     def forgone(self, limits: Array) -> Array:
         """Bits that spent views may still learn but are not given, [batch, view + 1].
 
-        Within a few units in the last place of what is leaked, a limit *is* what is leaked: it was
-        computed so, and nobody can tell whether rounding left something.
+        A limit within a few units in the last place of what is leaked counts as equal to it: it
+        was probably computed so, and the difference is rounding.
         """
         left = limits - self.leaked
         is_some = left > _LAST_DIGITS * (1 + np.abs(self.leaked))

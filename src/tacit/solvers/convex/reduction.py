@@ -171,16 +171,16 @@ def _split_by_views(classes: Indices, letters: list[Indices]) -> Indices:
     """Split classes until each view sees one letter on a class, or letters that it owns whole.
 
     Two histories stay together if each view shows the same letter on both, or only letters all of
-    whose histories lie in the class: a letter shared with outsiders would be torn apart.
+    whose histories lie in the class: a merge must not split a letter that other histories share.
     """
     while True:
         signature = [classes]
         for letter in letters:
             first = np.full(letter.max() + 1, -1, dtype=np.intp)
             first[letter] = classes
-            is_torn = np.zeros(len(first), dtype=bool)
-            is_torn[letter[first[letter] != classes]] = True
-            signature.append(np.where(is_torn[letter], letter, -1))
+            is_split = np.zeros(len(first), dtype=bool)
+            is_split[letter[first[letter] != classes]] = True
+            signature.append(np.where(is_split[letter], letter, -1))
         finer = _classes(np.stack(signature, axis=1))
         if finer.max() == classes.max():
             return classes

@@ -191,7 +191,7 @@ def _bound(
     """Lower bound on the objective over all channels ([M] fact 2), rounding included.
 
     The posteriors come from the logarithms: they do not depend on a letter's scale, so a letter
-    that dies out proves its own uselessness.
+    that dies out gets a price that proves it useless.
     """
     q = updates.update_auxiliaries(log_c)
     log_p_x = np.log2(statement.mass.sum(axis=0))

@@ -230,48 +230,32 @@ def _by_letter(blocks: NDArray[Entry]) -> NDArray[Entry]:
 # -- the library -----------------------------------------------------------------------------------
 
 
+def _fields(kind: type, names: str) -> list[tuple[str, type]]:
+    return [(name, kind) for name in names.split()]
+
+
 class _Lapack(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in _BORROWED]
+    _fields_ = _fields(ctypes.c_void_p, " ".join(_BORROWED))
 
 
 class _Interpreter(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("release", "acquire", "check_signals")]
+    _fields_ = _fields(ctypes.c_void_p, "release acquire check_signals")
 
 
 class _Problem(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("n_rhat", "n_z", "n_x", "n_views", "n_rows")),
-        *(
-            (name, ctypes.c_void_p)
-            for name in (
-                "mass",
-                "cost",
-                "view_of_row",
-                "row_of_z",
-                "law",
-                "budget",
-                "is_exact",
-                "price",
-            )
-        ),
-        *(
-            (name, ctypes.c_double)
-            for name in ("frugality", "gap_tol", "frugal_tol", "row_stiffness")
-        ),
-        ("is_multiplicative", ctypes.c_bool),
+        *_fields(ctypes.c_int, "n_rhat n_z n_x n_views n_rows"),
+        *_fields(ctypes.c_void_p, "mass cost view_of_row row_of_z law budget is_exact price"),
+        *_fields(ctypes.c_double, "frugality gap_tol frugal_tol row_stiffness"),
+        *_fields(ctypes.c_bool, "is_multiplicative"),
     ]
 
 
 class _Outcome(ctypes.Structure):
     _fields_ = [
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("channel", "is_zero", "witness", "multiplier", "row_force", "full_force")
-        ),
-        ("frugality", ctypes.c_double),
-        ("bound", ctypes.c_double),
-        ("waste", ctypes.c_double),
-        ("steps", ctypes.c_int),
+        *_fields(ctypes.c_void_p, "channel is_zero witness multiplier row_force full_force"),
+        *_fields(ctypes.c_double, "frugality bound waste"),
+        *_fields(ctypes.c_int, "steps"),
     ]
 
 

@@ -168,7 +168,8 @@ static void divide_by_history(const Solver *k, double *y)
 /* -- rows ------------------------------------------------------------------------------------ */
 
 /* Curvature of the partial views' terms; an exact view's is a fixed, stiff one, alike for all rhat:
- * were it relative to p(rhat, y, x), the multipliers of dying letters would blow up. */
+ * were it relative to p(rhat, y, x), the multipliers of letters that are hardly used would grow
+ * without bound. */
 static void curve_rows(Solver *k, const Iterate *it)
 {
     const Problem *p = &k->p;
@@ -503,7 +504,7 @@ static void solve_record_first(Solver *k)
 
 /* -- all together ---------------------------------------------------------------------------- */
 
-/* False where no digits are left to factorise with. */
+/* False where rounding leaves no positive definite matrix. */
 bool factorise(Solver *k, const Iterate *it)
 {
     soften(k, it);
@@ -601,7 +602,7 @@ void solve(Solver *k, const Iterate *it, const double *force, double *change)
     solve_once(k, force, change);
     for (int round = 0; round < REFINEMENTS; round++) {
         size = leave(k, it, force, change, left);
-        if (round && !(size < before)) { /* no digits are left to gain: take it back */
+        if (round && !(size < before)) { /* the correction did not help: undo it */
             for (int i = 0; i < k->n_cells; i++)
                 change[i] -= correction[i];
             break;
