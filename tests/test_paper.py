@@ -23,8 +23,8 @@ from tacit.paper.table1 import JOINT, table1_problem
 from tacit.paper.table2 import EARLY_TOL, HALF_DIGIT, PRINTED, early_stop, table2, table2_text
 from tacit.problem import Problem
 from tacit.solvers import solve
-from tacit.solvers.information_utility.starts import iterate, measured, random_starts
 from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
+from tacit.solvers.iteration.starts import iterate, measured, random_starts
 from tacit.tradeoff import Surface
 from tests.oracles import leakage_bits, mutual_information_bits
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.problem import Problem
-from tacit.solution import Solution
+from tacit.solution import GAP_TOL, Solution
 from tacit.solvers import feasible_solutions
 
 
@@ -57,7 +57,7 @@ class Surface:
 
 
 def trace_surface(
-    problem: Problem, *, individual: ArrayLike, collusion: ArrayLike, gap_tol: float = 1e-6
+    problem: Problem, *, individual: ArrayLike, collusion: ArrayLike, gap_tol: float = GAP_TOL
 ) -> Surface:
     """Solve a problem for every pair of limits from two grids.
 

@@ -23,7 +23,7 @@ from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
 from tacit.scheme.repeats import repeated
 from tacit.scheme.request import Asked, Attributes, Request, read_request
-from tacit.solution import Solution, Status
+from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
 _HELD_TOL = 1e-9
@@ -241,7 +241,7 @@ class Scheme:
         utility: Utility = "hamming",
         individual: float | None = None,
         collusion: float | None = None,
-        gap_tol: float = 1e-6,
+        gap_tol: float = GAP_TOL,
     ) -> Release:
         """Design the best release for a request, and remember it.
 
@@ -296,7 +296,7 @@ class Scheme:
         utility: Utility = "hamming",
         individual: float | None = None,
         collusion: float | None = None,
-        gap_tol: float = 1e-6,
+        gap_tol: float = GAP_TOL,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.standing import Standing
     from tacit.study.requests.quote import Quote
-    from tacit.study.requests.utilities import Costs
+    from tacit.study.requests.request import Costs
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
@@ -32,7 +32,7 @@ __getattr__ = deferred(
     {
         "recipient": ("RecipientEstimate", "estimate_file"),
         "requests.quote": ("Quote",),
-        "requests.utilities": ("Costs",),
+        "requests.request": ("Costs",),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
         "reports.standing": ("Standing",),
         "study": ("Study",),

@@ -51,8 +51,7 @@ from tacit.study.reports.standing import (
 from tacit.study.requests.question import Question
 from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
 from tacit.study.requests.refusals import draft_or_refuse
-from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Costs, Measure
+from tacit.study.requests.request import Costs, Measure, Request
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry
+from tacit.problem import DISTORTIONS, INFORMATION
 from tacit.scheme import Policy
 
 STUDY_FORMAT = 2
@@ -234,11 +235,12 @@ class QuestionRecord(Record):
 class MeasureRecord(Record):
     """How answers are judged: a word, or a table of costs [rhat, r]."""
 
-    kind: Annotated[str, Field(pattern="^(hamming|absolute|squared|information|costs)$")]
+    kind: str
     costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
 
     @model_validator(mode="after")
     def _has_costs_if_it_says_so(self) -> Self:
+        _require(self.kind in (*DISTORTIONS, INFORMATION, "costs"), "answers are judged otherwise")
         _require((self.kind == "costs") == (self.costs is not None), "costs go with their kind")
         if self.costs is not None:
             is_table = bool(self.costs) and _is_table(self.costs, len(self.costs[0]))

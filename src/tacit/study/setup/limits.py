@@ -12,7 +12,7 @@ from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.reports.words import bits_up, limit_in_words
-from tacit.study.requests.utilities import Costs
+from tacit.study.requests.request import Costs
 from tacit.study.setup.names import check_new_names
 from tacit.tables.nearest import nearest_first
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.problem import Problem
 from tacit.solvers.convex.program import Statement
-from tacit.solvers.convex.relevance import information_bits
+from tacit.solvers.information_utility.ascent import information_bits
 from tacit.solvers.iteration.alternation import Alternation, log2
 
 

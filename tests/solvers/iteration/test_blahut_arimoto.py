@@ -242,7 +242,7 @@ def test_stops_at_max_steps_and_counts_them() -> None:
         ({"tol": float("nan")}, "tol is nan"),
         ({"max_steps": 0}, "max_steps is 0"),
         ({"start": np.ones((2, 2, 3)) / 3}, "start has shape"),
-        ({"start": np.ones((2, 2, 2))}, "start is no channel"),
+        ({"start": np.ones((2, 2, 2))}, r"row \(0, 0\) of start sums to 2, not to 1"),
         ({"start": 1.0, "utility": "information"}, "start has shape"),
         ({"utility": "hammer"}, "unknown"),
     ],

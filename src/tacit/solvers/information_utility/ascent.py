@@ -14,8 +14,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.solvers.convex.program import Statement
-from tacit.solvers.convex.repair import Answers
-from tacit.solvers.convex.solve import solve_batch
+from tacit.solvers.convex.solve import Answers, solve_batch
 
 _SMALLEST_POSTERIOR = 1e-12
 
@@ -72,7 +71,7 @@ def ascend(
     rounds = 0
     while rounds < max_rounds:
         rounds += 1
-        cost = relevance_cost(statement, posterior)
+        cost = posterior_cost(statement, posterior)
         answers = solve_batch(statement, cost, limits, gap_tol)
         joint = joint_rhat_r(statement, answers.channel)
         posterior = posteriors(joint, posterior)
@@ -83,7 +82,7 @@ def ascend(
     return Ascent(answers.take(order), value[order], posterior[order], rounds)
 
 
-def relevance_cost(statement: Statement, posterior: Array) -> Array:
+def posterior_cost(statement: Statement, posterior: Array) -> Array:
     """E[-log2 q(R | rhat) | z, x], [batch, rhat, z, x]."""
     distortion = -np.log2(np.maximum(posterior, _SMALLEST_POSTERIOR))
     return np.stack([statement.cost_of(matrix) for matrix in distortion])

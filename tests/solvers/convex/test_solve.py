@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from math import inf, log, log2, nan, sqrt
 
@@ -23,67 +24,39 @@ from tacit import (
 )
 from tests import oracles
 from tests import strategies as own
-from tests.oracles import assert_is_channel, expected_distortion, leakage_bits
+from tests.oracles import expected_distortion
+from tests.solvers.solutions import (
+    GAP_TOL,
+    LIMIT_SLACK,
+    ORACLE_TOL,
+    ROUNDING,
+    assert_certified,
+    assert_honest,
+    brute_force,
+    held_bits,
+    problem_of,
+)
 from tests.strategies import Array, Release
 
-GAP_TOL = 1e-7
-"""The solver's default: what it promises between value and bound."""
+LONG_SUMS = 1e-12
+"""Brute-force sums of a few hundred terms of size up to multipliers of 30 times 20 nats."""
 
-LIMIT_SLACK = 1e-12
-"""Bits. A limit this close to what is held counts as equal to it (solvers.statement.LIMIT_TOL)."""
-
-ROUNDING = 3e-14
-"""Brute-force sums of at most some 200 terms of size up to 1, each right to 2**-53."""
+ROOMS = (1e-3, 1e-2, 0.05, 0.2, inf)
+"""Bits beyond what is held. Exact and nearly exact views have tests of their own."""
 
 CLOSED_FORM = 1e-11
 """brentq stops where the rate is right to 1e-16; at a rate of 1e-9 that is 2e-12 in distortion."""
-
-ORACLE_TOL = 2e-5
-"""Clarabel meets limits to about 1e-8 bits; near a room of 1e-3 bits a bit is worth up to some 10
-units of distortion and distortions go up to 4, which leaves this much in the value."""
 
 TABLE_1 = np.array(
     [[[0.024, 0.203], [0.228, 0.013]], [[0.063, 0.228], [0.203, 0.038]]]
 )  # [TVC] Table I
 HAMMING = 1.0 - np.eye(2)
 
-
-def problem_of(release: Release) -> Problem:
-    """The same release problem in tacit's terms."""
-    return Problem(
-        release.joint, release.distortion, coalitions=release.limits, views=release.views
-    )
+seeds = st.integers(0, 2**32 - 1)
 
 
-def brute_force(solution: Solution) -> dict[object, float]:
-    """Every reported leakage, recomputed by the oracle from joint and channel."""
-    problem = solution.problem
-    axes = {key: inf for key in solution.leakage if isinstance(key, tuple)}
-    return dict(oracles.every_leakage_bits(problem.joint, solution.channel, axes, problem.views))
-
-
-def assert_honest(solution: Solution, *, gap_tol: float = GAP_TOL) -> None:
-    """Everything that a solution says about itself holds by brute force."""
-    problem = solution.problem
-    assert_is_channel(solution.channel, tolerance=ROUNDING)
-    assert solution.channel.shape == (*problem.joint.shape[:-1], len(problem.distortion))
-    exact = expected_distortion(problem.joint, problem.distortion, solution.channel)
-    assert solution.value == pytest.approx(exact, rel=ROUNDING, abs=ROUNDING)
-    assert solution.leakage.keys() == problem.limits.keys() == solution.multipliers.keys()
-    for key, bits in brute_force(solution).items():
-        assert bits <= solution.leakage[key] + ROUNDING, f"view {key!r} learns more than reported"
-        assert solution.leakage[key] <= problem.limits[key] + LIMIT_SLACK, f"view {key!r} overspent"
-        assert solution.multipliers[key] >= 0
-    assert solution.bound is not None
-    assert solution.gap is not None
-    assert solution.bound <= solution.value
-    assert (solution.gap <= gap_tol) == (solution.status is Status.OPTIMAL)
-
-
-def assert_certified(solution: Solution, *, gap_tol: float = GAP_TOL) -> None:
-    """A solution is honest, and its gap is closed."""
-    assert_honest(solution, gap_tol=gap_tol)
-    assert solution.status is Status.OPTIMAL, f"gap {solution.gap:.3g} is above {gap_tol:.3g}"
+def solved(release: Release) -> Solution:
+    return solve(problem_of(release))
 
 
 def with_history(joint_xr: Array, channel: Array) -> Array:
@@ -100,11 +73,6 @@ def markov_joint(seed: int, n_z: int, n_x: int, n_r: int) -> Array:
 
 def random_joint(seed: int, *shape: int) -> Array:
     return np.random.default_rng(seed).dirichlet(np.ones(int(np.prod(shape)))).reshape(shape)
-
-
-def held_bits(joint: Array, axes: tuple[int, ...]) -> float:
-    """I(Z_S; X): what a coalition holds before anything new is released."""
-    return max(0.0, leakage_bits(joint, np.ones((*joint.shape[:-1], 1)), axes))
 
 
 # --- closed forms -------------------------------------------------------------------------------
@@ -663,3 +631,65 @@ such problems in a thousand."""
 def test_an_array_is_no_problem() -> None:
     with pytest.raises(InvalidInputError, match=r"ndarray: wrap .* in a Problem"):
         solve(np.full((2, 2, 2), 1 / 8))  # type: ignore[arg-type]
+
+
+# --- the shape of the surface -------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(own.limited_releases(rooms=ROOMS), seeds)
+def test_more_bits_never_hurt_and_value_is_convex_in_the_limits(
+    release: Release, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    finite = {axes: bits for axes, bits in release.limits.items() if bits < inf}
+    release = replace(release, limits=finite)
+    wider = {axes: bits + 0.2 * rng.random() for axes, bits in finite.items()}
+    t = rng.random()
+    between = {axes: (1 - t) * finite[axes] + t * wider[axes] for axes in finite}
+    low, middle, high = (
+        solved(replace(release, limits=limits)) for limits in (finite, between, wider)
+    )
+    assert high.bound <= middle.value + LONG_SUMS
+    assert middle.bound <= low.value + LONG_SUMS
+    assert middle.bound <= (1 - t) * low.value + t * high.value + LONG_SUMS
+
+
+@settings(max_examples=25)
+@given(own.limited_releases(rooms=ROOMS), seeds)
+def test_multipliers_bound_what_other_limits_are_worth(release: Release, seed: int) -> None:
+    """The bound is that of the multipliers, so it holds for all limits: D' >= bound - mu (l' - l).
+
+    Limits go down too, as far as the views have room.
+    """
+    rng = np.random.default_rng(seed)
+    here = solved(release)
+    nothing_new = np.ones((*release.joint.shape[:-1], 1))
+    other = {}
+    for axes, bits in release.limits.items():
+        held = max(0.0, oracles.leakage_bits(release.joint, nothing_new, axes))
+        other[axes] = bits if bits == inf else held + (bits - held) * rng.choice([0.3, 0.9, 3.0])
+    there = solved(replace(release, limits=other))
+    paid = sum(
+        here.multipliers[axes] * (other[axes] - bits)
+        for axes, bits in release.limits.items()
+        if bits < inf
+    )
+    assert there.value >= here.bound - paid - 1e-9  # a few multipliers of 30, each right to 1e-12
+    for axes, bits in here.problem.limits.items():
+        if bits == inf:
+            assert here.multipliers[axes] == 0.0
+
+
+@settings(max_examples=25)
+@given(own.limited_releases(rooms=ROOMS), seeds)
+def test_coarser_answers_never_leak_more(release: Release, seed: int) -> None:
+    """Data processing: a deterministic map of Rhat, by brute force against what was reported."""
+    solution = solved(release)
+    n_rhat = solution.channel.shape[-1]
+    map_to = np.eye(n_rhat)[np.random.default_rng(seed).integers(n_rhat, size=n_rhat)]
+    coarse = oracles.every_leakage_bits(
+        release.joint, solution.channel @ map_to, release.limits, release.views
+    )
+    for key, bits in coarse.items():
+        assert bits <= solution.leakage[key] + LONG_SUMS

@@ -28,7 +28,7 @@ ROUNDING = 1e-13
 """Sums of some tens of terms of size up to 1, each right to 2**-53."""
 
 LIMIT_SLACK = 1e-12
-"""Bits: solvers.statement.LIMIT_TOL."""
+"""Bits: solvers.convex.program.LIMIT_TOL."""
 
 TARGET = 1e-4
 """Bits: what solvers.information_utility asks of letters, cells and mixtures."""
