@@ -20,7 +20,6 @@ import tacit.information as ti
 from tacit import plots
 from tacit.auditing import Audit, Exposure, attack, audit, paths, text
 from tacit.auditing.attack import clopper_pearson, posteriors
-from tacit.auditing.coalitions import MOST_COALITIONS, coalitions_of
 from tacit.auditing.measures import (
     QUANTILES,
     bounded_exposure,
@@ -510,81 +509,6 @@ def test_fewer_records_are_attacked_where_all_would_take_too_long(
 
 
 # --- who is audited -----------------------------------------------------------------------------
-
-
-def test_coalitions_are_those_of_the_policy_among_the_parties_present() -> None:
-    held = dict.fromkeys("abcd", 0.1)
-    policy = Policy(groups={("a", "b", "z"): 1.0, ("a", "z"): 1.0, tuple("abcd"): 1.0})
-    assert coalitions_of(policy, held) == ([frozenset("ab")], 0)
-    every_pair = Policy(any_size=2, bits=0.5, groups={("b", "a"): 1.0})
-    pairs = [frozenset(pair) for pair in combinations("abcd", 2)]
-    assert coalitions_of(every_pair, held) == (pairs, 0)
-    for size in (1, 4, 9):  # single parties and everyone are reported anyway
-        assert coalitions_of(Policy(any_size=size, bits=0.5), held) == ([], 0)
-
-
-def test_too_many_coalitions_are_cut_to_those_that_hold_most() -> None:
-    held = {f"lab-{number:02}": number / 100 for number in range(40)}
-    listed, left_out = coalitions_of(Policy(any_size=3, bits=0.5), held)
-    assert len(listed) == MOST_COALITIONS
-    assert left_out == math.comb(40, 3) - MOST_COALITIONS
-    assert sums_of(listed, held) == largest_sums(held, 3)
-
-
-def sums_of(coalitions: Collection[Collection[str]], held: dict[str, float]) -> list[float]:
-    return sorted(math.fsum(held[party] for party in coalition) for coalition in coalitions)
-
-
-def largest_sums(held: dict[str, float], size: int) -> list[float]:
-    return sums_of([*combinations(held, size)], held)[-MOST_COALITIONS:]
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    held = {f"lab-{number:02}": bits for number, bits in enumerate(rng.exponential(size=12))}
-    size = int(rng.integers(2, 11))
-    listed, left_out = coalitions_of(Policy(any_size=size, bits=0.5), held)
-    assert len(set(listed)) + left_out == math.comb(12, size)
-    assert sums_of(listed, held) == largest_sums(held, size)
-
-
-def test_coalitions_of_every_size_are_listed_or_counted() -> None:
-    held = {f"lab-{number:02}": number / 100 for number in range(12)}
-    listed, left_out = coalitions_of(Policy(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
-    assert [len(coalition) for coalition in listed] == [2] * MOST_COALITIONS + [3] * MOST_COALITIONS
-    assert left_out == math.comb(12, 2) + math.comb(12, 3) - len(listed)
-
-
-def test_groups_that_are_listed_are_not_left_out() -> None:
-    held = {f"lab-{number:02}": 2.0**-number for number in range(12)}
-    groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
-    listed, left_out = coalitions_of(Policy(any_size=2, bits=0.5, groups=groups), held)
-    assert frozenset({"lab-10", "lab-11"}) in listed
-    assert len(listed) == len(set(listed)) == MOST_COALITIONS + 2
-    assert left_out == math.comb(12, 2) - len(listed) == 0
-
-
-def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
-    held = {f"lab-{number:03}": 1 / (1 + number) for number in range(300)}
-    listed, left_out = coalitions_of(Policy(any_size=20, bits=0.5), held)
-    assert len(listed) == MOST_COALITIONS
-    assert left_out == math.comb(300, 20) - MOST_COALITIONS
-
-
-def test_limit_is_the_smallest_on_the_coalition_or_around_it() -> None:
-    policy = Policy(everyone=2.0, any_size=2, bits=1.0, groups={("a", "b", "c"): 1.5, ("d",): 0})
-    limits = [policy.least_bits_on(who) for who in ("a", "ab", "abc", "abd", "d")]
-    assert limits == [1.0, 1.0, 1.5, 2.0, 0.0]
-    assert Policy().least_bits_on("a") is None
-    assert Policy(any_size=9, bits=0.7).least_bits_on("abcd") == 0.7
-    several = Policy(sizes={2: 0.4, 3: 0.6})
-    assert [several.least_bits_on(who) for who in ("a", "ab", "abc", "abcd")] == [
-        0.4,
-        0.4,
-        0.6,
-        None,
-    ]
 
 
 def test_one_party_is_everyone() -> None:

@@ -159,20 +159,6 @@ def test_limits_on_several_sizes_stand_together():
             assert bits - 0.01 < max(held) <= bits + LIMIT_TOL
 
 
-def test_a_policy_says_which_limit_binds():
-    policy = tacit.Policy(0.9, sizes={2: 0.5, 4: 0.8}, groups={("a", "b"): 0.3, ("c", "d"): 0.5})
-    whom = {
-        who: [limit.in_words for limit in policy.binding_on(who)] for who in ("ab", "cd", "abc")
-    }
-    assert whom == {"ab": ["a + b"], "cd": ["any 2 parties", "c + d"], "abc": ["any 4 parties"]}
-    assert policy.in_words == (
-        "everyone: 0.9 bits; any 2 parties: 0.5 bits; any 4 parties: 0.8 bits; "
-        "a + b: 0.3 bits; c + d: 0.5 bits"
-    )
-    assert tacit.Policy().in_words == "none"
-    assert tacit.Policy(any_size=1, bits=0.2).in_words == "any single party: 0.2 bits"
-
-
 def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
     """x and "y+z" are not "x+y" and z."""
     groups = {("p", "x", "y+z"): 0.35, ("p", "x+y", "z"): 0.9}
@@ -182,34 +168,6 @@ def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
         scheme.release(bit, party=party, individual=0.3)
     assert brute_leakage(scheme, {"p", "x", "y+z"}) <= 0.35 + LIMIT_TOL
     assert brute_leakage(scheme, {"p", "x+y", "z"}) <= 0.9 + LIMIT_TOL
-
-
-def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
-    policy = tacit.Policy(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
-    assert policy.limits_on("d", {"a", "b"}) == {
-        frozenset("ad"): 0.3,
-        frozenset("bd"): 0.5,
-        frozenset("abd"): 0.9,
-    }
-    assert policy.limits_on("a", ()) == {frozenset("a"): 0.3}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"everyone": -1.0}, "everyone is -1.0"),
-        ({"any_size": 2}, "go together"),
-        ({"any_size": 0, "bits": 0.1}, "any 0 parties: a coalition has 1 party or more"),
-        ({"sizes": {2: 0.3, 0: 0.1}}, "any 0 parties: a coalition has 1 party or more"),
-        ({"sizes": {1: -0.1}}, "the limit on any single party is -0.1"),
-        ({"any_size": 2, "bits": float("nan")}, "the limit on any 2 parties is nan"),
-        ({"groups": {"ab": 0.1}}, "no tuple of party names"),
-        ({"groups": {("a",): -0.1}}, "groups"),
-    ],
-)
-def test_bad_policies_are_named(options, message):
-    with pytest.raises(tacit.InvalidInputError, match=message):
-        tacit.Policy(**options)
 
 
 # --- refusals -----------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tacit.auditing.attack import Attack, attack
-from tacit.auditing.coalitions import coalitions_of
 from tacit.auditing.finding import Finding
 from tacit.auditing.measures import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
@@ -184,7 +183,7 @@ def audit(
     _check(scheme, records, confidence)
     singles = _exposures(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
     held = {party: singles[frozenset({party})].mutual_information for party in scheme.parties}
-    coalitions, left_out = coalitions_of(scheme.policy, held)
+    coalitions, left_out = scheme.policy.listed_among(held)
     others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
     measured = singles | _exposures(scheme, others)
     attacks = _attacks(scheme, measured, records, seed, confidence)

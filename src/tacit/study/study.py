@@ -13,7 +13,7 @@ from tacit.auditing import Audit, audit
 from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.ledger import Head, Ledger
-from tacit.policy import Limit
+from tacit.policy import Group
 from tacit.sampling import StudyKey
 from tacit.scheme import Policy
 from tacit.study.books.books import Books, Intent
@@ -73,7 +73,7 @@ from tacit.study.setup.limits import (
     let_in,
     refuse_below,
 )
-from tacit.study.setup.names import check_new_names, spelled, spelled_policy
+from tacit.study.setup.names import check_new_names, spelled
 from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Snapshot
 from tacit.tables.delivery.local import Progress
@@ -229,7 +229,7 @@ class Study:
             if party not in books.limits:
                 check_new_names([party], books.limits)
             own = frozenset({party})
-            refuse_below(Limit(limit, group=own), own, books.proved)
+            refuse_below(Group(limit, own), own, books.proved)
             is_new = books.limits.get(party) != limit
             return PartyRecord(party=party, limit=limit) if is_new else None
 
@@ -258,7 +258,7 @@ class Study:
 
         def record(books: Books) -> Record | None:
             self._refuse_closed(books)
-            policy = spelled_policy(change(books.policy), books.limits)
+            policy = change(books.policy).renamed(lambda name: spelled(name, books.limits))
             check_policy(books, policy)
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 

@@ -60,19 +60,16 @@ class Place:
         """The commands that change limits, to complete."""
         commands, options = list[str](), list[str]()
         for limit in limits:
-            if limit.group is not None and len(limit.group) == 1:
-                commands.append(self.let_in(*limit.group))
+            if limit.own_party is not None:
+                commands.append(self.let_in(limit.own_party))
+            elif limit.setting is not None:
+                option, whom = limit.setting
+                options += [f"--{option}", f"{whom}=BITS" if whom else "BITS"]
             else:
-                options += _option(limit)
+                commands.append(f"a higher limit on {limit.in_words}")
         if options:
             commands.append(shlex.join(["tacit", "collusion", "set", str(self.folder), *options]))
         return " and ".join(commands)
-
-
-def _option(limit: Limit) -> list[str]:
-    if limit.group is not None:
-        return ["--group", f"{','.join(sorted(limit.group))}=BITS"]
-    return ["--everyone", "BITS"] if limit.size is None else ["--any", f"{limit.size}=BITS"]
 
 
 def drafted(books: Books, wish: Wish, place: Place, max_error: float | None = None) -> Draft:
