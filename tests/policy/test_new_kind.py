@@ -10,7 +10,7 @@ import pytest
 
 from tacit.errors import InvalidInputError, LedgerError, NotWithinLimitsError
 from tacit.policy import Limit, Parties, Policy, register
-from tacit.policy.limit import KINDS
+from tacit.policy.policy import KINDS
 from tacit.study import Study
 from tests.study.clinic import entries_of, make_clinic
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tacit
 from tacit.errors import InvalidInputError
 from tacit.policy import AnySize, Everyone, Group, Policy
-from tacit.policy.policy import MOST_COALITIONS
+from tacit.policy.listing import MOST_COALITIONS, list_coalitions
 
 # --- which limits bind --------------------------------------------------------------------------
 
@@ -71,17 +71,17 @@ def test_bad_policies_are_named(options: dict[str, Any], message: str) -> None:
 def test_coalitions_are_those_of_the_policy_among_the_parties_present() -> None:
     held = dict.fromkeys("abcd", 0.1)
     policy = Policy(groups={("a", "b", "z"): 1.0, ("a", "z"): 1.0, tuple("abcd"): 1.0})
-    assert policy.listed_among(held) == ([frozenset("ab")], 0)
+    assert list_coalitions(policy, held) == ([frozenset("ab")], 0)
     every_pair = Policy(any_size=2, bits=0.5, groups={("b", "a"): 1.0})
     pairs = [frozenset(pair) for pair in combinations("abcd", 2)]
-    assert every_pair.listed_among(held) == (pairs, 0)
+    assert list_coalitions(every_pair, held) == (pairs, 0)
     for size in (1, 4, 9):  # single parties and everyone are reported anyway
-        assert Policy(any_size=size, bits=0.5).listed_among(held) == ([], 0)
+        assert list_coalitions(Policy(any_size=size, bits=0.5), held) == ([], 0)
 
 
 def test_too_many_coalitions_are_cut_to_those_that_hold_most() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(40)}
-    listed, left_out = Policy(any_size=3, bits=0.5).listed_among(held)
+    listed, left_out = list_coalitions(Policy(any_size=3, bits=0.5), held)
     assert len(listed) == MOST_COALITIONS
     assert left_out == math.comb(40, 3) - MOST_COALITIONS
     assert sums_of(listed, held) == largest_sums(held, 3)
@@ -100,14 +100,14 @@ def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -
     rng = np.random.default_rng(seed)
     held = {f"lab-{number:02}": bits for number, bits in enumerate(rng.exponential(size=12))}
     size = int(rng.integers(2, 11))
-    listed, left_out = Policy(any_size=size, bits=0.5).listed_among(held)
+    listed, left_out = list_coalitions(Policy(any_size=size, bits=0.5), held)
     assert len(set(listed)) + left_out == math.comb(12, size)
     assert sums_of(listed, held) == largest_sums(held, size)
 
 
 def test_coalitions_of_every_size_are_listed_or_counted() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(12)}
-    listed, left_out = Policy(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}).listed_among(held)
+    listed, left_out = list_coalitions(Policy(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
     assert [len(coalition) for coalition in listed] == [2] * MOST_COALITIONS + [3] * MOST_COALITIONS
     assert left_out == math.comb(12, 2) + math.comb(12, 3) - len(listed)
 
@@ -115,7 +115,7 @@ def test_coalitions_of_every_size_are_listed_or_counted() -> None:
 def test_groups_that_are_listed_are_not_left_out() -> None:
     held = {f"lab-{number:02}": 2.0**-number for number in range(12)}
     groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
-    listed, left_out = Policy(any_size=2, bits=0.5, groups=groups).listed_among(held)
+    listed, left_out = list_coalitions(Policy(any_size=2, bits=0.5, groups=groups), held)
     assert frozenset({"lab-10", "lab-11"}) in listed
     assert len(listed) == len(set(listed)) == MOST_COALITIONS + 2
     assert left_out == math.comb(12, 2) - len(listed) == 0
@@ -123,7 +123,7 @@ def test_groups_that_are_listed_are_not_left_out() -> None:
 
 def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
     held = {f"lab-{number:03}": 1 / (1 + number) for number in range(300)}
-    listed, left_out = Policy(any_size=20, bits=0.5).listed_among(held)
+    listed, left_out = list_coalitions(Policy(any_size=20, bits=0.5), held)
     assert len(listed) == MOST_COALITIONS
     assert left_out == math.comb(300, 20) - MOST_COALITIONS
 

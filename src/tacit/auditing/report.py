@@ -16,6 +16,7 @@ from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_line
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.policy import Parties
+from tacit.policy.listing import list_coalitions
 from tacit.scheme import Scheme
 
 _ATTACK_WORK = 2**33
@@ -183,7 +184,7 @@ def audit(
     _check(scheme, records, confidence)
     singles = _exposures(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
     held = {party: singles[frozenset({party})].mutual_information for party in scheme.parties}
-    coalitions, left_out = scheme.policy.listed_among(held)
+    coalitions, left_out = list_coalitions(scheme.policy, held)
     others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
     measured = singles | _exposures(scheme, others)
     attacks = _attacks(scheme, measured, records, seed, confidence)

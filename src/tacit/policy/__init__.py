@@ -3,7 +3,6 @@
 To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register``.
 """
 
-from tacit.policy.limit import AnySize, Everyone, Group, Limit, Parties, register
-from tacit.policy.policy import Policy
+from tacit.policy.policy import AnySize, Everyone, Group, Limit, Parties, Policy, register
 
 __all__ = ["AnySize", "Everyone", "Group", "Limit", "Parties", "Policy", "register"]

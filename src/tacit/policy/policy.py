@@ -1,22 +1,244 @@
-"""Standing limits on coalitions of parties: a ``Policy`` is several ``Limit``.
+"""Standing limits on coalitions of parties: a ``Policy`` is several ``Limit``, each of some kind.
 
-Other rooms ask a policy which coalitions are limited, and to what. Nobody else reads its limits'
-fields.
+Other rooms ask a policy which coalitions are limited, and to what. Nobody else reads the fields of
+its limits. A new kind of limit is a subclass of ``Limit`` with the decorator ``register``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import islice
-from math import inf
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import combinations
+from math import inf, isnan
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar, Self, TypeVar
 
 from tacit.errors import InvalidInputError
-from tacit.policy.limit import KINDS, AnySize, Everyone, Group, Limit, Parties
 
-MOST_COALITIONS = 64
-"""Coalitions of one limit that an audit lists at most."""
+Parties = frozenset[str]
+
+KINDS: dict[str, type[Limit]] = {}
+"""Kind, as it stands in a record -> its class."""
+
+_Kind = TypeVar("_Kind", bound="type[Limit]")
+
+
+def register(kind: _Kind) -> _Kind:
+    """Make a kind of limit readable from records: a decorator."""
+    known = KINDS.get(kind.kind, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise InvalidInputError(f"the kind {kind.kind!r} is {known.__qualname__} already")
+    KINDS[kind.kind] = kind
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(ABC):
+    """One limit on coalitions of parties. A new kind must define ``kind``, ``in_words`` and
+    ``coalitions_among``; the other methods have defaults that are right for every kind.
+
+    Attributes:
+        kind: its name in a record.
+        bits: about one record, that each coalition it limits may hold.
+    """
+
+    kind: ClassVar[str]
+    bits: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of bits."""
+        if isnan(self.bits) or self.bits < 0:
+            raise InvalidInputError(
+                f"the limit on {self.in_words} is {self.bits}: a limit is a number of bits >= 0"
+            )
+
+    @property
+    @abstractmethod
+    def in_words(self) -> str:
+        """Whom it limits."""
+
+    @abstractmethod
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """The largest coalitions of ``holders`` that it limits."""
+
+    def coalitions_with(self, party: str, others: Parties) -> Iterator[Parties]:
+        """The largest coalitions of ``party`` and others that it limits."""
+        return (each for each in self.coalitions_among(others | {party}) if party in each)
+
+    def holds_for(self, parties: Parties) -> bool:
+        """Whether it is on these parties or on a coalition around them."""
+        return any(parties <= each for each in self.coalitions_among(parties))
+
+    def concerns(self, coalition: Parties, present: Parties) -> bool:
+        """Whether the law of what a coalition holds is to be kept for this limit.
+
+        A coalition whose law is not kept is covered by the bound on everyone: valid, but larger.
+        A kind overrides this where small coalitions grow into limited ones, as any 3 parties do
+        from any 2.
+        """
+        return coalition in self.coalitions_among(present)
+
+    @property
+    def parties(self) -> Parties:
+        """The parties that it names: setting it lets them in."""
+        return frozenset()
+
+    def renamed(self, spelling: Callable[[str], str]) -> Self:
+        """The same limit with every party's name spelled by ``spelling``."""
+        return self
+
+    @property
+    def own_party(self) -> str | None:
+        """The party whose own limit this is; ``None`` if it is no single party's."""
+        return None
+
+    @property
+    def setting(self) -> tuple[str, str] | None:
+        """How a command names it: the option, and whom. ``None`` if only Python can set it."""
+        return None
+
+    @property
+    def whom(self) -> tuple[object, ...]:
+        """All but the bits: two limits with the same ``whom`` are on the same coalitions."""
+        own = (getattr(self, each.name) for each in fields(self) if each.name != "bits")
+        return (self.kind, *own)
+
+    @property
+    def record(self) -> Any:
+        """The limit as JSON, in the field ``others`` of a policy's record.
+
+        The kinds that tacit knows stand in fields of their own, as earlier versions wrote them.
+        """
+        return asdict(self)
+
+    @classmethod
+    def of_record(cls, stored: Any) -> Self:
+        """The limit that ``record`` gave."""
+        return cls(**stored)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Everyone(Limit):
+    """A limit on all parties together."""
+
+    kind = "everyone"
+
+    @property
+    def in_words(self) -> str:
+        """Whom it limits."""
+        return "everyone"
+
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """All of them."""
+        yield holders
+
+    def concerns(self, coalition: Parties, present: Parties) -> bool:
+        """Never: the bound on everyone needs no law beside the memory's."""
+        return False
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The option alone."""
+        return "everyone", ""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class AnySize(Limit):
+    """A limit on any ``size`` parties together, and so on fewer."""
+
+    kind = "sizes"
+    size: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of parties."""
+        if self.size < 1 or self.size != self.size // 1:
+            raise InvalidInputError(
+                f"a limit is set on any {self.size} parties: a coalition has 1 party or more"
+            )
+        object.__setattr__(self, "size", int(self.size))
+        Limit.__post_init__(self)
+
+    @property
+    def in_words(self) -> str:
+        """Whom it limits."""
+        return "any single party" if self.size == 1 else f"any {self.size} parties"
+
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """Every choice of ``size`` of them."""
+        size = min(self.size, len(holders))
+        return map(frozenset, combinations(sorted(holders), size))
+
+    def coalitions_with(self, party: str, others: Parties) -> Iterator[Parties]:
+        """The party, and every choice of one fewer of the others."""
+        own, n_others = frozenset({party}), min(self.size - 1, len(others))
+        return (own.union(chosen) for chosen in combinations(sorted(others), n_others))
+
+    def holds_for(self, parties: Parties) -> bool:
+        """Whether they are few enough."""
+        return len(parties) <= self.size
+
+    def concerns(self, coalition: Parties, present: Parties) -> bool:
+        """Whether they are few enough: newcomers may join them."""
+        return self.holds_for(coalition)
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The option, and how many parties."""
+        return "any", str(self.size)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Group(Limit):
+    """A limit on named parties together; of a single party, its own limit."""
+
+    kind = "groups"
+    members: Collection[str]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no group."""
+        if isinstance(self.members, str) or not self.members:
+            raise InvalidInputError(f"group {self.members!r} is no tuple of party names")
+        object.__setattr__(self, "members", frozenset(self.members))
+        Limit.__post_init__(self)
+
+    @property
+    def in_words(self) -> str:
+        """Whom it limits."""
+        return " + ".join(sorted(self.parties))
+
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """The members that hold something."""
+        yield holders & self.parties
+
+    def holds_for(self, parties: Parties) -> bool:
+        """Whether they are all members."""
+        return parties <= self.parties
+
+    @property
+    def parties(self) -> Parties:
+        """Its members."""
+        return frozenset(self.members)
+
+    def renamed(self, spelling: Callable[[str], str]) -> Self:
+        """The same limit with its members' names spelled by ``spelling``."""
+        members = frozenset(map(spelling, self.members))
+        if len(members) < len(self.members):
+            raise InvalidInputError(f"group {', '.join(sorted(self.parties))} names one twice")
+        return replace(self, members=members)
+
+    @property
+    def own_party(self) -> str | None:
+        """Its only member."""
+        return next(iter(self.members)) if len(self.members) == 1 else None
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The option, and the members."""
+        return "group", ",".join(sorted(self.parties))
 
 
 class Policy:
@@ -70,7 +292,7 @@ class Policy:
         return MappingProxyType({limit.size: limit.bits for limit in sized})
 
     @property
-    def groups(self) -> Mapping[Collection[str], float]:
+    def groups(self) -> Mapping[tuple[str, ...], float]:
         """Sorted members -> bits."""
         named = [limit for limit in self._limits if isinstance(limit, Group)]
         return MappingProxyType({tuple(sorted(each.parties)): each.bits for each in named})
@@ -136,8 +358,8 @@ class Policy:
         """The policy as JSON; ``others`` is left out where there are no other kinds."""
         stored: dict[str, Any] = {
             "everyone": self.everyone,
-            "sizes": [limit.record for limit in self._limits if isinstance(limit, AnySize)],
-            "groups": sorted(limit.record for limit in self._limits if isinstance(limit, Group)),
+            "sizes": list(self.sizes.items()),
+            "groups": sorted(self.groups.items()),
         }
         others = [(each.kind, each.record) for each in self._limits if each.kind not in stored]
         return stored | ({"others": others} if others else {})
@@ -151,9 +373,9 @@ class Policy:
         """
         everyone = stored.get("everyone")
         limits = [
-            *([] if everyone is None else [Everyone.of_record(everyone)]),
-            *map(AnySize.of_record, stored.get("sizes", ())),
-            *map(Group.of_record, stored.get("groups", ())),
+            *([] if everyone is None else [Everyone(everyone)]),
+            *(AnySize(bits, size) for size, bits in stored.get("sizes", ())),
+            *(Group(bits, members) for members, bits in stored.get("groups", ())),
             *(_known_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
         ]
         if len({limit.whom for limit in limits}) < len(limits):
@@ -230,25 +452,6 @@ class Policy:
         return len(coalition) <= 1 or any(
             limit.concerns(coalition, everybody) for limit in self._limits
         )
-
-    def listed_among(self, held_bits: Mapping[str, float]) -> tuple[list[Parties], int]:
-        """Coalitions to report, without single parties and everyone; and how many are left out.
-
-        Of too many coalitions of one limit, those are listed whose members, each by itself, hold
-        most in sum.
-
-        Args:
-            held_bits: party -> bits it holds by itself, for everyone present.
-        """
-        present = frozenset(held_bits)
-        chosen = {
-            coalition
-            for limit in self._limits
-            for coalition in islice(limit.ranked_among(held_bits), MOST_COALITIONS)
-            if 1 < len(coalition) < len(present)
-        }
-        left_out = sum(limit.count_missing(chosen, present) for limit in self._limits)
-        return sorted(chosen, key=lambda each: (len(each), sorted(each))), left_out
 
 
 def _one_size(any_size: int | None, bits: float | None) -> list[Limit]:
