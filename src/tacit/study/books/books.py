@@ -268,9 +268,10 @@ def _refuse_newer(created: Entry) -> None:
 
 
 def _continued(account: Account, intent: Intent) -> Account:
-    return account.recorded(
+    after, _ = account.after(
         intent.wish.party, intent.channel, intent.next_state, intent.record.everyone_bits
     )
+    return after
 
 
 def _read_party(books: Books, entry: Entry) -> Books:

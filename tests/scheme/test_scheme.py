@@ -87,7 +87,7 @@ def test_the_first_repeat_is_free_and_adds_no_state():
     scheme.release("income", party="b", individual=0.1, collusion=0.3)
     before, states = scheme.leakage(), scheme.n_states
     again = scheme.release("education", party="c", individual=0.2, collusion=0.9)
-    assert again.distortion == pytest.approx(first.distortion, abs=2 * GAP_TOL)
+    assert again.value == pytest.approx(first.value, abs=2 * GAP_TOL)
     assert scheme.leakage() == pytest.approx(before, abs=1e-12)
     assert scheme.n_states == states
 
@@ -104,22 +104,22 @@ def test_a_party_that_comes_back_is_limited_in_all_it_holds():
 def test_requests_by_function_several_attributes_and_law():
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
     both = scheme.release(("income", "age"), party="a", individual=0.2)
-    assert both.request.p_r_given_x.shape == (12, 4)
+    assert both.question.p_r_given_x.shape == (12, 4)
 
     def is_old_and_rich(education: int, income: int, age: int) -> bool:
         return income == 1 and age == 1
 
     asked = scheme.release(is_old_and_rich, party="b", individual=0.2)
-    assert asked.request.letters == (False, True)
-    assert asked.request.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
+    assert asked.question.letters == (False, True)
+    assert asked.question.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
     noisy = np.full((12, 2), 0.5)
-    assert scheme.release(noisy, party="c", individual=0.2).distortion == pytest.approx(0.5)
+    assert scheme.release(noisy, party="c", individual=0.2).value == pytest.approx(0.5)
 
 
 def test_information_and_matrix_utilities_reach_the_engine():
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
     told = scheme.release("income", party="a", utility="information", individual=0.1)
-    assert 0 < told.distortion <= 0.1 + LIMIT_TOL
+    assert 0 < told.value <= 0.1 + LIMIT_TOL
     matrix = np.array([[0.0, 1.0], [5.0, 0.0], [0.4, 0.4]])
     asked = scheme.release("age", party="b", utility=matrix, individual=0.2)
     assert asked.channel.shape[2] == 3
@@ -262,7 +262,7 @@ def test_enough_memory_forgets_nothing():
     exact, bounded = four_releases(), four_releases(memory=1000)
     assert bounded.leakage() == pytest.approx(exact.leakage(), abs=1e-5)
     for mine, theirs in zip(exact.history, bounded.history, strict=True):
-        assert mine.distortion == pytest.approx(theirs.distortion, abs=1e-5)
+        assert mine.value == pytest.approx(theirs.value, abs=1e-5)
 
 
 @settings(max_examples=40)
@@ -416,7 +416,7 @@ def test_a_scheme_resumed_is_the_same_scheme(memory):
     again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
     for parties in (None, {"a"}, {"b"}, {"a", "b"}):
         assert again.leakage(parties) == scheme.leakage(parties)
-    law = scheme.history[0].request.p_r_given_x
+    law = scheme.history[0].question.p_r_given_x
     designs = [each.design(law, party="c", individual=0.2) for each in (again, scheme)]
     assert np.array_equal(designs[0].channel, designs[1].channel)
     assert again.n_states == scheme.n_states
@@ -439,3 +439,23 @@ def test_a_named_group_is_carried_among_many_parties():
     assert scheme.is_exact({"a", "c", "e"})
     assert not scheme.is_exact({"a", "b"})
     assert scheme.leakage({"a", "c", "e"}) <= 0.6 + 1e-9
+
+
+# --- notebooks ----------------------------------------------------------------------------------
+
+
+def test_a_scheme_and_its_releases_show_themselves():
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=tacit.Policy(everyone=0.9))
+    assert repr(scheme).startswith("Scheme(0 releases; everyone holds 0.0000 of 3.")
+    first = scheme.release("income", party="<lab>", individual=0.2)
+    scheme.release("age", party="b", utility="information", individual=0.1)
+    assert "2 releases to <lab>, b;" in repr(scheme)
+    assert repr(scheme).endswith("limits: everyone: 0.9 bits)")
+    assert repr(first).startswith("Release('income' to '<lab>': 0.")
+    assert "distortion, everyone holds 0.2000 bits" in repr(first)
+    assert "bits of information" in repr(scheme.history[1])
+    for page in (scheme._repr_html_(), first._repr_html_()):
+        assert page.startswith("<table>")
+        assert "&lt;lab&gt;" in page
+        assert "<lab>" not in page
+    assert first._repr_html_().count("<tr>") == 1 + first.p_rhat_given_r.shape[0]
