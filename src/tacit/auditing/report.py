@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from tacit.auditing.attack import Attack, attack
+from tacit.auditing.exposure import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.finding import Finding
-from tacit.auditing.measures import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrapped
 from tacit.errors import InvalidInputError
@@ -26,7 +27,7 @@ _LIMIT_TOL = 1e-9
 """Bits by which a figure in double precision may exceed a limit that is met."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit:
     """Every finding about a scheme.
 
@@ -106,6 +107,14 @@ class Audit:
         if not failed:
             return "every attack went as predicted."
         return f"NOT AS PREDICTED: the attack of {', '.join(failed)}. Do not rely on these figures."
+
+    def __repr__(self) -> str:
+        """How much was audited, and the verdict."""
+        return f"Audit({self.n_releases} releases, {len(self.findings)} findings: {self.verdict})"
+
+    def _repr_html_(self) -> str:
+        """The text, for notebooks."""
+        return f"<pre>{escape(self.as_text())}</pre>"
 
     def as_text(self) -> str:
         """The audit for people, in lines of at most 80 columns; the verdict comes first."""
@@ -224,15 +233,10 @@ def _exposures(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Expos
     laws = {parties: scheme.law(parties) for parties in coalitions}
     lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
     bounds = path_bounds(scheme.p_x, scheme.steps, set(lasts.values())) if lasts else {}
-    exposures = {}
-    for parties, law in laws.items():
-        if law is not None:
-            exposures[parties] = exact_exposure(law)
-        else:
-            last = lasts[parties]
-            bits = scheme.steps[last - 1].everyone_bits
-            exposures[parties] = bounded_exposure(scheme.p_x, bits, bounds[last])
-    return exposures
+    return {
+        parties: bounded_exposure(bounds[lasts[parties]]) if law is None else exact_exposure(law)
+        for parties, law in laws.items()
+    }
 
 
 def _last(scheme: Scheme, parties: Parties) -> int:
