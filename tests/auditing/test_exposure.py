@@ -10,16 +10,11 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tacit.information as ti
 from tacit.auditing import Audit, Exposure, audit, paths
 from tacit.auditing.exposure import bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
-from tacit.information.measures import (
-    guess_bound,
-    weighted_quantile,
-)
 from tacit.scheme import Policy, Scheme, SymmetricScheme
 from tacit.scheme.memory import BoundedMemory
 from tests.auditing.chains import (
@@ -109,15 +104,6 @@ def test_the_rarest_letters_count(n_releases: int) -> None:
     assert exposure.pointwise_max == pytest.approx(math.log2(law.max() / (p_x @ law)), **near)
 
 
-def test_quantiles_of_weighted_values() -> None:
-    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0])
-    found = [weighted_quantile(values, weights, q) for q in (0.0, 0.5, 0.51, 0.75, 0.76, 1.0)]
-    assert found == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
-    tenths = np.full(10, 0.1)  # whose partial sums are not tenths
-    found = [weighted_quantile(np.arange(10.0), tenths, k / 10) for k in range(1, 11)]
-    assert found == list(range(10))
-
-
 @given(chains)
 def test_exact_measures_are_ordered(chain: tuple[Array, list[Step]]) -> None:
     p_x, steps = chain
@@ -186,27 +172,6 @@ def test_bounds_of_a_release_that_says_nothing_are_zero() -> None:
     assert exposure.guess_before == exposure.guess_after == 0.5
     bits = [figure for name, figure in exposure.figures.items() if "guess" not in name]
     assert set(bits) == {0.0}
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_information_bounds_the_chance_of_a_right_guess(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    joint = rng.dirichlet(np.full(rng.integers(1, 5), 0.3), size=rng.integers(1, 5))
-    joint *= rng.dirichlet(np.ones(len(joint)))[:, None]
-    before, bits = ti.bayes_vulnerability(joint.sum(axis=1)), ti.mutual_information(joint)
-    assert ti.bayes_vulnerability(joint) <= guess_bound(before, bits) + ROUNDING
-
-
-def test_guess_bound_is_attained_where_fano_is_tight() -> None:
-    # A uniform letter, right with chance s and otherwise uniform among the wrong ones.
-    s, n = 0.6, 5
-    channel = np.full((n, n), (1 - s) / (n - 1))
-    np.fill_diagonal(channel, s)
-    bits = ti.mutual_information(np.full(n, 1 / n), channel)
-    assert guess_bound(1 / n, bits) == pytest.approx(s, abs=1e-9)
-    assert guess_bound(1 / n, 0.0) == pytest.approx(1 / n, abs=1e-9)
-    assert guess_bound(1 / n, math.log2(n)) == 1.0
-    assert guess_bound(1.0, 0.0) == 1.0
 
 
 def test_under_bounded_memory_carried_coalitions_are_exact_and_everyone_is_bounded(
