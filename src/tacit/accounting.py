@@ -91,7 +91,7 @@ class Account:
         return self._proved[holders]
 
     def is_covered(self, parties: Parties) -> bool:
-        """Whether ``upper_bits`` is the bound on everyone for want of these parties' law."""
+        """Whether ``upper_bits`` is the bound on everyone, because their law is not carried."""
         return self.memory.held(parties & self.memory.present) is None
 
 

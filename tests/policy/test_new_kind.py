@@ -37,7 +37,7 @@ class Rival(Limit):
     def parties(self) -> Parties:
         return frozenset({self.rival})
 
-    def renamed(self, spelling: Callable[[str], str]) -> Rival:
+    def rename(self, spelling: Callable[[str], str]) -> Rival:
         return replace(self, rival=spelling(self.rival))
 
 

@@ -209,11 +209,11 @@ def test_records_that_are_no_policy_are_refused(written: dict[str, Any], message
 
 def test_parties_are_renamed_and_never_become_one() -> None:
     policy = Policy(0.9, groups={("a", "b"): 0.3, ("c",): 0.1})
-    assert policy.renamed(str.upper) == Policy(0.9, groups={("A", "B"): 0.3, ("C",): 0.1})
+    assert policy.rename(str.upper) == Policy(0.9, groups={("A", "B"): 0.3, ("C",): 0.1})
     with pytest.raises(InvalidInputError, match="names one twice"):
-        policy.renamed(lambda name: "x")
+        policy.rename(lambda name: "x")
     with pytest.raises(InvalidInputError, match="group x is named twice"):
-        Policy(groups={("a",): 0.3, ("b",): 0.1}).renamed(lambda name: "x")
+        Policy(groups={("a",): 0.3, ("b",): 0.1}).rename(lambda name: "x")
 
 
 def test_named_parties_are_let_in_with_the_least_limit_that_names_them() -> None:

@@ -13,7 +13,7 @@ from tacit.auditing.attack import Attack, attack
 from tacit.auditing.exposure import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.finding import Finding
 from tacit.auditing.paths import memory_laws, path_bounds
-from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrapped
+from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrap
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.policy import Parties
@@ -120,7 +120,7 @@ class Audit:
         """The audit for people, in lines of at most 80 columns; the verdict comes first."""
         return "\n".join(
             [
-                *wrapped(self.verdict),
+                *wrap(self.verdict),
                 "",
                 *self._heading(),
                 "",
@@ -143,7 +143,7 @@ class Audit:
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
-            lines += wrapped(
+            lines += wrap(
                 f"{self.coalitions_left_out} more coalitions of the policy's sizes are limited "
                 "but not listed."
             )
@@ -151,7 +151,7 @@ class Audit:
 
     def _attacks(self) -> list[str]:
         return [
-            *wrapped(
+            *wrap(
                 "Chance in % that one guess of a record's x is right: before, predicted after, and "
                 "observed on simulated records that the coalition guessed by its posterior. All "
                 f"intervals hold together with {100 * self.confidence:g} % confidence."

@@ -104,7 +104,7 @@ def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> l
     lines: list[str] = []
     for name, *figures in (*heading, *rows):
         if width_of(name) > first:
-            lines += wrapped(name, _INDENT)
+            lines += wrap(name, _INDENT)
             name = ""
         cells = [
             " " * (width - width_of(cell)) + cell
@@ -114,7 +114,7 @@ def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> l
     return lines
 
 
-def wrapped(text: str, indent: str = "") -> list[str]:
+def wrap(text: str, indent: str = "") -> list[str]:
     """A text in lines of at most ``WIDTH`` columns, all but the first indented.
 
     Lines are broken at blanks; only a word that is wider than a line is broken itself.

@@ -84,7 +84,7 @@ class Limit(ABC):
         """The parties that it names: setting it lets them in."""
         return frozenset()
 
-    def renamed(self, spelling: Callable[[str], str]) -> Self:
+    def rename(self, spelling: Callable[[str], str]) -> Self:
         """The same limit with every party's name spelled by ``spelling``."""
         return self
 
@@ -223,7 +223,7 @@ class Group(Limit):
         """Its members."""
         return frozenset(self.members)
 
-    def renamed(self, spelling: Callable[[str], str]) -> Self:
+    def rename(self, spelling: Callable[[str], str]) -> Self:
         """The same limit with its members' names spelled by ``spelling``."""
         members = frozenset(map(spelling, self.members))
         if len(members) < len(self.members):
@@ -338,7 +338,7 @@ class Policy:
         ]
         return Policy(limits=[*kept, *limits])
 
-    def renamed(self, spelling: Callable[[str], str]) -> Policy:
+    def rename(self, spelling: Callable[[str], str]) -> Policy:
         """The policy with every party's name spelled by ``spelling``.
 
         Raises:
@@ -346,7 +346,7 @@ class Policy:
         """
         limits: dict[tuple[object, ...], Limit] = {}
         for limit in self._limits:
-            renamed = limit.renamed(spelling)
+            renamed = limit.rename(spelling)
             if limits.setdefault(renamed.whom, renamed) is not renamed:
                 raise InvalidInputError(f"group {renamed.in_words} is named twice")
         return Policy(limits=limits.values())
@@ -398,19 +398,24 @@ class Policy:
 
     # -- who is limited to what -------------------------------------------------------------
 
-    def limits_on(self, party: str, others: Iterable[str]) -> dict[Parties, float]:
+    def limits_on(
+        self, party: str, others: Iterable[str], own_bits: float | None = None
+    ) -> dict[Parties, float]:
         """Limits on the coalitions that a release to ``party`` feeds.
 
         Args:
             party: who is about to receive.
             others: the parties that hold something already.
+            own_bits: limit on the party by itself, beside the policy; ``None`` for none.
         """
         present = frozenset(others) - {party}
-        return _least_bits(
+        limited = [
             (coalition, limit.bits)
             for limit in self._limits
             for coalition in limit.coalitions_with(party, present)
-        )
+        ]
+        own = [] if own_bits is None else [(frozenset({party}), own_bits)]
+        return _least_bits([*limited, *own])
 
     def limits_among(self, holders: Iterable[str]) -> dict[Parties, float]:
         """Limits on the coalitions of parties that hold something; nobody is no coalition."""

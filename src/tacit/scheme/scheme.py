@@ -306,10 +306,9 @@ class Scheme:
                 "learn cannot exceed what all may learn ([TVC] section II)"
             )
         everyone = self.parties | {party}
-        limits = self.policy.limits_on(party, self.parties)
-        for coalition, bits in ((everyone, collusion), (frozenset({party}), individual)):
-            if bits is not None:
-                limits[coalition] = min(bits, limits.get(coalition, inf))
+        limits = self.policy.limits_on(party, self.parties, individual)
+        if collusion is not None:
+            limits[everyone] = min(collusion, limits.get(everyone, inf))
         fits = [bits for coalition, bits in limits.items() if coalition != {party}]
         for coalition, bits in limits.items():
             held = self.leakage(coalition & self.parties) if coalition & self.parties else 0.0

@@ -258,7 +258,7 @@ class Study:
 
         def record(books: Books) -> Record | None:
             self._refuse_closed(books)
-            policy = change(books.policy).renamed(lambda name: spelled(name, books.limits))
+            policy = change(books.policy).rename(lambda name: spelled(name, books.limits))
             check_policy(books, policy)
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 

@@ -169,7 +169,7 @@ def quoted(books: Books, drafted: Draft) -> Quote:
 def quoted_again(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, party = intent.record, intent.wish.party
-    coalitions = {*books.policy.limits_on(party, books.holders), frozenset({party})}
+    coalitions = books.policy.limits_on(party, books.holders, books.own_limit(party))
     shares = _shares(books, party, coalitions, books.proved, books.proved)
     return Quote(
         party=party,
