@@ -121,6 +121,37 @@ def test_a_kind_that_is_not_registered_stops_the_study(
         Study.open(tmp_path / "clinic")
 
 
+@dataclass(frozen=True, slots=True)
+class Unregistered(Prefix):
+    kind = "unregistered"
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Careless(Prefix):
+    """Its record loses the prefix."""
+
+    kind = "careless"
+
+    @property
+    def record(self) -> dict[str, object]:
+        return {"bits": self.bits, "prefix": ""}
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(Unregistered, "'unregistered' is not known here"), (Careless, "must agree")],
+)
+def test_a_limit_that_could_not_be_read_again_is_not_recorded(
+    tmp_path: Path, kind: type[Prefix], message: str
+) -> None:
+    with make_clinic(tmp_path) as study:
+        with pytest.raises(InvalidInputError, match=message):
+            study.set_collusion(Policy(limits=[kind(0.3, "lab-")]))
+        assert study.policy == Policy()
+    assert [entry.kind for entry in entries_of(tmp_path / "clinic")] == ["created"]
+
+
 def test_two_classes_do_not_share_a_kind() -> None:
     with pytest.raises(InvalidInputError, match="'prefix' is Prefix already"):
 

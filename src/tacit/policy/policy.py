@@ -6,6 +6,7 @@ its limits. A new kind of limit is a subclass of ``Limit`` with the decorator ``
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -322,7 +323,7 @@ class Policy:
         parties = [Group(bits, {party}) for party, bits in own.items()]
         return Policy(limits=[*self._limits, *parties])
 
-    def change(self, *limits: Limit, without: Iterable[Limit | type[Limit]] = ()) -> Policy:
+    def change(self, *limits: Limit, without: Collection[Limit | type[Limit]] = ()) -> Policy:
         """The policy with other limits on some coalitions.
 
         Args:
@@ -355,14 +356,22 @@ class Policy:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The policy as JSON; ``others`` is left out where there are no other kinds."""
+        """The policy as JSON; ``others`` is left out where there are no other kinds.
+
+        Raises:
+            InvalidInputError: a limit could not be read again; it must never be lost.
+        """
         stored: dict[str, Any] = {
             "everyone": self.everyone,
             "sizes": list(self.sizes.items()),
             "groups": sorted(self.groups.items()),
         }
-        others = [(each.kind, each.record) for each in self._limits if each.kind not in stored]
-        return stored | ({"others": others} if others else {})
+        others = [limit for limit in self._limits if limit.kind not in stored]
+        for limit in others:
+            _check_restored(limit)
+        return stored | (
+            {"others": [(each.kind, each.record) for each in others]} if others else {}
+        )
 
     @staticmethod
     def of_record(stored: Mapping[str, Any]) -> Policy:
@@ -500,10 +509,20 @@ def _place(limit: Limit) -> tuple[int, int]:
             return 2, 0
 
 
+def _check_restored(limit: Limit) -> None:
+    """Refuse a limit that is not the same after it was written and read."""
+    restored = _known_kind(limit.kind).of_record(json.loads(json.dumps(limit.record)))
+    if restored != limit:
+        raise InvalidInputError(
+            f"the limit on {limit.in_words} is {restored} when read from its record: "
+            f"{type(limit).__name__}.record and of_record must agree"
+        )
+
+
 def _known_kind(kind: str) -> type[Limit]:
     if kind not in KINDS:
         raise InvalidInputError(
-            f"the kind of limit {kind!r} is not known here: import the package that registers it, "
-            "or update tacit"
+            f"the kind of limit {kind!r} is not known here: decorate its class with "
+            "tacit.policy.register and import it, or update tacit"
         )
     return KINDS[kind]
