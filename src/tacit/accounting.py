@@ -2,8 +2,8 @@
 
 Masses are computed in double precision from integer tables. All terms are sums of products of
 non-negative numbers, so a count of roundings bounds their relative error (``tacit.information``);
-each mass then becomes a ball, and logarithms and sums are python-flint's ``arb``. What comes out
-is above the leakage of exactly what is sampled.
+each mass then becomes a ball, and logarithms and sums are python-flint's ``arb``. The result is an
+upper bound on the leakage of exactly what is sampled.
 """
 
 from __future__ import annotations

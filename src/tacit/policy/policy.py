@@ -369,9 +369,9 @@ class Policy:
         others = [limit for limit in self._limits if limit.kind not in stored]
         for limit in others:
             _check_restored(limit)
-        return stored | (
-            {"others": [(each.kind, each.record) for each in others]} if others else {}
-        )
+        if others:
+            stored["others"] = [(limit.kind, limit.record) for limit in others]
+        return stored
 
     @staticmethod
     def of_record(stored: Mapping[str, Any]) -> Policy:

@@ -1,4 +1,4 @@
-"""Mechanisms to compare with, behind the same face as ``Scheme``.
+"""Mechanisms to compare with, with the same methods as ``Scheme``.
 
 Each release is designed as if it were the only one: ``individual`` limits that release alone,
 limits on coalitions are not enforced, and what everyone holds together is computed exactly. The

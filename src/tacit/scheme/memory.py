@@ -149,7 +149,7 @@ class Memory(Protocol):
     ) -> tuple[Memory, Transitions]:
         """The memory after a release [m, x, rhat], and the next state by [m, rhat].
 
-        ``next_state`` is given where the release was made before and is only told again.
+        ``next_state`` is given where the release was made before, as it was recorded.
         """
         ...
 
@@ -316,7 +316,7 @@ class BoundedMemory:
         Args:
             party: who received it.
             channel: p(rhat | m, x), [m, x, rhat].
-            next_state: the states after it, where it was made before and is only told again.
+            next_state: the states after it as recorded, where the release was made before.
             everyone_bits: the bound on everyone after it, where it has been proved.
         """
         n_m, n_x, n_rhat = channel.shape
@@ -346,8 +346,8 @@ class BoundedMemory:
     def _carried_after(self, party: str, moves: Array) -> dict[Parties, Array]:
         """Every carried coalition after the release; new ones with ``party`` where they fit."""
         present = self.present | {party}
-        # A coalition that was dropped stays dropped: the law of those without a party that holds
-        # something would tell of the coalition as if the party held nothing.
+        # A coalition that was dropped stays dropped: without what its party received before, its
+        # law would tell too little.
         joined = {
             coalition | {party}: law
             for coalition, law in self.carried.items()

@@ -30,8 +30,8 @@ _HELD_TOL = 1e-9
 """Bits. What a coalition holds may exceed a limit by this much: gaps and rounding add up."""
 
 _SPENT = 1e-6
-"""Bits. A coalition with less than this left counts as having nothing left: what so little would
-buy is not worth a design at the edge of what can be certified."""
+"""Bits. A coalition with less than this left counts as having nothing left: a design for so little
+is hard to certify and worth next to nothing."""
 
 
 class Scheme:
