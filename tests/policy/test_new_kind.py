@@ -138,9 +138,20 @@ class Careless(Prefix):
         return {"bits": self.bits, "prefix": ""}
 
 
+@dataclass(frozen=True, slots=True)
+class Disguised(Prefix):
+    """Its kind is that of another class."""
+
+    kind = "prefix"
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [(Unregistered, "'unregistered' is not known here"), (Careless, "must agree")],
+    [
+        (Unregistered, "'unregistered' is not known here"),
+        (Careless, "must agree"),
+        (Disguised, "must agree"),
+    ],
 )
 def test_a_limit_that_could_not_be_read_again_is_not_recorded(
     tmp_path: Path, kind: type[Prefix], message: str

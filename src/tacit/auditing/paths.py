@@ -154,7 +154,7 @@ def _occurring(log_law: Array) -> slice | NDArray[np.intp]:
 def _ratios_of_all_pairs(
     moves: Sequence[Moves], lengths: frozenset[int], n_x: int
 ) -> dict[int, Array]:
-    """The largest ratio over all pairs at each step, added along the worst path: cheap, never too small.
+    """The largest ratio over all pairs at each step, added along the worst path: never too small.
 
     An x' that cannot be in the state m makes the ratio infinite there, as it is already: every
     path to m has a letter that ruled x' out.

@@ -284,18 +284,18 @@ class Policy:
     @property
     def everyone(self) -> float | None:
         """Limit on all parties together; ``None`` for none."""
-        return next((limit.bits for limit in self._limits if isinstance(limit, Everyone)), None)
+        return next((limit.bits for limit in self._limits if type(limit) is Everyone), None)
 
     @property
     def sizes(self) -> Mapping[int, float]:
         """Number of parties -> bits."""
-        sized = [limit for limit in self._limits if isinstance(limit, AnySize)]
+        sized = [limit for limit in self._limits if type(limit) is AnySize]
         return MappingProxyType({limit.size: limit.bits for limit in sized})
 
     @property
     def groups(self) -> Mapping[tuple[str, ...], float]:
         """Sorted members -> bits."""
-        named = [limit for limit in self._limits if isinstance(limit, Group)]
+        named = [limit for limit in self._limits if type(limit) is Group]
         return MappingProxyType({tuple(sorted(each.parties)): each.bits for each in named})
 
     def __eq__(self, other: object) -> bool:
@@ -366,7 +366,7 @@ class Policy:
             "sizes": list(self.sizes.items()),
             "groups": sorted(self.groups.items()),
         }
-        others = [limit for limit in self._limits if limit.kind not in stored]
+        others = [each for each in self._limits if type(each) not in (Everyone, AnySize, Group)]
         for limit in others:
             _check_restored(limit)
         if others:
