@@ -194,8 +194,8 @@ def test_a_returning_party_below_what_it_holds_is_refused():
     ("asked", "options", "message"),
     [
         ("height", {}, "unknown"),
-        (np.ones((3, 2)), {}, "one row per x"),
-        (np.ones((12, 2)), {}, "no law"),
+        (np.ones((3, 2)), {}, "p_r_given_x has shape .* one row for each letter x"),
+        (np.ones((12, 2)), {}, "row 0 of p_r_given_x sums to 2"),
         ("age", {"individual": 0.5, "collusion": 0.3}, "above collusion"),
         ("age", {"individual": -0.5}, "individual"),
         ("age", {"utility": "typo"}, "utility"),

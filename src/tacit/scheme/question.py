@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.information.laws import ROW_SUM_TOL
+from tacit.information.laws import as_channel
 
 Asked = str | Sequence[str] | Callable[..., object] | ArrayLike
 
@@ -90,13 +90,6 @@ def _function(function: Callable[..., object], attributes: Attributes) -> Questi
     return Question(name, np.eye(len(letters))[r_of_x], letters)
 
 
-def _law(asked: object, n_x: int) -> Question:
-    law = np.array(asked, dtype=float)
-    if law.ndim != 2 or law.shape[0] != n_x or law.shape[1] == 0:
-        raise InvalidInputError(
-            f"the request has shape {law.shape}: give p(r | x) with one row per x ({n_x} rows)"
-        )
-    sums = law.sum(axis=1, keepdims=True)
-    if not ((law >= 0).all() and (np.abs(sums - 1) <= ROW_SUM_TOL).all()):
-        raise InvalidInputError("the request is no law p(r | x): rows must be >= 0 and sum to 1")
-    return Question("p(r|x)", law / sums, tuple(range(law.shape[1])))
+def _law(asked: ArrayLike, n_x: int) -> Question:
+    law = as_channel(asked, np.ones(n_x), name="p_r_given_x")
+    return Question("p(r|x)", law, tuple(range(law.shape[1])))
