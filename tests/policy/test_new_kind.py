@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import InvalidInputError, LedgerError, NotWithinLimitsError
+from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.policy import Limit, Parties, Policy, register
 from tacit.policy.policy import KINDS
 from tacit.study import Study
@@ -72,7 +72,7 @@ def test_a_new_kind_is_set_kept_and_verified(tmp_path: Path) -> None:
     with labs(tmp_path) as study:
         study.release("lab-a", "smoker", out=tmp_path / "a.csv")
         study.release("office", "smoker", out=tmp_path / "o.csv")
-        with pytest.raises(NotWithinLimitsError, match=r"the limit on all lab-\*") as refused:
+        with pytest.raises(InfeasibleError, match=r"the limit on all lab-\*") as refused:
             study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
         study.release("lab-b", "smoker", out=tmp_path / "b.csv")  # as lab-a holds it
         assert study.verify().problems == ()
@@ -98,7 +98,7 @@ def test_a_limit_on_pairs_with_a_rival_holds(tmp_path: Path) -> None:
         held = {each.parties: each.held for each in study.status().coalitions}
         assert set(held) == {("a", "spy"), ("b", "spy")}
         assert max(held.values()) <= 0.35
-        with pytest.raises(NotWithinLimitsError, match=r"below what a \+ spy together hold"):
+        with pytest.raises(InfeasibleError, match=r"below what a \+ spy together hold"):
             study.set_collusion(Policy(limits=[Rival(0.01, "spy")]))
         assert study.verify().problems == ()
 

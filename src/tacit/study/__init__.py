@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.standing import Standing
     from tacit.study.requests.quote import Quote
+    from tacit.study.requests.utilities import Costs
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
 __all__ = [
     "Certificate",
+    "Costs",
     "EntryReceipt",
     "Quote",
     "Receipt",
@@ -30,6 +32,7 @@ __getattr__ = deferred(
     {
         "recipient": ("RecipientEstimate", "estimate_file"),
         "requests.quote": ("Quote",),
+        "requests.utilities": ("Costs",),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
         "reports.standing": ("Standing",),
         "study": ("Study",),
