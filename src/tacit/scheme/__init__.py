@@ -2,15 +2,16 @@
 
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.request import Request
-from tacit.scheme.scheme import Design, Release, Scheme, Step
+from tacit.scheme.question import Question
+from tacit.scheme.release import Design, Release, Step
+from tacit.scheme.scheme import Scheme
 
 __all__ = [
     "Design",
     "NonAdaptiveScheme",
     "Policy",
+    "Question",
     "Release",
-    "Request",
     "Scheme",
     "Step",
     "SymmetricScheme",

@@ -57,7 +57,7 @@ def whom_in_words(limits: Sequence[Limit]) -> str:
 def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
     """The bits of limits that are equal, and whose they are, said of a coalition."""
     shown = limit_in_words(limits[0].bits)
-    if all(limit.group == coalition for limit in limits):
+    if all(limit.parties == coalition for limit in limits):
         return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
     return f"the {shown} bits that {whom_in_words(limits)} may hold"
 

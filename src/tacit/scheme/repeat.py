@@ -18,7 +18,7 @@ from tacit.solution import Solution, Status
 from tacit.solvers import solve
 
 
-def repeated(
+def repeat_letters(
     problem: Problem, letter_of_m: NDArray[np.intp], known: Solution | None, gap_tol: float
 ) -> Solution | None:
     """The release that copies an earlier letter, if it is within ``gap_tol`` of the best.

@@ -6,11 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tacit
-from tacit.scheme.memory import BoundedMemory, ExactHistory, merge_states
+from tacit.scheme.memory import ExactHistory
 
 GAP_TOL = 1e-6
 LIMIT_TOL = 2e-9
@@ -87,7 +85,7 @@ def test_the_first_repeat_is_free_and_adds_no_state():
     scheme.release("income", party="b", individual=0.1, collusion=0.3)
     before, states = scheme.leakage(), scheme.n_states
     again = scheme.release("education", party="c", individual=0.2, collusion=0.9)
-    assert again.distortion == pytest.approx(first.distortion, abs=2 * GAP_TOL)
+    assert again.value == pytest.approx(first.value, abs=2 * GAP_TOL)
     assert scheme.leakage() == pytest.approx(before, abs=1e-12)
     assert scheme.n_states == states
 
@@ -104,22 +102,22 @@ def test_a_party_that_comes_back_is_limited_in_all_it_holds():
 def test_requests_by_function_several_attributes_and_law():
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
     both = scheme.release(("income", "age"), party="a", individual=0.2)
-    assert both.request.p_r_given_x.shape == (12, 4)
+    assert both.question.p_r_given_x.shape == (12, 4)
 
     def is_old_and_rich(education: int, income: int, age: int) -> bool:
         return income == 1 and age == 1
 
     asked = scheme.release(is_old_and_rich, party="b", individual=0.2)
-    assert asked.request.letters == (False, True)
-    assert asked.request.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
+    assert asked.question.letters == (False, True)
+    assert asked.question.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
     noisy = np.full((12, 2), 0.5)
-    assert scheme.release(noisy, party="c", individual=0.2).distortion == pytest.approx(0.5)
+    assert scheme.release(noisy, party="c", individual=0.2).value == pytest.approx(0.5)
 
 
 def test_information_and_matrix_utilities_reach_the_engine():
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
     told = scheme.release("income", party="a", utility="information", individual=0.1)
-    assert 0 < told.distortion <= 0.1 + LIMIT_TOL
+    assert 0 < told.value <= 0.1 + LIMIT_TOL
     matrix = np.array([[0.0, 1.0], [5.0, 0.0], [0.4, 0.4]])
     asked = scheme.release("age", party="b", utility=matrix, individual=0.2)
     assert asked.channel.shape[2] == 3
@@ -159,20 +157,6 @@ def test_limits_on_several_sizes_stand_together():
             assert bits - 0.01 < max(held) <= bits + LIMIT_TOL
 
 
-def test_a_policy_says_which_limit_binds():
-    policy = tacit.Policy(0.9, sizes={2: 0.5, 4: 0.8}, groups={("a", "b"): 0.3, ("c", "d"): 0.5})
-    whom = {
-        who: [limit.in_words for limit in policy.binding_on(who)] for who in ("ab", "cd", "abc")
-    }
-    assert whom == {"ab": ["a + b"], "cd": ["any 2 parties", "c + d"], "abc": ["any 4 parties"]}
-    assert policy.in_words == (
-        "everyone: 0.9 bits; any 2 parties: 0.5 bits; any 4 parties: 0.8 bits; "
-        "a + b: 0.3 bits; c + d: 0.5 bits"
-    )
-    assert tacit.Policy().in_words == "none"
-    assert tacit.Policy(any_size=1, bits=0.2).in_words == "any single party: 0.2 bits"
-
-
 def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
     """x and "y+z" are not "x+y" and z."""
     groups = {("p", "x", "y+z"): 0.35, ("p", "x+y", "z"): 0.9}
@@ -182,34 +166,6 @@ def test_coalitions_whose_names_join_to_the_same_text_keep_their_own_limits():
         scheme.release(bit, party=party, individual=0.3)
     assert brute_leakage(scheme, {"p", "x", "y+z"}) <= 0.35 + LIMIT_TOL
     assert brute_leakage(scheme, {"p", "x+y", "z"}) <= 0.9 + LIMIT_TOL
-
-
-def test_policy_lists_exactly_the_coalitions_that_a_release_feeds():
-    policy = tacit.Policy(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
-    assert policy.limits_on("d", {"a", "b"}) == {
-        frozenset("ad"): 0.3,
-        frozenset("bd"): 0.5,
-        frozenset("abd"): 0.9,
-    }
-    assert policy.limits_on("a", ()) == {frozenset("a"): 0.3}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"everyone": -1.0}, "everyone is -1.0"),
-        ({"any_size": 2}, "go together"),
-        ({"any_size": 0, "bits": 0.1}, "any 0 parties: a coalition has 1 party or more"),
-        ({"sizes": {2: 0.3, 0: 0.1}}, "any 0 parties: a coalition has 1 party or more"),
-        ({"sizes": {1: -0.1}}, "the limit on any single party is -0.1"),
-        ({"any_size": 2, "bits": float("nan")}, "the limit on any 2 parties is nan"),
-        ({"groups": {"ab": 0.1}}, "no tuple of party names"),
-        ({"groups": {("a",): -0.1}}, "groups"),
-    ],
-)
-def test_bad_policies_are_named(options, message):
-    with pytest.raises(tacit.InvalidInputError, match=message):
-        tacit.Policy(**options)
 
 
 # --- refusals -----------------------------------------------------------------------------------
@@ -238,8 +194,8 @@ def test_a_returning_party_below_what_it_holds_is_refused():
     ("asked", "options", "message"),
     [
         ("height", {}, "unknown"),
-        (np.ones((3, 2)), {}, "one row per x"),
-        (np.ones((12, 2)), {}, "no law"),
+        (np.ones((3, 2)), {}, "p_r_given_x has shape .* one row for each letter x"),
+        (np.ones((12, 2)), {}, "row 0 of p_r_given_x sums to 2"),
         ("age", {"individual": 0.5, "collusion": 0.3}, "above collusion"),
         ("age", {"individual": -0.5}, "individual"),
         ("age", {"utility": "typo"}, "utility"),
@@ -304,53 +260,7 @@ def test_enough_memory_forgets_nothing():
     exact, bounded = four_releases(), four_releases(memory=1000)
     assert bounded.leakage() == pytest.approx(exact.leakage(), abs=1e-5)
     for mine, theirs in zip(exact.history, bounded.history, strict=True):
-        assert mine.distortion == pytest.approx(theirs.distortion, abs=1e-5)
-
-
-@settings(max_examples=40)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 6),
-    st.integers(1, 5),
-    st.integers(1, 4),
-)
-def test_merging_keeps_the_mass_and_the_cap(seed, n_states, n_x, cap):
-    rng = np.random.default_rng(seed)
-    mass = rng.dirichlet(np.full(n_states * n_x, 0.5)).reshape(n_states, n_x)
-    mass[rng.random(n_states) < 0.2] = 0.0
-    labels = merge_states(mass, cap)
-    assert ((labels >= 0) == (mass.sum(axis=1) > 1e-15)).all()
-    assert labels.max(initial=-1) < cap
-
-
-def after_two_rare_letters(next_state: list[list[int]] | None) -> BoundedMemory:
-    """A memory after a release with two letters that are rare and mean opposite things."""
-    memory = BoundedMemory.start(np.array([0.5, 0.5]), 8, tacit.Policy())
-    rare = 2.0**-50
-    channel = np.array([[[1 - 3 * rare, 2 * rare, rare], [1 - 3 * rare, rare, 2 * rare]]])
-    state = None if next_state is None else np.array(next_state)
-    return memory.after("a", channel, state)[0]
-
-
-def test_rare_states_with_other_posteriors_are_kept_apart_below_the_cap():
-    memory = after_two_rare_letters(None)
-    assert len(memory.mass) == 3
-    assert memory.is_sufficient
-
-
-def test_merging_rare_states_loses_though_hardly_any_information_on_average():
-    memory = after_two_rare_letters([[0, 1, 1]])
-    assert tacit.mutual_information(memory.mass) < 1e-14
-    assert not memory.is_sufficient
-    blind, _ = memory.after("b", np.ones((2, 2, 1)))
-    assert not blind.is_sufficient  # what is lost stays lost
-
-
-def test_merging_joins_equal_posteriors_first():
-    law = np.array([[0.1, 0.2], [0.2, 0.1], [0.05, 0.1], [0.15, 0.1]])
-    labels = merge_states(law, 3)
-    assert labels[0] == labels[2]
-    assert len(set(labels.tolist())) == 3
+        assert mine.value == pytest.approx(theirs.value, abs=1e-5)
 
 
 # --- sampling -----------------------------------------------------------------------------------
@@ -391,59 +301,7 @@ def test_zero_cells_are_kept():
     assert isinstance(scheme._memory, ExactHistory)
 
 
-# --- letters that tell the same, and schemes resumed ---------------------------------------
-
-
-def random_channel(rng, n_m, n_x, n_rhat):
-    return rng.dirichlet(np.full(n_rhat, 0.7), size=(n_m, n_x))
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_letters_in_proportion_become_one_history(seed):
-    rng = np.random.default_rng(seed)
-    p_x = rng.dirichlet(np.ones(4))
-    split = random_channel(rng, 1, 4, 3)
-    split = np.concatenate([split[..., :2], split[..., 2:] * 0.25, split[..., 2:] * 0.75], axis=-1)
-    memory, state = ExactHistory.start(p_x).after("a", split)
-    assert len(memory.mass) == 3
-    assert state[0, 2] == state[0, 3]
-    second = random_channel(rng, 3, 4, 2)
-    memory, _ = memory.after("b", second)
-    # The reference tells the two letters apart all along.
-    by_letter = p_x[:, None, None] * np.einsum("xa,axb->xab", split[0], second[[0, 1, 2, 2]])
-    for parties, law in {
-        frozenset({"a"}): by_letter.sum(axis=2).T,
-        frozenset({"b"}): by_letter.sum(axis=1).T,
-        frozenset({"a", "b"}): by_letter.reshape(4, -1).T,
-    }.items():
-        held = memory.held(parties)
-        assert tacit.mutual_information(held) == pytest.approx(
-            tacit.mutual_information(law), abs=1e-12
-        )
-
-
-def test_letters_that_differ_in_one_history_stay_apart():
-    p_x = np.array([0.5, 0.5])
-    memory, _ = ExactHistory.start(p_x).after("a", np.array([[[0.7, 0.3], [0.2, 0.8]]]))
-    channel = np.full((2, 2, 2), 0.5)
-    channel[1, 0] = [0.4, 0.6]
-    memory, state = memory.after("b", channel)
-    assert len(memory.mass) == 4
-    assert (np.sort(state.reshape(-1)) == np.arange(4)).all()
-
-
-def test_histories_are_kept_however_rare():
-    rare = np.array([[[1 - 1e-6, 1e-6], [1 - 2e-6, 2e-6]]])
-    memory = ExactHistory.start(np.array([0.5, 0.5]))
-    for party in "abcd":
-        memory, state = memory.after(party, np.repeat(rare, len(memory.mass), axis=0))
-    assert len(memory.mass) == 16
-    assert (state >= 0).all()
-    assert memory.mass[-1] == pytest.approx([0.5e-24, 8e-24])
-    never = np.repeat([[[1.0, 0.0], [1.0, 0.0]]], 16, axis=0)
-    memory, state = memory.after("e", never)
-    assert len(memory.mass) == 16
-    assert (state[:, 1] == -1).all()
+# --- schemes resumed, and designs ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory", [None, 5])
@@ -458,7 +316,7 @@ def test_a_scheme_resumed_is_the_same_scheme(memory):
     again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
     for parties in (None, {"a"}, {"b"}, {"a", "b"}):
         assert again.leakage(parties) == scheme.leakage(parties)
-    law = scheme.history[0].request.p_r_given_x
+    law = scheme.history[0].question.p_r_given_x
     designs = [each.design(law, party="c", individual=0.2) for each in (again, scheme)]
     assert np.array_equal(designs[0].channel, designs[1].channel)
     assert again.n_states == scheme.n_states
@@ -481,3 +339,23 @@ def test_a_named_group_is_carried_among_many_parties():
     assert scheme.is_exact({"a", "c", "e"})
     assert not scheme.is_exact({"a", "b"})
     assert scheme.leakage({"a", "c", "e"}) <= 0.6 + 1e-9
+
+
+# --- notebooks ----------------------------------------------------------------------------------
+
+
+def test_a_scheme_and_its_releases_show_themselves():
+    scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=tacit.Policy(everyone=0.9))
+    assert repr(scheme).startswith("Scheme(0 releases; everyone holds 0.0000 of 3.")
+    first = scheme.release("income", party="<lab>", individual=0.2)
+    scheme.release("age", party="b", utility="information", individual=0.1)
+    assert "2 releases to <lab>, b;" in repr(scheme)
+    assert repr(scheme).endswith("limits: everyone: 0.9 bits)")
+    assert repr(first).startswith("Release('income' to '<lab>': 0.")
+    assert "distortion, everyone holds 0.2000 bits" in repr(first)
+    assert "bits of information" in repr(scheme.history[1])
+    for page in (scheme._repr_html_(), first._repr_html_()):
+        assert page.startswith("<table>")
+        assert "&lt;lab&gt;" in page
+        assert "<lab>" not in page
+    assert first._repr_html_().count("<tr>") == 1 + first.p_rhat_given_r.shape[0]

@@ -41,7 +41,7 @@ def test_each_release_is_designed_alone(kind: type[Scheme]) -> None:
     scheme.release("size", party="b", individual=0.4)
     again = scheme.release("colour", party="c", individual=0.3)
     assert isinstance(scheme, kind)
-    assert again.distortion == first.distortion
+    assert again.value == first.value
     assert again.channel.shape == (12, 12, 3)
     assert (again.channel == first.channel[0]).all()
 
@@ -93,14 +93,14 @@ def test_non_adaptive_is_the_problem_without_history() -> None:
     assert release.solution.status is Status.OPTIMAL
     assert release.solution.gap is not None
     assert release.solution.gap <= GAP_TOL
-    assert release.distortion == pytest.approx(best.value, abs=GAP_TOL)
+    assert release.value == pytest.approx(best.value, abs=GAP_TOL)
 
 
 def test_first_release_is_the_adaptive_one() -> None:
     adaptive, alone = (kind.from_counts(counts(), NAMES) for kind in (Scheme, NonAdaptiveScheme))
     ours = adaptive.release("size", party="a", individual=0.3, collusion=0.3)
     theirs = alone.release("size", party="a", individual=0.3, collusion=0.3)
-    assert ours.distortion == pytest.approx(theirs.distortion, abs=GAP_TOL)
+    assert ours.value == pytest.approx(theirs.value, abs=GAP_TOL)
     assert adaptive.leakage() == pytest.approx(alone.leakage(), abs=1e-5)
 
 
@@ -113,7 +113,7 @@ def test_symmetric_channel_has_its_form_and_spends_its_limit() -> None:
     assert right == pytest.approx(np.full(12, right[0]))
     assert np.sort(channel, axis=1)[:, :-1] == pytest.approx(np.full((12, 3), (1 - right[0]) / 3))
     assert release.solution.leakage[()] == pytest.approx(0.5, abs=1e-9)
-    assert release.distortion == pytest.approx(1 - right[0])
+    assert release.value == pytest.approx(1 - right[0])
     assert release.solution.status is Status.FIXED
     assert release.solution.gap is None
 
@@ -126,7 +126,7 @@ def test_symmetric_probability_by_another_root_finder() -> None:
         return told_bits(scheme, p * law + (1 - p) / 3 * (1 - law)) - 0.5
 
     release = scheme.release("size", party="a", individual=0.5)
-    assert 1 - release.distortion == pytest.approx(brentq(excess, 0.25, 1.0, xtol=1e-14), abs=1e-9)
+    assert 1 - release.value == pytest.approx(brentq(excess, 0.25, 1.0, xtol=1e-14), abs=1e-9)
 
 
 def test_symmetric_draws_the_letter_where_r_is_no_function_of_x() -> None:
@@ -135,14 +135,14 @@ def test_symmetric_draws_the_letter_where_r_is_no_function_of_x() -> None:
     release = scheme.release(law, party="a")
     assert release.channel[0] == pytest.approx(law)  # rows of a request are normalised
     agree = float((scheme.p_x[:, None] * law**2).sum())
-    assert release.distortion == pytest.approx(1 - agree)
+    assert release.value == pytest.approx(1 - agree)
 
 
 def test_symmetric_with_every_utility() -> None:
     scheme = SymmetricScheme.from_counts(counts(), NAMES)
     colour = scheme.release("colour", party="a", utility="information")
-    assert colour.distortion == pytest.approx(tacit.entropy(counts().sum(axis=1)))
-    assert scheme.release("size", party="b", utility="squared").distortion == 0.0
+    assert colour.value == pytest.approx(tacit.entropy(counts().sum(axis=1)))
+    assert scheme.release("size", party="b", utility="squared").value == 0.0
     with pytest.raises(tacit.InvalidInputError, match="square matrix"):
         scheme.release("size", party="c", utility=np.ones((3, 4)))
     assert len(scheme.history) == 2
@@ -153,4 +153,4 @@ def test_symmetric_tells_nothing_at_limit_zero() -> None:
     release = scheme.release("size", party="a", individual=0.0)
     assert release.solution.leakage[()] == 0.0
     assert scheme.leakage() <= ROUNDING
-    assert release.distortion == pytest.approx(0.75)
+    assert release.value == pytest.approx(0.75)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.information.laws import ROW_SUM_TOL
+from tacit.information.laws import as_channel
 
 Asked = str | Sequence[str] | Callable[..., object] | ArrayLike
 
@@ -28,8 +28,8 @@ class Attributes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
-    """A request with its law.
+class Question:
+    """What was asked, with its law.
 
     Attributes:
         name: how people call it.
@@ -42,7 +42,7 @@ class Request:
     letters: tuple[object, ...]
 
 
-def read_request(asked: Asked, attributes: Attributes | None, n_x: int) -> Request:
+def read_question(asked: Asked, attributes: Attributes | None, n_x: int) -> Question:
     """Turn what was asked into the law of R given x."""
     if callable(asked):
         return _function(asked, _known(attributes))
@@ -62,7 +62,7 @@ def _known(attributes: Attributes | None) -> Attributes:
     return attributes
 
 
-def _named(names: tuple[str, ...], attributes: Attributes) -> Request:
+def _named(names: tuple[str, ...], attributes: Attributes) -> Question:
     for name in names:
         if name not in attributes.names:
             raise InvalidInputError(
@@ -75,10 +75,10 @@ def _named(names: tuple[str, ...], attributes: Attributes) -> Request:
         tuple(np.ndindex(shape)) if len(shape) > 1 else tuple(range(shape[0]))
     )
     r_of_x = np.ravel_multi_index(tuple(codes), shape)
-    return Request("+".join(names), np.eye(len(letters))[r_of_x], letters)
+    return Question("+".join(names), np.eye(len(letters))[r_of_x], letters)
 
 
-def _function(function: Callable[..., object], attributes: Attributes) -> Request:
+def _function(function: Callable[..., object], attributes: Attributes) -> Question:
     """R = function(level, level, ...), called once per cell with the attributes as keywords."""
     cells = attributes.codes().T
     values = [
@@ -87,16 +87,9 @@ def _function(function: Callable[..., object], attributes: Attributes) -> Reques
     letters = tuple(sorted(set(values), key=lambda value: (str(type(value)), value)))
     r_of_x = [letters.index(value) for value in values]
     name = getattr(function, "__name__", "function")
-    return Request(name, np.eye(len(letters))[r_of_x], letters)
+    return Question(name, np.eye(len(letters))[r_of_x], letters)
 
 
-def _law(asked: object, n_x: int) -> Request:
-    law = np.array(asked, dtype=float)
-    if law.ndim != 2 or law.shape[0] != n_x or law.shape[1] == 0:
-        raise InvalidInputError(
-            f"the request has shape {law.shape}: give p(r | x) with one row per x ({n_x} rows)"
-        )
-    sums = law.sum(axis=1, keepdims=True)
-    if not ((law >= 0).all() and (np.abs(sums - 1) <= ROW_SUM_TOL).all()):
-        raise InvalidInputError("the request is no law p(r | x): rows must be >= 0 and sum to 1")
-    return Request("p(r|x)", law / sums, tuple(range(law.shape[1])))
+def _law(asked: ArrayLike, n_x: int) -> Question:
+    law = as_channel(asked, np.ones(n_x), name="p_r_given_x")
+    return Question("p(r|x)", law, tuple(range(law.shape[1])))
