@@ -16,7 +16,7 @@ from typing import Any
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
-from tacit.storage import scratch_folder, whole_file, whole_folder
+from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
 from tacit.study.folder import Configuration, Layout
 from tacit.study.guards import refuse_own_files, refuse_unregistered
@@ -85,7 +85,7 @@ def back_up(folder: Path, file: Path) -> Backup:
             _refuse_rollback(layout, configuration.study, ledger)
             with closing(Ledger.create(copy, salt=ledger.salt)) as copied:
                 n_entries = copied.add_missing(configuration.study, ledger)
-        with whole_file(file, mode=0o600) as target, tarfile.open(fileobj=target, mode="w") as tar:
+        with atomic_file(file, mode=0o600) as target, tarfile.open(fileobj=target, mode="w") as tar:
             for name, path in _files(layout):
                 tar.add(path, name)
             tar.add(copy, layout.ledger.name)
@@ -121,7 +121,7 @@ def restore(file: Path, folder: Path, *, ledger: str | None = None) -> Restored:
         if Layout(folder).configuration.exists():
             _check_same(file, configuration, Configuration.read(folder), folder)
             return _put_back(unpacked, Layout(folder), configuration)
-        with whole_folder(folder) as partial:
+        with atomic_folder(folder) as partial:
             restored = _put_back(unpacked, Layout(partial), configuration)
         address = parse_address(configuration.ledger or Layout(folder).ledger)
         return replace(restored, ledger=shown_address(address))

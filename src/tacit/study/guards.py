@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tacit.errors import InvalidInputError, LedgerError, RolledBackError
 from tacit.ledger import Ledger
-from tacit.storage import whole_file
+from tacit.storage import atomic_file
 from tacit.study.books.records import CreatedRecord
 from tacit.study.folder import Configuration, Layout, is_study
 from tacit.tables import Snapshot, compare
@@ -46,7 +46,7 @@ def look(source: str) -> Look | None:
 
 def keep_look(layout: Layout, seen: Look) -> None:
     """Remember how a source looked that is the same as the snapshot, if there is room for it."""
-    with suppress(OSError), whole_file(layout.source_seen, mode=0o600) as written:
+    with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
 
 

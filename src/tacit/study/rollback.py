@@ -8,18 +8,14 @@ certificate.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.errors import InvalidInputError, RolledBackError
 from tacit.ledger import Head, Ledger
-from tacit.storage import whole_file
+from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books
 from tacit.study.books.records import RollbackRecord
 from tacit.study.folder import Layout
@@ -117,22 +113,11 @@ def raise_mark(layout: Layout, head: Head, accepted: frozenset[str] = frozenset(
     Must be on disk before anything is drawn. A mark is lowered only where the entry that it names
     is among those that the custodian has ``accepted`` as lost.
     """
-    with _locked(layout.configuration):
+    with locked(layout.configuration):
         mark = _read_mark(layout.high_water)
         if mark is None or mark.number < head.number or mark.hash in accepted:
-            with whole_file(layout.high_water, mode=0o600) as file:
+            with atomic_file(layout.high_water, mode=0o600) as file:
                 file.write(json.dumps({"number": head.number, "hash": head.hash}).encode() + b"\n")
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """One process at a time."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _read_mark(path: Path) -> Head | None:

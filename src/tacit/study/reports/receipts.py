@@ -13,7 +13,7 @@ from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.sampling import keyed_digest
-from tacit.storage import whole_file
+from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord, entry_in_words
 from tacit.study.reports.words import (
     bits_up,
@@ -77,7 +77,7 @@ class Paper(BaseModel):
 
     def write(self, path: Path) -> None:
         """As JSON, whole or not at all."""
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(self.model_dump_json(indent=2).encode() + b"\n")
 
     def _as_page(self, template: str) -> str:

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInputError
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
 from tacit.ledger.database import absolute_address
 from tacit.sampling import StudyKey
-from tacit.storage import whole_folder
+from tacit.storage import atomic_folder
 from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
 from tacit.study.folder import Configuration, Layout
 from tacit.study.guards import keep_look, look, source_shown
@@ -106,7 +106,7 @@ def _remove_unregistered(folder: Path) -> None:
 
 
 def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
-    with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
+    with atomic_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
         configuration = _fill_folder(partial, plan, None)
         registration = _registration(Layout(partial), plan, configuration, own)
         registration.enter(own, Layout(partial))
@@ -115,7 +115,7 @@ def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
 def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
     Ledger.check(address)  # before a table is read that may be long
     with ExitStack() as opened:
-        with whole_folder(folder) as partial:
+        with atomic_folder(folder) as partial:
             configuration = _fill_folder(partial, plan, address)
             shared = opened.enter_context(closing(Ledger.create(address)))
             registration = _registration(Layout(partial), plan, configuration, shared)

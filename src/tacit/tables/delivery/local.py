@@ -18,8 +18,8 @@ import numpy as np
 
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import Sampler, pseudonyms, uniforms
-from tacit.sampling.draws import Codes
-from tacit.storage import whole_file
+from tacit.sampling.integer_channel import Codes
+from tacit.storage import atomic_file
 from tacit.tables.connection import reason
 from tacit.tables.delivery.order import (
     N_THREADS,
@@ -143,7 +143,7 @@ def deliver(
         with delivery.states.writing(delivery.release, delivery.draw.sampler.n_next_states) as keep:
             _draw_all(delivery.draw, order, pool, keep, steps)
         digest = ContentDigest(digest_key)
-        with whole_file(target) as file:
+        with atomic_file(target) as file:
             blocks = _digested(order.blocks(pool), delivery.alphabet, digest, pool, steps)
             release_writer(target)(file, delivery.alphabet, blocks)
             _refuse_other_content(target, digest.hexdigest(), expected)

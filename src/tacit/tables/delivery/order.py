@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacit.sampling.draws import Codes
+from tacit.sampling.integer_channel import Codes
 from tacit.tables.connection import connect_file, quote_file
 from tacit.tables.delivery.release_file import BATCH, Block
 

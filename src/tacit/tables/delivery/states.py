@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.storage import whole_file
+from tacit.storage import atomic_file
 
 States = NDArray[np.unsignedinteger]
 
@@ -72,7 +72,7 @@ class StateFiles:
         dtype = _state_type(n_states)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         seal = self._seal(release)
-        with whole_file(self.path(release), mode=0o600) as file:
+        with atomic_file(self.path(release), mode=0o600) as file:
 
             def write(content: bytes | memoryview) -> None:
                 file.write(content)

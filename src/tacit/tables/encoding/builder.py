@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
-from tacit.storage import whole_folder
+from tacit.storage import atomic_folder
 from tacit.tables.connection import quote_name, reason
 from tacit.tables.encoding.declaration import Declared
 from tacit.tables.encoding.encoding import Encoding, IdColumn, codes_sql, levels_sql
@@ -56,7 +56,7 @@ def build(
     columns = [*id_columns, *(declared.name for declared in (*attributes, *externals))]
     _check_each_once(columns)
     try:
-        with whole_folder(folder) as partial:
+        with atomic_folder(folder) as partial:
             with staged(source, columns, partial) as table:
                 _check_ids(table, id_columns)
                 encoding = _freeze(table, id_columns, attributes, externals)
