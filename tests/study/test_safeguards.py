@@ -16,7 +16,7 @@ from tacit.sampling import StudyKey
 from tacit.scheme import Policy
 from tacit.study import Study
 from tacit.study.books.books import Books
-from tacit.tables.delivery.states import StateFiles
+from tacit.tables.delivery.local import StateFiles
 from tests.study.clinic import entries_of, make_clinic, read_release
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
-from tacit.tables.encoding.declaration import Declared, parse
+from tacit.tables.encoding.column import Column
 
 Columns = Mapping[str, Sequence[object]]
 
@@ -44,8 +44,8 @@ WARD = Attribute(
 )
 
 
-def declared(*texts: str) -> list[Declared]:
-    return [parse(text) for text in texts]
+def columns_of(*columns: str | Column) -> list[Column]:
+    return list(map(Column.of, columns))
 
 
 def write_parquet(path: Path, columns: Columns) -> str:

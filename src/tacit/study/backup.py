@@ -22,6 +22,7 @@ from tacit.study.folder import Configuration, Layout
 from tacit.study.guards import refuse_own_files, refuse_unregistered
 from tacit.study.rollback import Traces, raise_mark, rolled_back
 from tacit.study.setup.creation import IN_FOLDER
+from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
 
 _SNAPSHOT = "snapshot/"
@@ -82,7 +83,7 @@ def back_up(folder: Path, file: Path) -> Backup:
         copy = scratch / layout.ledger.name
         with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
             refuse_unregistered(layout, configuration, ledger)
-            _refuse_rollback(layout, configuration.study, ledger)
+            _refuse_rollback(layout, configuration, ledger)
             with closing(Ledger.create(copy, salt=ledger.salt)) as copied:
                 n_entries = copied.add_missing(configuration.study, ledger)
         with atomic_file(file, mode=0o600) as target, tarfile.open(fileobj=target, mode="w") as tar:
@@ -144,7 +145,7 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
         closing(Ledger.create(address, salt=copied.salt)) as ledger,
     ):
         n_entries = ledger.add_missing(study, copied)
-        books, lost = _read(layout, study, ledger)
+        books, lost = _read(layout, configuration, ledger)
     is_closed = books.is_closed or layout.digest_keys.exists()
     files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
     if not lost.entries:
@@ -185,16 +186,17 @@ def _check_new(configuration: Configuration, file: Path) -> None:
         raise InvalidInputError(f"there is no folder {file.parent}: make it, or choose another")
 
 
-def _read(layout: Layout, study: str, ledger: Ledger) -> tuple[Books, Traces]:
+def _read(layout: Layout, configuration: Configuration, ledger: Ledger) -> tuple[Books, Traces]:
     """A study's books, and traces of entries that its ledger has lost."""
-    traces = Traces.find(layout, study)  # before the ledger is read
+    study = configuration.study
+    traces = Traces.find(layout, ENGINES[configuration.engine], study)  # before the ledger is read
     first, *entries = ledger.entries(study)
     books = Books.begin(first).read_on(entries)
     return books, traces.lost(books, ledger, study)
 
 
-def _refuse_rollback(layout: Layout, study: str, ledger: Ledger) -> None:
-    books, lost = _read(layout, study, ledger)
+def _refuse_rollback(layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
+    books, lost = _read(layout, configuration, ledger)
     if lost:
         raise rolled_back(lost, ledger.url_shown, books.head, layout)
 

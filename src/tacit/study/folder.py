@@ -76,6 +76,7 @@ class Configuration(BaseModel):
         study: the study's id.
         source: where the table was read.
         ledger: address of the ledger; ``None`` for a file in the folder.
+        engine: name of what reads and writes the records.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,6 +86,7 @@ class Configuration(BaseModel):
     study: str
     source: str
     ledger: str | None
+    engine: str = "local"
 
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""

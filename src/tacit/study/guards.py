@@ -3,48 +3,41 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import InvalidInputError, LedgerError, RolledBackError
 from tacit.ledger import Ledger
 from tacit.storage import atomic_file
 from tacit.study.books.records import CreatedRecord
 from tacit.study.folder import Configuration, Layout, is_study
-from tacit.tables import Snapshot, compare
-from tacit.tables.sources.postgresql import without_secrets
-
-Look = dict[str, int]
+from tacit.tables.delivery.engine import Engine, Records
+from tacit.tables.sources.source import Evidence, find_source
 
 
-def source_changes(layout: Layout, snapshot: Snapshot, source: str) -> list[str]:
+def source_changes(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
     """What has changed in the source, in words; a file that is gone has not changed.
 
     A file that was compared before is compared again only when its size or time has moved.
     """
     if source_file(source) is None:
-        return compare(snapshot, source)
+        return engine.compare(records, source)
     now = look(source)
     if now is None or now == _seen(layout):
         return []
-    changes = compare(snapshot, source)
+    changes = engine.compare(records, source)
     if not changes:
         keep_look(layout, now)
     return changes
 
 
-def look(source: str) -> Look | None:
-    """Size and time of the file that a source is in; ``None`` if there is none."""
-    file = source_file(source)
-    try:
-        status = None if file is None else file.stat()
-    except FileNotFoundError:
-        return None
-    return None if status is None else {"size": status.st_size, "modified": status.st_mtime_ns}
+def look(source: str) -> Evidence | None:
+    """Evidence of what a source is now; ``None`` if there is none."""
+    return find_source(source).evidence()
 
 
-def keep_look(layout: Layout, seen: Look) -> None:
+def keep_look(layout: Layout, seen: Evidence) -> None:
     """Remember how a source looked that is the same as the snapshot, if there is room for it."""
     with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
@@ -52,14 +45,12 @@ def keep_look(layout: Layout, seen: Look) -> None:
 
 def source_shown(source: str) -> str:
     """A source for messages: without a database's password."""
-    return source if source_file(source) is not None else without_secrets(source)
+    return find_source(source).shown
 
 
 def source_file(source: str) -> Path | None:
     """The file that a source is in; ``None`` for a database server."""
-    if "://" in source:
-        return None
-    return Path(re.sub(r"(?<=\.duckdb)(::|#).*$", "", source))
+    return find_source(source).file
 
 
 def _seen(layout: Layout) -> object:
@@ -84,9 +75,9 @@ def refuse_unregistered(layout: Layout, configuration: Configuration, ledger: Le
     )
 
 
-def source_remarks(layout: Layout, snapshot: Snapshot, source: str) -> list[str]:
+def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
     """What to say before a new release about a table that is gone; one that changed is refused."""
-    changes = source_changes(layout, snapshot, source)
+    changes = source_changes(layout, engine, records, source)
     if changes:
         raise InvalidInputError(
             f"{source_shown(source)} has changed since {layout.folder} was made "
@@ -98,7 +89,7 @@ def source_remarks(layout: Layout, snapshot: Snapshot, source: str) -> list[str]
     return [f"{file} is no longer there: the release is made of the table as it was at init"]
 
 
-def refuse_changed_snapshot(snapshot: Snapshot, key: bytes, created: CreatedRecord) -> None:
+def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
     """A snapshot that is not, byte by byte, the one that the study began with."""
     if created.snapshot_seal is not None:
         snapshot.check_seal(key, created.snapshot_seal)

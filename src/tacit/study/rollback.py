@@ -12,6 +12,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import InvalidInputError, RolledBackError
 from tacit.ledger import Head, Ledger
@@ -19,7 +20,7 @@ from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books
 from tacit.study.books.records import RollbackRecord
 from tacit.study.folder import Layout
-from tacit.tables.delivery.states import state_names
+from tacit.tables.delivery.engine import Engine
 
 _LARGEST_NUMBER = 2**63 - 1
 """That a ledger can hold."""
@@ -41,13 +42,16 @@ class Traces:
     states: tuple[str, ...]
 
     @staticmethod
-    def find(layout: Layout, study: str, certificate: Path | None = None) -> Traces:
+    def find(
+        layout: Layout, engine: Engine[Any], study: str, certificate: Path | None = None
+    ) -> Traces:
         """All there are.
 
         Read them before the ledger: an entry is in the ledger before there is a trace of it.
 
         Args:
             layout: of the study's folder.
+            engine: what keeps its states.
             study: its id.
             certificate: of a release file that may be there already.
 
@@ -58,7 +62,7 @@ class Traces:
         if certificate is not None:
             found[certificate] = _read_certificate(certificate, study)
         entries = {file: head for file, head in found.items() if head is not None}
-        return Traces(entries, tuple(state_names(layout.states)))
+        return Traces(entries, tuple(engine.remembered(layout.states)))
 
     def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
         """Those that the ledger does not know, and that no rollback has been accepted for."""

@@ -51,7 +51,7 @@ from tacit.study.reports.standing import (
     too_high,
 )
 from tacit.study.requests.draft import intent_record
-from tacit.study.requests.question import Question, Wish, Words
+from tacit.study.requests.question import Wish, Words
 from tacit.study.requests.quote import Quote, quoted, quoted_again
 from tacit.study.requests.refusals import Place, drafted
 from tacit.study.requests.utilities import Measure
@@ -75,10 +75,10 @@ from tacit.study.setup.limits import (
 )
 from tacit.study.setup.names import check_new_names, spelled, spelled_policy
 from tacit.study.verification.verify import Verification, verify_study
-from tacit.tables import Attribute, Snapshot
-from tacit.tables.delivery.local import Progress
+from tacit.tables import Attribute, Cells, Column, Question
+from tacit.tables.delivery.engine import Progress, Records
+from tacit.tables.delivery.registry import ENGINES, LOCAL
 from tacit.tables.delivery.release_file import check_target, guards_any
-from tacit.tables.questions.cells import Cells
 
 
 class Study:
@@ -102,7 +102,8 @@ class Study:
         self._accept_rollback = accept_rollback
         self.configuration = configuration
         self.remarks: tuple[str, ...] = ()
-        self.snapshot = Snapshot.open(layout.snapshot)
+        self._engine = ENGINES[configuration.engine]
+        self.snapshot: Records = self._engine.open(layout.snapshot)
         first, *entries = ledger.entries(configuration.study)
         self._books = Books.begin(first).read_on(entries)
 
@@ -113,14 +114,15 @@ class Study:
         table: str,
         *,
         id: str | Sequence[str],  # noqa: A002 - the name that custodians know
-        private: Sequence[str],
-        external: Sequence[str] = (),
+        private: Sequence[str | Column],
+        external: Sequence[str | Column] = (),
         everyone: float | None = None,
         public_id: bool = False,
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
         min_records: int = 50,
+        engine: str = LOCAL,
     ) -> Self:
         """Make a study of a table.
 
@@ -128,8 +130,7 @@ class Study:
             folder: to make.
             table: a .csv, .parquet or .duckdb file, or ``postgresql://...#table``.
             id: the column, or columns, whose values tell records apart.
-            private: attributes, each ``name``, ``name:cut=30,45,60``, ``name:quantiles=4`` or
-                ``name:map=groups.json``.
+            private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.
             everyone: limit in bits about one record on all parties together.
             public_id: whether raw ids may stand in release files.
@@ -142,6 +143,7 @@ class Study:
                 them again, and so begin to count their bits anew.
             min_records: refuse a smaller table: whoever knows its counts learns more than the
                 limits say, from everybody else's rows.
+            engine: what reads and writes the records, by its name in ``ENGINES``.
         """
         if everyone is not None:
             check_limit("everyone", everyone)
@@ -149,14 +151,15 @@ class Study:
         plan = Plan(
             table,
             ids,
-            tuple(private),
-            tuple(external),
+            tuple(map(Column.of, private)),
+            tuple(map(Column.of, external)),
             public_id,
             memory,
             everyone,
             ledger,
             accept_reset,
             min_records,
+            engine,
         )
         found(Path(folder), plan)
         study = cls.open(folder)
@@ -331,16 +334,16 @@ class Study:
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
-        target = Path(out)
+        target, source = Path(out), self.configuration.source
         check_target(target)
-        refuse_own_files(self.configuration.source, target)
+        refuse_own_files(source, target)
         check_max_error(max_error, utility)
         self._settle_rollback(certificate_path(target))
         dispatch = self._dispatch()
         words = Words(party, asked, sql, utility, bits)
         intent = self._found(words, again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
-            for remark in source_remarks(self._layout, self.snapshot, self.configuration.source):
+            for remark in source_remarks(self._layout, self._engine, self.snapshot, source):
                 notify(remark)
             intent = self._recorded(words, target, max_error, again)
         receipt = self._delivered(dispatch, intent, target, progress)
@@ -370,9 +373,9 @@ class Study:
             return books.externals[asked]
         cells = Cells(self.attributes)
         if sql is not None:
-            return Question.of_cells(cells.evaluate(sql), sql=sql)
+            return cells.evaluate(sql)
         names = asked.split(",") if isinstance(asked, str) else list(asked or ())
-        return Question.of_cells(cells.of_attributes(names))
+        return cells.of_attributes(names)
 
     # -- releasing --------------------------------------------------------------------------
 
@@ -456,7 +459,9 @@ class Study:
         seal_key = snapshot_digest_key(key, configuration.study)
         refuse_changed_snapshot(self.snapshot, seal_key, self._books.created)
         is_id_public = self._books.created.is_id_public
-        return Dispatch(configuration.study, self._layout, self.snapshot, key, is_id_public)
+        return Dispatch(
+            configuration.study, self._layout, self._engine, self.snapshot, key, is_id_public
+        )
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -551,7 +556,9 @@ class Study:
     def _lost(self, certificate: Path | None = None) -> Traces:
         """Traces of entries that the ledger has lost."""
         study = self.configuration.study
-        traces = Traces.find(self._layout, study, certificate)  # before the ledger is read
+        traces = Traces.find(
+            self._layout, self._engine, study, certificate
+        )  # before the ledger is read
         return traces.lost(self._refreshed(), self._ledger, study)
 
     def _refuse_rollback(self, lost: Traces) -> None:

@@ -34,8 +34,9 @@ from tacit.study.books.records import (
     RollbackRecord,
     check_readable,
 )
-from tacit.study.requests.question import Question, Wish
+from tacit.study.requests.question import Wish
 from tacit.study.requests.utilities import Measure
+from tacit.tables import Question
 
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
@@ -254,8 +255,9 @@ class Books:
         if record.external is not None:
             return self.externals[record.external]
         letter = np.array(record.letter_of_cell, dtype=np.intp)
-        counts = np.eye(len(record.labels), dtype=np.int64)[letter]
-        return Question(record.name, record.labels, record.numbers, counts, sql=record.sql)
+        return Question.of_function(
+            record.name, record.labels, record.numbers, letter, sql=record.sql
+        )
 
 
 def _refuse_newer(created: Entry) -> None:

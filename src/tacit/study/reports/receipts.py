@@ -23,6 +23,7 @@ from tacit.study.reports.words import (
     value_in_units,
     value_in_words,
 )
+from tacit.study.requests.question import remarks_on
 from tacit.study.requests.utilities import Measure
 from tacit.tables.delivery.release_file import csv_text
 
@@ -334,5 +335,5 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
-        "remarks": intent.wish.question.remarks,
+        "remarks": remarks_on(intent.wish.question),
     }

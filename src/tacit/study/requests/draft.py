@@ -27,7 +27,7 @@ from tacit.study.reports.words import (
     limit_in_words,
     whom_in_words,
 )
-from tacit.study.requests.question import Wish, distortion
+from tacit.study.requests.question import Wish, distortion, record_of, request_of
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
 GAP_TOL = 1e-6
@@ -256,13 +256,13 @@ def recipient_law(law: Array) -> Array:
 def told_law(before: Account, wish: Wish, channel: IntegerChannel) -> Array:
     """p(r, letter) of a release, [r, letter]."""
     p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
-    return np.asarray(wish.question.request.p_r_given_x.T @ p_x_letter)
+    return np.asarray(wish.question.p_r_given_x.T @ p_x_letter)
 
 
 def _designed(books: Books, wish: Wish, ceiling: float) -> Design:
     try:
         design = books.scheme.design(
-            wish.question.request,
+            request_of(wish.question),
             party=wish.party,
             utility=wish.utility,
             individual=None if ceiling == inf else ceiling,
@@ -325,7 +325,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
     return IntentRecord(
         identity=drafted.wish.identity,
         party=drafted.wish.party,
-        question=drafted.wish.question.record,
+        question=record_of(drafted.wish.question),
         measure=drafted.wish.measure.record,
         bits=drafted.wish.bits,
         letters=drafted.letters,

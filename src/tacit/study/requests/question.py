@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.problem import Utility
@@ -16,68 +15,35 @@ from tacit.scheme import Request
 from tacit.study.books.records import QuestionRecord
 from tacit.study.reports.words import external_in_words
 from tacit.study.requests.utilities import Measure
-from tacit.tables.encoding.attribute import labels_of
-from tacit.tables.questions.cells import CellFunction
+from tacit.tables.questions.cells import Question
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """A variable R with its public law given the cells.
+def arguments_of(question: Question) -> tuple[str, ...]:
+    """How a question is asked on the command line."""
+    return (question.name,) if question.sql is None else ("--sql", question.sql)
 
-    Attributes:
-        name: how people call it: attributes, an expression, or an external column.
-        labels: the letters of R.
-        numbers: where each letter lies on a scale, ``None`` for a missing value; ``None``
-            altogether if the letters have no order.
-        counts: records by cell and letter, [x, r], for an external column; one row [x, r] of a
-            single 1 for a function of the cell.
-        external: name of the external column; ``None`` for a function of the cell.
-        sql: the expression behind it, where it was asked by one.
-    """
 
-    name: str
-    labels: tuple[str, ...]
-    numbers: tuple[float | None, ...] | None
-    counts: NDArray[np.int64]
-    external: str | None = None
-    sql: str | None = None
+def remarks_on(question: Question) -> tuple[str, ...]:
+    """What whoever gets the answer should know."""
+    return () if question.external is None else (external_in_words(question.external),)
 
-    @staticmethod
-    def of_cells(function: CellFunction, sql: str | None = None) -> Question:
-        """A function of the cell."""
-        labels = labels_of(function.letters)
-        counts = np.eye(len(labels), dtype=np.int64)[function.r_of_x]
-        return Question(function.name, labels, function.numbers, counts, sql=sql)
 
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """How it is asked for on the command line."""
-        return (self.name,) if self.sql is None else ("--sql", self.sql)
+def request_of(question: Question) -> Request:
+    """A question as a scheme wants it."""
+    return Request(question.name, question.p_r_given_x, question.labels)
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What whoever gets the answer should know."""
-        return () if self.external is None else (external_in_words(self.external),)
 
-    @property
-    def request(self) -> Request:
-        """As a scheme wants it; a cell without records asks for any letter alike."""
-        total = self.counts.sum(axis=1, keepdims=True)
-        law = np.where(total > 0, self.counts / np.maximum(total, 1), 1 / len(self.labels))
-        return Request(self.name, np.asarray(law), self.labels)
-
-    @property
-    def record(self) -> QuestionRecord:
-        """As it stands in the ledger; the law of an external column stands there already."""
-        is_function = self.external is None
-        return QuestionRecord(
-            name=self.name,
-            labels=self.labels,
-            numbers=self.numbers,
-            external=self.external,
-            sql=self.sql,
-            letter_of_cell=tuple(self.counts.argmax(axis=1).tolist()) if is_function else None,
-        )
+def record_of(question: Question) -> QuestionRecord:
+    """A question as it stands in the ledger; the law of an external column stands there already."""
+    is_function = question.external is None
+    return QuestionRecord(
+        name=question.name,
+        labels=question.labels,
+        numbers=question.numbers,
+        external=question.external,
+        sql=question.sql,
+        letter_of_cell=tuple(question.r_of_x.tolist()) if is_function else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +92,7 @@ class Wish:
 
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
-        question = self.question.record.model_dump(mode="json", exclude={"name", "sql"})
+        question = record_of(self.question).model_dump(mode="json", exclude={"name", "sql"})
         what = [self.party, question, self.measure.record.model_dump(mode="json"), self.bits]
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -135,7 +101,7 @@ class Wish:
         """What answering without looking at the record is worth: the best constant letter."""
         if self.measure.is_information:
             return 0.0
-        p_r = p_x @ self.question.request.p_r_given_x
+        p_r = p_x @ self.question.p_r_given_x
         return float((distortion(self) @ p_r).min())
 
 

@@ -20,6 +20,7 @@ from tacit.study.reports.words import (
     worth_in_words,
 )
 from tacit.study.requests.draft import Draft, draft
+from tacit.study.requests.question import remarks_on
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
@@ -162,7 +163,7 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=drafted.wish.question.remarks,
+        remarks=remarks_on(drafted.wish.question),
     )
 
 
@@ -186,7 +187,7 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.number,
         others_bits=_others_bits(books),
-        remarks=intent.wish.question.remarks,
+        remarks=remarks_on(intent.wish.question),
     )
 
 

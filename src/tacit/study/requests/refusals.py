@@ -28,7 +28,7 @@ from tacit.study.requests.draft import (
     refusal,
     tightest,
 )
-from tacit.study.requests.question import Wish
+from tacit.study.requests.question import Wish, arguments_of, record_of
 
 _LEAST_OFFERED = 1e-3
 """Bits. Less is not worth a suggestion."""
@@ -46,7 +46,7 @@ class Place:
 
     def command(self, wish: Wish, *options: str) -> str:
         """The release command for a wish, to paste."""
-        words = ["tacit", "release", str(self.folder), wish.party, *wish.question.arguments]
+        words = ["tacit", "release", str(self.folder), wish.party, *arguments_of(wish.question)]
         if wish.measure.given not in ("hamming", None):
             words += ["--utility", wish.measure.given]
         out = str(self.out or f"{wish.party}.parquet")
@@ -170,7 +170,7 @@ def _substitute(books: Books, found: Draft, place: Place) -> str | None:
     asked: dict[str, Wish] = {}
     for intent in reversed(books.intents.values()):
         wish = intent.wish
-        is_other = wish.question.record != found.wish.question.record
+        is_other = record_of(wish.question) != record_of(found.wish.question)
         is_told_by_words = wish.measure.given is not None and not wish.measure.is_information
         is_askable = is_told_by_words and _can_be_asked(books, wish)
         if is_other and is_askable and wish.party != found.wish.party:

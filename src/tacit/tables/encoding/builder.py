@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from tacit.errors import InvalidInputError
 from tacit.storage import atomic_folder
 from tacit.tables.connection import quote_name, reason
-from tacit.tables.encoding.declaration import Declared
-from tacit.tables.encoding.encoding import Encoding, IdColumn, codes_sql, levels_sql
+from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
+from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.levels import freeze, freeze_all
 from tacit.tables.encoding.snapshot import (
     BATCH,
@@ -37,8 +37,8 @@ MOST_PAIRS = 10_000_000
 def build(
     source: str,
     id_columns: Sequence[str],
-    attributes: Sequence[Declared],
-    externals: Sequence[Declared],
+    attributes: Sequence[Column],
+    externals: Sequence[Column],
     folder: Path,
     *,
     remark: Callable[[str], None] | None = None,
@@ -53,7 +53,7 @@ def build(
         folder: where the snapshot will be; it must not exist.
         remark: called with what the custodian should know about the table.
     """
-    columns = [*id_columns, *(declared.name for declared in (*attributes, *externals))]
+    columns = [*id_columns, *(column.name for column in (*attributes, *externals))]
     _check_each_once(columns)
     try:
         with atomic_folder(folder) as partial:
@@ -111,22 +111,22 @@ def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
 def _freeze(
     table: Staged,
     id_columns: Sequence[str],
-    attributes: Sequence[Declared],
-    externals: Sequence[Declared],
+    attributes: Sequence[Column],
+    externals: Sequence[Column],
 ) -> Encoding:
     if not attributes:
         raise InvalidInputError("no private attribute is named: there is nothing to protect")
     encoding = Encoding(
         ids=tuple(IdColumn(name=name, sql_type=table.types[name]) for name in id_columns),
         attributes=freeze_all(table, attributes),
-        externals=tuple(freeze(table, declared) for declared in externals),
+        externals=tuple(freeze(table, column) for column in externals),
     )
     for external in encoding.externals:
         if encoding.n_cells * external.n_levels > MOST_PAIRS:
             raise InvalidInputError(
                 f"{external.name} has {external.n_levels:,} levels in each of "
                 f"{encoding.n_cells:,} cells, and {MOST_PAIRS:,} together is the most: "
-                "give it fewer levels with :cut=, :quantiles= or :map="
+                "give it fewer levels with cuts, quantiles or groups"
             )
     return encoding
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.errors import InvalidInputError
-from tacit.tables.encoding.encoding import Encoding, codes_sql, levels_sql
+from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.snapshot import Counts, Snapshot
 from tacit.tables.sources.staging import Staged, staged
 

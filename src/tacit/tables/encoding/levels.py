@@ -18,15 +18,7 @@ from tacit.tables.encoding.attribute import (
     is_integer,
     is_number,
 )
-from tacit.tables.encoding.declaration import (
-    MOST_LEVELS,
-    OTHERS,
-    Categorical,
-    Cut,
-    Declared,
-    Grouped,
-    Quantiles,
-)
+from tacit.tables.encoding.column import MOST_LEVELS, OTHERS, Column, ColumnError, Way
 from tacit.tables.sources.staging import Staged
 
 _SIGNS_OF_A_WORD = 4
@@ -72,27 +64,29 @@ MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
 
 
-def freeze_all(staged: Staged, declared: Sequence[Declared]) -> tuple[Attribute, ...]:
+def freeze_all(staged: Staged, columns: Sequence[Column]) -> tuple[Attribute, ...]:
     """The private attributes; together they may not make too many cells."""
-    attributes = tuple(freeze(staged, one) for one in declared)
+    attributes = tuple(freeze(staged, one) for one in columns)
     n_cells = prod(attribute.n_levels for attribute in attributes)
     if n_cells > MOST_CELLS:
         sizes = " x ".join(f"{attribute.n_levels} ({attribute.name})" for attribute in attributes)
         raise InvalidInputError(
             f"the private attributes make {n_cells:,} cells, {sizes}, and {MOST_CELLS:,} is the "
-            "most: give some of them fewer levels with :cut=, :quantiles= or :map="
+            "most: give some of them fewer levels with cuts, quantiles or groups"
         )
     return attributes
 
 
-def freeze(staged: Staged, declared: Declared) -> Attribute:
+def freeze(staged: Staged, column: Column) -> Attribute:
     """One column with its levels."""
-    name, column = declared.name, quote_name(declared.name)
-    [(n_present,)] = staged.connection.execute(f"SELECT count({column}) FROM staged").fetchall()
+    name = column.name
+    [(n_present,)] = staged.connection.execute(
+        f"SELECT count({quote_name(name)}) FROM staged"
+    ).fetchall()
     attribute = Attribute(
         name=name,
         sql_type=staged.types[name],
-        coding=_coding(staged, declared),
+        coding=_coding(staged, column),
         has_missing=n_present < staged.n_records,
     )
     if attribute.n_levels > MOST_LEVELS:
@@ -102,16 +96,14 @@ def freeze(staged: Staged, declared: Declared) -> Attribute:
     return attribute
 
 
-def _coding(staged: Staged, declared: Declared) -> Categories | Bins | Groups:
-    match declared.rule:
-        case Categorical():
-            return _categories(staged, declared.name)
-        case Cut(cuts=cuts):
-            return _bins(staged, declared.name, cuts)
-        case Quantiles(n=n):
-            return _bins(staged, declared.name, _quantiles(staged, declared.name, n))
-        case Grouped(groups=groups):
-            return _groups(staged, declared.name, groups)
+def _coding(staged: Staged, column: Column) -> Categories | Bins | Groups:
+    if column.cuts is not None:
+        return _bins(staged, column.name, column.cuts)
+    if column.quantiles is not None:
+        return _bins(staged, column.name, _quantiles(staged, column.name, column.quantiles))
+    if column.groups is not None:
+        return _groups(staged, column.name, column.groups)
+    return _categories(staged, column.name)
 
 
 def _categories(staged: Staged, name: str) -> Categories:
@@ -228,18 +220,19 @@ def _n_occurring(staged: Staged, attribute: Attribute) -> int:
 
 def _check_number(staged: Staged, name: str) -> None:
     if not is_number(staged.types[name]):
-        raise InvalidInputError(
-            f"{name} has type {staged.types[name]} and only numbers can be cut: "
-            f"use {name} or {name}:map=groups.json"
+        raise ColumnError(
+            name,
+            f"{name} has type {staged.types[name]} and only numbers can be cut",
+            ["", "groups"],
         )
 
 
-def _too_many(staged: Staged, name: str, n_levels: int) -> InvalidInputError:
-    ways = [f"{name}:map=groups.json"]
+def _too_many(staged: Staged, name: str, n_levels: int) -> ColumnError:
+    ways: list[Way] = ["groups"]
     if is_number(staged.types[name]):
-        ways += [f"{name}:cut=...", f"{name}:quantiles=..."]
-    return InvalidInputError(
-        f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most: use {' or '.join(ways)}"
+        ways += ["cuts", "quantiles"]
+    return ColumnError(
+        name, f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most", ways
     )
 
 

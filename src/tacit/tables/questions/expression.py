@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tacit.errors import InvalidInputError
+from tacit.spelling import nearest_first, shown
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.encoding.attribute import Attribute
-from tacit.tables.nearest import nearest_first, shown
 from tacit.tables.questions.syntax import Node, refused
 from tacit.tables.questions.thresholds import MIRRORED, bins_sql, undecided
 

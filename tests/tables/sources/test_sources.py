@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables.sources.postgresql import without_secrets
+from tacit.tables.sources.source import find_source
 from tacit.tables.sources.staging import staged
 from tests.tables.samples import PATIENTS, Columns, write_csv, write_duckdb, write_parquet
 
@@ -327,4 +327,4 @@ def test_postgresql_that_cannot_be_reached_keeps_its_password(tmp_path: Path) ->
     ],
 )
 def test_messages_show_no_secrets(source: str, shown: str) -> None:
-    assert without_secrets(source) == shown
+    assert find_source(source).shown == shown
