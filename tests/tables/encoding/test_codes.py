@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -79,6 +79,13 @@ class Sample:
             n_levels = len(order)
             level_of = {value: level for level, value in enumerate(order)}
         return [n_levels if is_missing(value) else level_of[value] for value in self.values]
+
+
+def is_misspelt(sample: Sample) -> bool:
+    """Whether groups name a text that no record has, and not one that is nearly the same."""
+    named, found = set(sample.declared.groups or ()), set(map(text_of, sample.values))
+    words = {name.strip().lower() for name in named - found}
+    return any(text.strip().lower() in words for text in found - named)
 
 
 def is_missing(value: object) -> bool:
@@ -152,11 +159,8 @@ def test_codes_are_those_of_a_plain_encoder(columns: list[Sample]) -> None:
                 with pytest.raises(InvalidInputError, match="says nothing"):
                     freeze(table, column.declared)
                 return
-            try:
-                attributes.append(freeze(table, column.declared))
-            except InvalidInputError as error:  # groups that name 'A' where the values are 'a'
-                assert "which no record has" in str(error)
-                reject()
+            assume(not is_misspelt(column))
+            attributes.append(freeze(table, column.declared))
             plain.append(levels)
         shape = tuple(attribute.n_levels for attribute in attributes)
         first, *others = attributes

@@ -19,11 +19,11 @@ from tacit.study.reports.words import (
     bits_up,
     is_used_up,
     limit_in_words,
+    remarks_on,
     time_in_words,
     value_in_units,
     value_in_words,
 )
-from tacit.study.requests.question import remarks_on
 from tacit.study.requests.utilities import Measure
 from tacit.tables.delivery.release_file import csv_text
 
@@ -335,5 +335,5 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
-        "remarks": remarks_on(intent.wish.question),
+        "remarks": remarks_on(intent.wish.question.external),
     }

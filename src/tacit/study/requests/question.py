@@ -13,7 +13,6 @@ from tacit.arrays import Array
 from tacit.problem import Utility
 from tacit.scheme import Request
 from tacit.study.books.records import QuestionRecord
-from tacit.study.reports.words import external_in_words
 from tacit.study.requests.utilities import Measure
 from tacit.tables.questions.cells import Question
 
@@ -21,11 +20,6 @@ from tacit.tables.questions.cells import Question
 def arguments_of(question: Question) -> tuple[str, ...]:
     """How a question is asked on the command line."""
     return (question.name,) if question.sql is None else ("--sql", question.sql)
-
-
-def remarks_on(question: Question) -> tuple[str, ...]:
-    """What whoever gets the answer should know."""
-    return () if question.external is None else (external_in_words(question.external),)
 
 
 def request_of(question: Question) -> Request:

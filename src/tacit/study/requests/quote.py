@@ -15,12 +15,12 @@ from tacit.study.books.books import Books, Intent
 from tacit.study.reports.words import (
     bits_down,
     coalition_name,
+    remarks_on,
     value_in_words,
     whom_in_words,
     worth_in_words,
 )
 from tacit.study.requests.draft import Draft, draft
-from tacit.study.requests.question import remarks_on
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
@@ -163,7 +163,7 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=remarks_on(drafted.wish.question),
+        remarks=remarks_on(drafted.wish.question.external),
     )
 
 
@@ -187,7 +187,7 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.number,
         others_bits=_others_bits(books),
-        remarks=remarks_on(intent.wish.question),
+        remarks=remarks_on(intent.wish.question.external),
     )
 
 
