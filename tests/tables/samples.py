@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -66,4 +67,16 @@ def write_duckdb(path: Path, columns: Columns, *names: str) -> str:
             if "." in name:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name.partition('.')[0]}")
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
+    return str(path)
+
+
+def write_toml(path: Path, columns: Columns) -> str:
+    """An array of tables; a missing value has no key."""
+    lines = []
+    for row in zip(*columns.values(), strict=True):
+        lines.append("[[rows]]")
+        for name, value in zip(columns, row, strict=True):
+            if value is not None:
+                lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    path.write_text("\n".join(lines), encoding="utf-8")
     return str(path)
