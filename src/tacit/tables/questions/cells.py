@@ -102,10 +102,12 @@ class Cells:
             raise InvalidInputError(
                 f"attributes {', '.join(names)!r}: name one, or several different ones"
             )
-        levels = np.unravel_index(np.arange(prod(self.shape)), self.shape)
+        shape = self.shape
+        levels = np.unravel_index(np.arange(prod(shape)), shape)
         chosen = [self.attributes[axis] for axis in axes]
-        shape = tuple(attribute.n_levels for attribute in chosen)
-        r_of_x = np.ravel_multi_index(tuple(levels[axis] for axis in axes), shape)
+        r_of_x = np.ravel_multi_index(
+            tuple(levels[axis] for axis in axes), tuple(shape[axis] for axis in axes)
+        )
         if len(chosen) == 1:
             [only] = chosen
             return Question.of_function(only.name, only.labels, only.numbers, r_of_x)
