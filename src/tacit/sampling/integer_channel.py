@@ -34,7 +34,7 @@ _SHAPE = struct.Struct("<3I")
 _ZLIB_LEVEL = 6
 _WEIGHT_BYTES = 8
 _MOST_INFLATED = 1100
-"""Deflate packs at most 1032 bytes into one: a shape that needs more is a lie."""
+"""Deflate packs at most 1032 bytes into one, so a shape that needs more is wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,12 +190,12 @@ def _unpacked(packed: bytes, expected: Shape | None) -> Weights:
 
 def _largest_remainders(laws: Array) -> Weights:
     """Rows of integers that sum to ``TOTAL``, from rows that sum to 1, [row, letter]."""
-    scaled = laws * TOTAL  # a power of two: exact, and so are floor and remainder
+    scaled = laws * TOTAL  # exact, because TOTAL is a power of two
     weights = np.floor(scaled)
     remainders = scaled - weights
     missing = TOTAL - weights.sum(axis=1, keepdims=True)
-    # A row's remainders are below 1 and sum to what is missing up to rounding, so at least as many
-    # of them are positive as are missing: a letter of probability 0 never gains.
+    # Remainders are below 1 and sum to what is missing, up to rounding. So at least as many of them
+    # are positive as units are missing, and a letter of probability 0 never gets one.
     rank = np.argsort(np.argsort(-remainders, axis=1, kind="stable"), axis=1)
     return np.asarray(weights + (rank < missing), dtype=np.uint64)
 

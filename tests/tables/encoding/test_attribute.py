@@ -24,7 +24,7 @@ from tacit.tables.encoding.attribute import (
 )
 from tacit.tables.encoding.column import OTHERS, Column, ColumnError
 from tacit.tables.encoding.levels import freeze, freeze_all
-from tacit.tables.sources.staging import staged
+from tacit.tables.sources.staging import stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of, write_parquet
 
 
@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
 def frozen(values: Sequence[object], folder: Path, **options: Unpack[Options]) -> Attribute:
     """A column ``value`` of these values, frozen as declared."""
     path = write_parquet(folder / "values.parquet", {"value": values})
-    with staged(path, ["value"], folder) as table:
+    with stage(path, ["value"], folder) as table:
         return freeze(table, Column("value", **options))
 
 
@@ -177,7 +177,7 @@ def test_codes_that_do_not_occur_are_only_remarked(
 ) -> None:
     """A list of codes serves many extracts: no table has all of them."""
     path = write_parquet(tmp_path / "values.parquet", {"value": [*values, None]})
-    with staged(path, ["value"], tmp_path) as table:
+    with stage(path, ["value"], tmp_path) as table:
         freeze(table, Column("value", groups=groups))
     n_unused = len(set(groups) - set(values) - {OTHERS})
     assert len(table.remarks) == 1
@@ -229,7 +229,7 @@ def test_too_many_cells(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "t.parquet", columns)
     message = r"make 160,000 cells, 400 \(a\) x 400 \(b\), and 100,000 is the most"
     with (
-        staged(path, ["a", "b"], tmp_path) as table,
+        stage(path, ["a", "b"], tmp_path) as table,
         pytest.raises(InvalidInputError, match=message),
     ):
         freeze_all(table, columns_of("a", "b"))

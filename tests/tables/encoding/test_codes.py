@@ -22,7 +22,7 @@ from tacit.tables.encoding.attribute import Attribute
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
 from tacit.tables.encoding.column import OTHERS, Column
 from tacit.tables.encoding.levels import freeze
-from tacit.tables.sources.staging import Staged, staged
+from tacit.tables.sources.staging import Staged, stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, WARD, write_parquet
 
 N_EXAMPLES = 40
@@ -125,7 +125,7 @@ def staged_columns(columns: dict[str, object]) -> Iterator[Staged]:
     with TemporaryDirectory() as place:
         folder = Path(place)
         source = write_parquet(folder / "table.parquet", columns)
-        with staged(source, list(columns), folder) as table:
+        with stage(source, list(columns), folder) as table:
             yield table
 
 

@@ -23,7 +23,7 @@ from tacit.errors import InvalidInputError
 from tacit.tables import Column
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.sources.source import SOURCES, find_source
-from tacit.tables.sources.staging import staged
+from tacit.tables.sources.staging import stage
 from tests.tables.samples import (
     PATIENTS,
     Columns,
@@ -49,7 +49,7 @@ TYPES = {
 
 def read(source: str, *columns: str, folder: Path) -> tuple[list[tuple[object, ...]], list[str]]:
     """Rows, sorted, and stored types of the columns."""
-    with staged(source, columns, folder) as table:
+    with stage(source, columns, folder) as table:
         rows = table.connection.execute("SELECT * FROM staged ORDER BY ALL").fetchall()
         assert table.n_records == len(rows)
         return rows, [table.types[name] for name in columns]
@@ -292,7 +292,7 @@ def test_types_are_stored_as_few(tmp_path: Path) -> None:
     }
     path = tmp_path / "types.parquet"
     parquet.write_table(pa.table(columns), path)
-    with staged(str(path), list(columns), tmp_path) as table:
+    with stage(str(path), list(columns), tmp_path) as table:
         texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in columns)
         [row] = table.connection.execute(f"SELECT {texts} FROM staged").fetchall()
     kinds = ["BIGINT", "UBIGINT", "DOUBLE", "DECIMAL(20,2)", "VARCHAR", "VARCHAR", "TIMESTAMP"]
@@ -331,7 +331,7 @@ def test_types_of_postgresql(postgres_url: str, tmp_path: Path) -> None:
         "moment": "TIMESTAMP",
         "document": "VARCHAR",
     }
-    with staged(f"{postgres_url}#t", list(types), tmp_path) as table:
+    with stage(f"{postgres_url}#t", list(types), tmp_path) as table:
         texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in types)
         [row] = table.connection.execute(f"SELECT {texts} FROM staged").fetchall()
     assert table.types == types

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
-from tacit.tables.sources.source import Table, TableFile, check_file, described
+from tacit.tables.sources.source import Table, TableFile, check_file, describe
 
 
 class TomlFile(TableFile):
@@ -24,4 +24,4 @@ class TomlFile(TableFile):
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row.get(name) for row in rows] for name in names}
         connection.register("toml", pa.table(columns))
-        yield described(connection, "toml")
+        yield describe(connection, "toml")

@@ -5,9 +5,9 @@ The file is Parquet or CSV.
 It says nothing of where it comes from, and the same release is the same file, byte for byte.
 
 A spreadsheet runs a field of CSV that begins with =, +, -, @, a tab or a carriage return as a
-formula. So in CSV, and only there, such a text has an apostrophe before it, unless it is a number;
-so has a text such as '=x, which would be taken for that. Reading takes the apostrophe off again.
-0.1 did not put any.
+formula. So CSV files, and only they, have an apostrophe before such a text, unless it is a number.
+A text such as '=x gets one, too, because readers would take its own apostrophe off. Version 0.1
+wrote no apostrophes.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Alphabet:
         if self.n_times is None:
             rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
             return pa.record_batch({"record": block.record, "rhat": rhat})
-        # 32 bits: the letters' own type may hold less than how many labels there are.
+        # 32 bits: the type of the letters may be too small for the number of labels.
         t, rhat = np.divmod(block.letters, np.int32(len(self.labels)), dtype=np.int32)
         rhat = pa.DictionaryArray.from_arrays(rhat, labels)
         return pa.record_batch({"record": block.record, "rhat": rhat, "t": pa.array(t)})
@@ -177,7 +177,7 @@ def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) 
             writer.write_batch(row_group)
         writer.close()
     finally:
-        writer.is_open = False  # or, after an error, it would yet write an end to a closed file
+        writer.is_open = False  # else, after an error, it writes an end to a closed file
 
 
 def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:

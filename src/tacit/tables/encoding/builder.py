@@ -28,7 +28,7 @@ from tacit.tables.encoding.snapshot import (
     Description,
     Snapshot,
 )
-from tacit.tables.sources.staging import Staged, staged
+from tacit.tables.sources.staging import Staged, stage
 
 MOST_PAIRS = 10_000_000
 """Of cells and levels of an external column: 80 MB of counts."""
@@ -57,7 +57,7 @@ def build(
     _check_each_once(columns)
     try:
         with atomic_folder(folder) as partial:
-            with staged(source, columns, partial) as table:
+            with stage(source, columns, partial) as table:
                 _check_ids(table, id_columns)
                 encoding = _freeze(table, id_columns, attributes, externals)
                 _write_records(table, encoding, partial)
@@ -155,7 +155,7 @@ def _write_records(table: Staged, encoding: Encoding, folder: Path) -> None:
 def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
     """What comes before ``n`` numbers in a .npy file.
 
-    Numbers are then appended rather than mapped: a disk that fills up is an error, not a signal.
+    Numbers are appended and not mapped: then a full disk raises an error and not a signal.
     """
     described = {"descr": dtype.str, "fortran_order": False, "shape": (n,)}
     np.lib.format.write_array_header_1_0(file, described)

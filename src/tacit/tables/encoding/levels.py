@@ -23,10 +23,10 @@ from tacit.tables.sources.staging import Staged
 
 _SIGNS_OF_A_WORD = 4
 _SIGNS_OF_A_LONG_WORD = 8
-"""A word of so many signs may have two mistakes, a shorter one, of as many as above, one."""
+"""Words of so many signs may have two mistakes; shorter ones, of at least four signs, one."""
 
 _MOST_COMPARED, _MOST_SIGNS = 1_000, 100
-"""Values of the mapping, and of the column, and how long they may be, so that it takes no time."""
+"""The most values to compare on either side, and their greatest length, so that it is quick."""
 
 _NEARLY_ALIKE_SQL = f"""
 WITH
@@ -125,7 +125,7 @@ def _bins(staged: Staged, name: str, cuts: Iterable[float]) -> Bins:
     """Bins of numbers, their cuts in the type of the column."""
     _check_number(staged, name)
     if is_integer(staged.types[name]):
-        # 30.5 cuts whole numbers where 30 does, and none lies between 30.2 and 30.7.
+        # For whole numbers, 30.5 is the same cut as 30, and so are 30.2 and 30.7.
         return Bins(cuts=tuple(dict.fromkeys(map(floor, cuts))))
     return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
 
@@ -182,9 +182,9 @@ def _compared(staged: Staged, name: str, groups: Mapping[str, str]) -> Iterator[
 
 
 def _refuse_misspelt(staged: Staged, name: str, groups: Mapping[str, str]) -> None:
-    """A value of the mapping that no record has, beside one nearly alike that it does not name.
+    """Refuse a mapping that seems to misspell a value: the value would go to all others unnoticed.
 
-    It would silently go to all others.
+    It names a value that no record has, and not one that is nearly the same and occurs.
     """
     rows = staged.connection.execute(_NEARLY_ALIKE_SQL).fetchall()
     for key, value, times in rows:

@@ -50,7 +50,7 @@ def _sniffed(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
         f"SELECT Delimiter, DateFormat, TimestampFormat, Columns FROM sniff_csv({file}, {options})"
     ).fetchall()
     types = {column["name"]: column["type"] for column in columns}
-    if len(types) == 1:  # DuckDB's last resort where no delimiter fits every line
+    if len(types) == 1:  # DuckDB does so where no delimiter fits every line
         _refuse_ragged(path)
     chosen = [*_OPTIONS, "auto_detect = false", f"delim = {quote_text(delimiter)}"]
     if date_format:

@@ -12,7 +12,7 @@ import duckdb
 from tacit.errors import InvalidInputError
 from tacit.spelling import nearest_first
 from tacit.tables.connection import quote_name, quote_text
-from tacit.tables.sources.source import Table, TableFile, check_file, described
+from tacit.tables.sources.source import Table, TableFile, check_file, describe
 
 _NAME = re.compile(r"(?P<file>.+?\.duckdb)((::|#)(?P<table>.+))?", re.DOTALL)
 
@@ -49,7 +49,7 @@ class DuckDBFile(TableFile):
             f"ATTACH {quote_text(str(self.file))} AS source (TYPE duckdb, READ_ONLY)"
         )
         schema, name = self._find_table(connection)
-        yield described(connection, f"source.{quote_name(schema)}.{quote_name(name)}")
+        yield describe(connection, f"source.{quote_name(schema)}.{quote_name(name)}")
 
     def _find_table(self, connection: duckdb.DuckDBPyConnection) -> tuple[str, str]:
         """Schema and name of the table."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import duckdb
 
 from tacit.tables.connection import quote_file
-from tacit.tables.sources.source import Table, TableFile, check_file, described
+from tacit.tables.sources.source import Table, TableFile, check_file, describe
 
 
 class ParquetFile(TableFile):
@@ -20,4 +20,4 @@ class ParquetFile(TableFile):
     def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
         """The table in the file."""
         check_file(self.file, self.text)
-        yield described(connection, f"read_parquet({quote_file(self.file)})")
+        yield describe(connection, f"read_parquet({quote_file(self.file)})")

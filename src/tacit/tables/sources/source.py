@@ -114,7 +114,7 @@ def check_file(path: Path, text: str) -> None:
         raise InvalidInputError(f"{text} is empty: give a table with a line of names and rows")
 
 
-def described(connection: duckdb.DuckDBPyConnection, from_sql: str) -> Table:
+def describe(connection: duckdb.DuckDBPyConnection, from_sql: str) -> Table:
     """A table that DuckDB reads by itself."""
     rows = connection.execute(f"DESCRIBE SELECT * FROM {from_sql}").fetchall()
     return Table({name: sql_type for name, sql_type, *_ in rows}, lambda _: from_sql)

@@ -59,7 +59,7 @@ class Staged:
 
 
 @contextmanager
-def staged(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]:
+def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed."""
     found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
@@ -103,7 +103,7 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
     themselves, or look alike and differ.
     """
     if sql_type in ("FLOAT", "DOUBLE"):
-        # Through its digits, so that the 0.1 of a FLOAT is that of a DOUBLE.
+        # Through its digits, so that 0.1 as a FLOAT becomes 0.1 as a DOUBLE.
         double = (
             f"CAST(CAST({expression} AS VARCHAR) AS DOUBLE)" if sql_type == "FLOAT" else expression
         )
