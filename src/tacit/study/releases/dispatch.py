@@ -47,25 +47,26 @@ class Dispatch:
         self, books: Books, intent: Intent, target: Path, progress: Progress | None = None
     ) -> str:
         """Write a release's file, and return the digest of its content."""
-        tries = 0
+        release, tries = self._release(intent), 0
+        expected = None if intent.delivery is None else intent.delivery.digest
         while True:
             try:
                 digest = self.engine.deliver(
                     self.records,
                     self._memory,
                     self._remember_until(books, intent),
-                    self._release(intent),
+                    release,
                     target,
-                    expected=None if intent.delivery is None else intent.delivery.digest,
+                    expected=expected,
                     progress=progress,
                 )
-                break
             except MissingStatesError:
                 tries += 1
                 if tries == _MOST_TRIES:
                     raise
-        self._forget_old_states(books)
-        return digest
+            else:
+                self._forget_old_states(books)
+                return digest
 
     def problems(self, books: Books) -> Iterator[str]:
         """What is not as it comes out when every release is drawn again, in words."""

@@ -111,6 +111,7 @@ class RecordedRelease:
         pseudonym_key: attempt -> key of the names that only this party knows records by. The first
             attempt without a collision counts, the same for all releases to the party. ``None``
             where records are called by their own ids, because the custodian said these are public.
+            To be called where the study's key is: an engine hands on what it returns, and no more.
     """
 
     name: str
