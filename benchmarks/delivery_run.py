@@ -16,10 +16,11 @@ import duckdb
 import numpy as np
 
 from benchmarks.memory import peak_gigabytes
-from tacit.sampling import IntegerChannel, Sampler, StudyKey
-from tacit.tables.delivery.local import Delivery, Draw, Pseudonyms, deliver
-from tacit.tables.delivery.release_file import Alphabet
-from tacit.tables.delivery.states import StateFiles
+from tacit.sampling import IntegerChannel, StudyKey
+from tacit.tables import Encoding, Snapshot
+from tacit.tables.delivery.engine import Memory
+from tacit.tables.delivery.local import LocalEngine, StateFiles
+from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
 REPEATS = 3
 N_STATES, N_X = 64, 256
@@ -42,19 +43,25 @@ def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
     """Seconds of deliveries from the study's files."""
     rng = np.random.default_rng(1)
     channel = IntegerChannel.quantised(rng.dirichlet(np.ones(len(LABELS)), size=(N_STATES, N_X)))
-    sampler = Sampler(channel, rng.integers(0, N_STATES, size=(N_STATES, len(LABELS))))
-    key, files = StudyKey(bytes(range(32))), StateFiles(folder / "states", n_records, SEAL_KEY)
-    states = files.load(BEFORE, N_STATES)
-    assert states is not None, "make_study wrote them"
-    delivery = Delivery(
-        Draw(np.load(folder / "x.npy", mmap_mode="r"), states, sampler, key.derive("release")),
-        Alphabet(LABELS),
-        Pseudonyms(lambda attempt: key.derive("pseudonym", attempt)),
-        files,
-        NOW,
+    next_state = rng.integers(0, N_STATES, size=(N_STATES, len(LABELS)))
+    next_state[0, 0] = N_STATES - 1
+    key = StudyKey(bytes(range(32)))
+    before, now = (
+        RecordedRelease(
+            name,
+            channel,
+            next_state,
+            key.derive("release", name),
+            key.derive("digest"),
+            Alphabet(LABELS),
+            lambda attempt: key.derive("pseudonym", attempt),
+        )
+        for name in (BEFORE, NOW)
     )
-    target, digest_key = folder / "release.parquet", key.derive("digest")
-    return _seconds(lambda: deliver(delivery, target, digest_key=digest_key))
+    engine, memory = LocalEngine(), Memory(folder / "states", SEAL_KEY)
+    records = Snapshot(folder, n_records, Encoding(ids=(), attributes=()))
+    target = folder / "release.parquet"
+    return _seconds(lambda: engine.deliver(records, memory, before, now, target))
 
 
 def copy_with_duckdb(folder: Path, n_records: int) -> list[float]:

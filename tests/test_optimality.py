@@ -12,9 +12,9 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.question import Question
 from tacit.study.requests.request import Measure, Request
 from tacit.study.verification.optimality import prove
+from tacit.tables import Question
 
 NEAR = 1e-5
 """What verification promises for every release, or says why not. Designs come within 1e-6; their
@@ -70,7 +70,7 @@ def designs(seed, kind="hamming", policy=LOOSE, parties="abac"):
         )
         limit = account.upper_bits(frozenset({party})) + 0.1
         design = scheme.design(
-            wish.question.request, party=party, utility=wish.utility, individual=limit
+            wish.question.p_r_given_x, party=party, utility=wish.utility, individual=limit
         )
         yield account, wish, design, limit
         channel = IntegerChannel.quantised(design.channel)
@@ -84,7 +84,7 @@ def best_without_reserve(account, wish, limit, policy):
     held = [Step(party, None, None, 0.0) for party in memory.present]
     scheme = Scheme.resume(memory.mass.sum(axis=0), memory, held, policy)
     design = scheme.design(
-        wish.question.request, party=wish.party, utility=wish.utility, individual=limit
+        wish.question.p_r_given_x, party=wish.party, utility=wish.utility, individual=limit
     )
     return design.solution.value
 

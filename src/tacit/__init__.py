@@ -47,11 +47,13 @@ if TYPE_CHECKING:
         Verification,
         estimate_file,
     )
+    from tacit.tables import Column
     from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
     "Audit",
     "Certificate",
+    "Column",
     "Contrast",
     "CorruptLedgerError",
     "Costs",
@@ -159,6 +161,7 @@ _ROOMS = {
         "Verification",
         "estimate_file",
     ),
+    "tacit.tables": ("Column",),
     "tacit.tradeoff": (
         "Surface",
         "trace_surface",

@@ -1,4 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Durable writes: files and folders that appear whole or not at all, and locks between processes.
+
+A new file or folder is first written under another name beside its place, ``.NAME.TOKEN.partial``.
+Once all of it is on disk it is renamed. Its writer holds a lock on it meanwhile, which the system
+releases when the writer dies. So the next writer can tell what was abandoned, and removes it.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +23,94 @@ _TOKEN_BYTES = 8
 _PARTIAL = re.compile(rf"\..+\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}\.partial", re.DOTALL)
 
 
+# -- files --------------------------------------------------------------------------------------
+
+
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file to write that takes its place at ``path`` once all of it is on disk.
+
+    After an error nothing of it is left, and what was at ``path`` before is still there. After a
+    ``kill -9`` a partial file may be left beside ``path``; the next writer removes it.
+    """
+    _remove_abandoned_files(path)
+    partial, file = _locked_partial_file(path, mode)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            partial.replace(path)  # while it is locked: nobody may take it for abandoned
+        sync(path.parent)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def create_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file that must not exist yet; on disk when this returns.
+
+    Raises:
+        FileExistsError: there is one.
+    """
+    _write(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), content)
+    sync(path.parent)
+
+
+def overwrite_and_remove(path: Path, content: bytes) -> None:
+    """Write over a secret file in place, then remove it; both on disk when this returns."""
+    _write(os.open(path, os.O_WRONLY), content)
+    path.unlink()
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    with _opened(path) as descriptor:
+        os.fsync(descriptor)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _locked_partial_file(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """A new file beside ``path``, locked until it is closed or its writer dies."""
+    while True:
+        partial = _partial_name(path)
+        file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if partial.exists():
+                return partial, file
+        except BaseException:
+            file.close()
+            partial.unlink(missing_ok=True)
+            raise
+        file.close()  # another writer removed it as abandoned before it was locked: try again
+
+
+def _remove_abandoned_files(path: Path) -> None:
+    """Remove partial files of ``path`` whose writers are dead."""
+    for partial in path.parent.glob(f".{_literal(path.name)}.*.partial"):
+        # An error means: being written, finished by now, or another user's.
+        with suppress(OSError), partial.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            partial.unlink()
+
+
+# -- folders ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
     """A new folder to write files into that takes its place at ``path`` once all is on disk.
 
-    Only its owner can open it. After an error nothing of it is left, nor, once there is another
-    writer, after a ``kill -9``.
+    Only its owner can open it. After an error nothing of it is left. After a ``kill -9`` the next
+    writer of a folder in the same place removes what is left.
     """
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise InvalidInputError(f"{path} exists already: choose another place, or remove it first")
@@ -39,13 +126,13 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(path: Path) -> Iterator[Path]:
-    """A folder beside ``path`` that is gone afterwards.
+    """A folder beside ``path`` that is removed afterwards.
 
-    If we are killed, the next writer of a folder in the same place removes it.
+    After a ``kill -9`` the next writer of a folder in the same place removes it.
     """
     path = path.absolute()  # "." has neither a name nor a parent
     _remove_abandoned_folders(path.parent)
-    scratch, descriptor = _locked_scratch(path)
+    scratch, descriptor = _locked_partial_folder(path)
     try:
         yield scratch
     finally:
@@ -53,36 +140,22 @@ def scratch_folder(path: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _locked_scratch(path: Path) -> tuple[Path, int]:
-    """A new folder beside ``path``, locked until its descriptor is closed, or we are dead."""
+def _locked_partial_folder(path: Path) -> tuple[Path, int]:
+    """A new folder beside ``path``, locked until its descriptor is closed or its writer dies."""
     while True:
-        scratch = path.with_name(f".{path.name}.{secrets.token_hex(_TOKEN_BYTES)}.partial")
-        scratch.mkdir(mode=0o700)
-        with suppress(FileNotFoundError):  # another writer may take it for abandoned before ...
-            descriptor = os.open(scratch, os.O_RDONLY)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # ... this; then we make another one
-            if scratch.exists():
-                return scratch, descriptor
+        partial = _partial_name(path)
+        partial.mkdir(mode=0o700)
+        # Another writer may remove it as abandoned before it is locked: then try again.
+        with suppress(FileNotFoundError):
+            descriptor = os.open(partial, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if partial.exists():
+                return partial, descriptor
             os.close(descriptor)
 
 
-def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power cut."""
-    with _opened(path) as descriptor:
-        os.fsync(descriptor)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _remove_abandoned_folders(place: Path) -> None:
-    """Remove what writers of folders left behind here that are no longer alive to hold a lock."""
+    """Remove partial folders in this place whose writers are dead."""
     for partial in place.iterdir():
         if _PARTIAL.fullmatch(partial.name) and partial.is_dir() and not partial.is_symlink():
             _remove_unless_locked(partial)
@@ -98,52 +171,28 @@ def _remove_unless_locked(partial: Path) -> None:
         shutil.rmtree(partial)
 
 
+# -- locks and names ----------------------------------------------------------------------------
+
+
 @contextmanager
-def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A file to write that takes its place at ``path`` once all of it is on disk.
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file that exists; other processes wait."""
+    with _opened(path) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
-    After an error nothing of it is left and whatever was at ``path`` is still there. After a
-    ``kill -9`` a partial file may be left beside ``path``; the next writer removes it.
-    """
-    _remove_abandoned_files(path)
-    partial, file = _locked_partial(path, mode)
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            partial.replace(path)  # while it is locked: nobody may take it for abandoned
-        sync(path.parent)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _locked_partial(path: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """A new file beside ``path``, locked until it is closed, or we are dead."""
-    while True:
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-        file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if partial.exists():
-                return partial, file
-        except BaseException:
-            file.close()
-            partial.unlink(missing_ok=True)
-            raise
-        file.close()  # another writer was faster than our lock, and took it for abandoned
-
-
-def _remove_abandoned_files(path: Path) -> None:
-    """Remove what writers of ``path`` left behind that are no longer alive to hold its lock."""
-    for partial in path.parent.glob(f".{_literal(path.name)}.*.partial"):
-        try:
-            with partial.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                partial.unlink()
-        except OSError:
-            continue  # being written, finished by now, or somebody else's
+def _partial_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(_TOKEN_BYTES)}.partial")
 
 
 def _literal(name: str) -> str:

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from tacit import Policy
 from tacit.errors import InfeasibleError, TacitError, UnconvergedError
 from tacit.study import Costs, Study
+from tacit.tables import Column
 from tests.redteam.replay import replay
 from tests.redteam.studies import make_study, write_table
 
@@ -102,7 +103,10 @@ def attack(place: Path, seed: int, hardness: Hardness = SHORT) -> Campaign:
         place / "study",
         place / "table.csv",
         id="id",
-        private=[f"{name}:cut=0,1" if name in facts.numeric else name for name in facts.attributes],
+        private=[
+            Column(name, cuts=(0, 1) if name in facts.numeric else None)
+            for name in facts.attributes
+        ],
         external=[facts.external],
         everyone=draw.choice([None, None, 0.3, 1.0]),
         memory=draw.choice([1, 2, 3, 5, 8]),

@@ -119,8 +119,8 @@ def try_expression(cells: Cells, sql: str) -> bool:
     """Evaluate an expression; whether it worked. It may be refused, and nothing worse."""
     start, is_done = time.monotonic(), False
     try:
-        function = cells.evaluate(sql)
-        is_done, said = True, repr(function.letters)
+        question = cells.evaluate(sql)
+        is_done, said = True, repr(question.labels)
     except TacitError as error:
         said = str(error)
     assert is_done or ("\n" not in said and len(said) < LONGEST), sql

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from tacit import Policy
 from tacit.cli.demo import write_people
 from tacit.errors import TacitError
+from tacit.tables import Column
 from tests.redteam.replay import replay
 from tests.redteam.studies import make_study
 
@@ -44,7 +45,7 @@ def come_back(place: Path, visits: int) -> Iterator[Visit]:
         place / "clinic",
         place / "people.csv",
         id="person",
-        private=["age:cut=30,60", "income"],
+        private=[Column("age", cuts=(30, 60)), "income"],
         everyone=1.2,
         memory=16,
     ) as study:

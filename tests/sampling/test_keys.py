@@ -1,4 +1,4 @@
-"""The study's key: its file, what is derived from it, and that nobody sees it."""
+"""The study's key: its file, what is derived from it, its random words, and that nobody sees it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import hmac
 import os
 import pickle
 import stat
+from itertools import accumulate, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import KeyFileError
-from tacit.sampling import StudyKey, keyed_digest
+from tacit.sampling import StudyKey, keyed_digest, pseudonyms, uniforms
 
 SECRET = b"correct horse battery staple 42!"
 KEY = StudyKey(SECRET)
@@ -175,3 +178,36 @@ def test_derived_keys_are_hkdf_of_rfc_5869() -> None:
 def test_keyed_digest_is_hmac_of_all_chunks(key: bytes, chunks: list[bytes]) -> None:
     expected = hmac.new(key, b"".join(chunks), hashlib.sha256).hexdigest()
     assert keyed_digest(key, chunks) == expected
+
+
+# --- random words -------------------------------------------------------------------------------
+
+STREAM_KEY = bytes(range(32))
+
+
+@given(st.integers(0, 2**40), st.lists(st.integers(0, 40), min_size=1, max_size=5))
+def test_any_split_gives_the_same_words(start: int, sizes: list[int]) -> None:
+    bounds = [start, *(start + total for total in accumulate(sizes))]
+    for stream in (uniforms, pseudonyms):
+        whole = stream(STREAM_KEY, bounds[0], bounds[-1])
+        parts = [stream(STREAM_KEY, *pair) for pair in pairwise(bounds)]
+        assert np.array_equal(np.concatenate(parts), whole)
+
+
+@given(st.integers(0, 2**40), st.integers(1, 9))
+def test_words_are_aes_of_the_counter(start: int, n_words: int) -> None:
+    def word(number: int, size: int) -> int:
+        block, place = divmod(number * size, 16)
+        encryptor = Cipher(algorithms.AES(STREAM_KEY), modes.ECB()).encryptor()
+        return int.from_bytes(
+            encryptor.update(block.to_bytes(16, "big"))[place : place + size], "little"
+        )
+
+    numbers = range(start, start + n_words)
+    assert uniforms(STREAM_KEY, start, start + n_words).tolist() == [word(i, 4) for i in numbers]
+    assert pseudonyms(STREAM_KEY, start, start + n_words).tolist() == [word(i, 8) for i in numbers]
+
+
+def test_another_key_gives_other_words() -> None:
+    for stream in (uniforms, pseudonyms):
+        assert (stream(STREAM_KEY, 0, 100) != stream(STREAM_KEY[::-1], 0, 100)).all()

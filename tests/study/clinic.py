@@ -16,10 +16,11 @@ from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel
 from tacit.study import Study
 from tacit.study.folder import Configuration, Layout
+from tacit.tables import Column
 
 AGE_CUTS = (40, 65)
 DIAGNOSES = ("asthma", "dementia")
-PRIVATE = ("age:cut=40,65", "diagnosis", "smoker")
+PRIVATE = (Column("age", cuts=AGE_CUTS), "diagnosis", "smoker")
 N_CELLS = 12
 
 Row = tuple[str, ...]
@@ -28,8 +29,8 @@ Row = tuple[str, ...]
 class Options(TypedDict, total=False):
     """What ``Study.create`` takes beside the clinic's own table."""
 
-    private: Sequence[str]
-    external: Sequence[str]
+    private: Sequence[str | Column]
+    external: Sequence[str | Column]
     everyone: float
     public_id: bool
     memory: int

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.study import Study
+from tacit.tables import Column
 
 WORDS = (
     *("union", "select", "order", "group"),
@@ -37,7 +38,7 @@ def test_a_word_of_sql_is_a_fine_name(start: int, turn: int, tmp_path: Path) -> 
     key, age, illness, outcome = names = four[turn:] + four[:turn]
     table = tmp_path / "t.csv"
     _write(table, names)
-    private = [f"{age}:cut=40,60", illness]
+    private = [Column(age, cuts=(40, 60)), illness]
     with Study.create(
         tmp_path / "s", str(table), id=key, private=private, external=[outcome], public_id=True
     ) as study:

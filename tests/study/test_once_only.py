@@ -22,7 +22,6 @@ from tacit.study.books.books import first_past
 from tacit.study.books.kinds import read_books
 from tacit.study.books.records import IntentRecord
 from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
-from tacit.study.requests.question import Question
 from tacit.study.requests.request import Measure, Request
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
@@ -218,14 +217,14 @@ def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) 
 
 
 def drafted_by_hand(folder: Path, study: Study) -> Draft:
-    question = Question.of_cells(Cells(study.attributes).of_attributes(["diagnosis"]))
+    question = Cells(study.attributes).of_attributes(["diagnosis"])
     wish = Request("lab-a", question, Measure.of("hamming"), 0.1)
     return draft(read_books(entries_of(folder)), wish)
 
 
 def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, ...]) -> Draft:
     """Binary R told with errors that take turns, instead of what was drafted."""
-    p_r_given_x = drafted.request.question.request.p_r_given_x
+    p_r_given_x = drafted.request.question.p_r_given_x
     told = [p_r_given_x * (1 - flip) + p_r_given_x[:, ::-1] * flip for flip in flips]
     law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
     channel = IntegerChannel.quantised(law[None])

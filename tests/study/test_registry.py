@@ -138,6 +138,7 @@ def test_a_study_killed_before_its_registration_is_made_anew(tmp_path: Path) -> 
     table = write_patients(tmp_path / "patients.csv")
     code = (
         "import os, sys; from tacit.ledger import Ledger; from tacit.study import Study\n"
+        "from tacit.tables import Column\n"
         "Ledger.register = lambda *a, **k: os._exit(9)\n"
         f"Study.create({str(tmp_path / 'one')!r}, {str(table)!r}, id='patient', "
         f"private={list(PRIVATE)!r})\n"

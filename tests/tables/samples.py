@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
-from tacit.tables.encoding.declaration import Declared, parse
+from tacit.tables.encoding.column import Column
 
 Columns = Mapping[str, Sequence[object]]
 
@@ -44,8 +45,8 @@ WARD = Attribute(
 )
 
 
-def declared(*texts: str) -> list[Declared]:
-    return [parse(text) for text in texts]
+def columns_of(*columns: str | Column) -> list[Column]:
+    return list(map(Column.of, columns))
 
 
 def write_parquet(path: Path, columns: Columns) -> str:
@@ -66,4 +67,16 @@ def write_duckdb(path: Path, columns: Columns, *names: str) -> str:
             if "." in name:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name.partition('.')[0]}")
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
+    return str(path)
+
+
+def write_toml(path: Path, columns: Columns) -> str:
+    """An array of tables; a missing value has no key."""
+    lines = []
+    for row in zip(*columns.values(), strict=True):
+        lines.append("[[rows]]")
+        for name, value in zip(columns, row, strict=True):
+            if value is not None:
+                lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    path.write_text("\n".join(lines), encoding="utf-8")
     return str(path)

@@ -100,17 +100,19 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a study of a table."""
+    from tacit.cli.columns import columns_in_shell, parse_column
     from tacit.study import Study
     from tacit.study.setup.creation import least_overlap_noticed
 
     with (
         waiting("reading the table"),
+        columns_in_shell(),
         Study.create(
             folder,
             table,
             id=id_columns.split(","),
-            private=private,
-            external=external or (),
+            private=list(map(parse_column, private)),
+            external=list(map(parse_column, external or ())),
             everyone=everyone,
             public_id=public_id,
             memory=memory,

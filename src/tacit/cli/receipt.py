@@ -30,7 +30,7 @@ def receipt(
 
     With it, verify finds a ledger that was rolled back or rewritten.
     """
-    from tacit.storage import whole_file
+    from tacit.storage import atomic_file
     from tacit.study import Study
     from tacit.study.folder import refuse_study_files
 
@@ -39,7 +39,7 @@ def receipt(
     with Study.open(folder) as study:
         paper = study.receipt(number)
     if html is not None:
-        with whole_file(html) as file:
+        with atomic_file(html) as file:
             file.write(paper.as_html().encode())
     if as_json:
         show_json(paper.model_dump(mode="json"))

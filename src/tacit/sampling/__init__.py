@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.sampling.draws import Sampler, pseudonyms, uniforms
-    from tacit.sampling.integer_channel import TOTAL, IntegerChannel
-    from tacit.sampling.keys import StudyKey, keyed_digest
+    from tacit.sampling.integer_channel import TOTAL, IntegerChannel, Sampler
+    from tacit.sampling.keys import StudyKey, keyed_digest, pseudonyms, uniforms
 
 __all__ = [
     "TOTAL",
@@ -22,8 +21,7 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "integer_channel": ("TOTAL", "IntegerChannel"),
-        "draws": ("Sampler", "pseudonyms", "uniforms"),
-        "keys": ("StudyKey", "keyed_digest"),
+        "integer_channel": ("TOTAL", "IntegerChannel", "Sampler"),
+        "keys": ("StudyKey", "keyed_digest", "pseudonyms", "uniforms"),
     },
 )

@@ -1,4 +1,8 @@
-"""A study's secret key, and the keys that are derived from it, each for one purpose."""
+"""A study's secret key, the keys derived from it, and the random words that these keys give.
+
+Random words are the AES-256-CTR stream of a derived key. Word i belongs to record i, whoever
+computes it and in whatever order, so nobody ever gets a second draw.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit.errors import KeyFileError
+from tacit.storage import create_file, overwrite_and_remove
+
+KEY_BYTES = 32
+
+_BLOCK_BYTES = 16
+
+_DESTROYED = bytes(KEY_BYTES)
+"""What ``destroy`` writes over a key: never a key, should the removal not get any further."""
 
 
 def keyed_digest(key: bytes, chunks: Iterable[bytes]) -> str:
@@ -18,12 +33,6 @@ def keyed_digest(key: bytes, chunks: Iterable[bytes]) -> str:
     for chunk in chunks:
         digest.update(chunk)
     return digest.hexdigest()
-
-
-KEY_BYTES = 32
-
-_DESTROYED = bytes(KEY_BYTES)
-"""What ``destroy`` writes over a key: never a key, should the removal not get any further."""
 
 
 class StudyKey:
@@ -44,9 +53,7 @@ class StudyKey:
         """A new key from the system's randomness, in a new file that only its owner can read."""
         secret = os.urandom(KEY_BYTES)
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            _write_and_close(descriptor, secret)
-            _sync_folder(path.parent)
+            create_file(path, secret, mode=0o600)
         except FileExistsError:
             raise KeyFileError(f"{path} exists already: a key is never overwritten") from None
         except OSError as error:
@@ -83,9 +90,7 @@ class StudyKey:
     def destroy(path: Path) -> None:
         """Overwrite a key and remove it; a key that is gone already stays gone."""
         try:
-            _write_and_close(os.open(path, os.O_WRONLY), _DESTROYED)
-            path.unlink()
-            _sync_folder(path.parent)
+            overwrite_and_remove(path, _DESTROYED)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -97,7 +102,7 @@ class StudyKey:
         Different arguments give unrelated bytes: 1 and "1" differ, ("a", "bc") and ("ab", "c") too.
         """
         info = b"".join(map(_encoded, ("tacit 1", purpose, *context)))
-        # Here, because who only checks digests has not installed it.
+        # Imported here: recipients who only check digests have not installed it.
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -108,6 +113,26 @@ class StudyKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a study's key cannot be pickled or copied: load it from its file")
+
+
+def uniforms(release_key: bytes, start: int, stop: int) -> NDArray[np.uint32]:
+    """The 32-bit uniform numbers of records ``start`` to ``stop`` in one release.
+
+    Args:
+        release_key: derived from the study's key for this release alone.
+    """
+    words = np.frombuffer(_keystream(release_key, 4 * start, 4 * stop), dtype="<u4")
+    return words.astype(np.uint32, copy=False)
+
+
+def pseudonyms(party_key: bytes, start: int, stop: int) -> NDArray[np.uint64]:
+    """The 64-bit pseudonyms of records ``start`` to ``stop`` for one party.
+
+    Args:
+        party_key: ``study_key.derive("pseudonym", study_id, party, attempt)``.
+    """
+    words = np.frombuffer(_keystream(party_key, 8 * start, 8 * stop), dtype="<u8")
+    return words.astype(np.uint64, copy=False)
 
 
 def _encoded(item: bytes | str | int) -> bytes:
@@ -122,17 +147,14 @@ def _encoded(item: bytes | str | int) -> bytes:
     return kind + len(content).to_bytes(8, "big") + content
 
 
-def _write_and_close(descriptor: int, content: bytes) -> None:
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def _keystream(key: bytes, start: int, stop: int) -> memoryview:
+    """Bytes ``start`` to ``stop`` of the AES-256-CTR stream of a key, from counter 0."""
+    # Imported here: recipients who only check digests have not installed it.
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new or removed name in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    first_block, skipped = divmod(start, _BLOCK_BYTES)
+    counter = first_block.to_bytes(_BLOCK_BYTES, "big")
+    encryptor = Cipher(AES256(key), CTR(counter)).encryptor()
+    return memoryview(encryptor.update(bytes(skipped + stop - start)))[skipped:]

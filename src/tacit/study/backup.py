@@ -16,12 +16,13 @@ from typing import Any
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
-from tacit.storage import scratch_folder, whole_file, whole_folder
+from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
 from tacit.study.books.kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
 from tacit.study.journal import Journal, Traces, raise_mark, refuse_unregistered
 from tacit.study.setup.creation import IN_FOLDER
+from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
 
 _SNAPSHOT = "snapshot/"
@@ -82,10 +83,10 @@ def back_up(folder: Path, file: Path) -> Backup:
         copy = scratch / layout.ledger.name
         with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
             refuse_unregistered(layout, configuration.study, ledger)
-            _refuse_rollback(layout, configuration.study, ledger)
+            _refuse_rollback(layout, configuration, ledger)
             with closing(Ledger.create(copy, salt=ledger.salt)) as copied:
                 n_entries = copied.add_missing(configuration.study, ledger)
-        with whole_file(file, mode=0o600) as target, tarfile.open(fileobj=target, mode="w") as tar:
+        with atomic_file(file, mode=0o600) as target, tarfile.open(fileobj=target, mode="w") as tar:
             for name, path in _files(layout):
                 tar.add(path, name)
             tar.add(copy, layout.ledger.name)
@@ -121,7 +122,7 @@ def restore(file: Path, folder: Path, *, ledger: str | None = None) -> Restored:
         if Layout(folder).configuration.exists():
             _check_same(file, configuration, Configuration.read(folder), folder)
             return _put_back(unpacked, Layout(folder), configuration)
-        with whole_folder(folder) as partial:
+        with atomic_folder(folder) as partial:
             restored = _put_back(unpacked, Layout(partial), configuration)
         address = parse_address(configuration.ledger or Layout(folder).ledger)
         return replace(restored, ledger=shown_address(address))
@@ -144,7 +145,7 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
         closing(Ledger.create(address, salt=copied.salt)) as ledger,
     ):
         n_entries = ledger.add_missing(study, copied)
-        books, lost = _read(layout, study, ledger)
+        books, lost = _read(layout, configuration, ledger)
     is_closed = books.is_closed or layout.digest_keys.exists()
     files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
     if not lost.entries:
@@ -185,15 +186,16 @@ def _check_new(configuration: Configuration, file: Path) -> None:
         raise InvalidInputError(f"there is no folder {file.parent}: make it, or choose another")
 
 
-def _read(layout: Layout, study: str, ledger: Ledger) -> tuple[Books, Traces]:
+def _read(layout: Layout, configuration: Configuration, ledger: Ledger) -> tuple[Books, Traces]:
     """A study's books, and traces of entries that its ledger has lost."""
-    traces = Traces.find(layout, study)  # before the ledger is read
+    study = configuration.study
+    traces = Traces.find(layout, ENGINES[configuration.engine], study)  # before the ledger is read
     books = read_books(ledger.entries(study))
     return books, traces.lost(books, ledger, study)
 
 
-def _refuse_rollback(layout: Layout, study: str, ledger: Ledger) -> None:
-    journal = Journal(layout, study, ledger)
+def _refuse_rollback(layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
+    journal = Journal(layout, configuration, ledger)
     journal.refuse_rollback(journal.find_lost())
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.errors import InvalidInputError, Suggestion
-from tacit.storage import whole_file
+from tacit.storage import atomic_file
 from tacit.study.books.records import STUDY_FORMAT, CreatedRecord
-from tacit.tables import Snapshot, compare
-from tacit.tables.sources.postgresql import without_secrets
-
-Look = dict[str, int]
-"""Size and time of a file."""
+from tacit.tables.delivery.engine import Engine, Records
+from tacit.tables.sources.source import Evidence, find_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +81,7 @@ class Configuration(BaseModel):
         study: the study's id.
         source: where the table was read.
         ledger: address of the ledger; ``None`` for a file in the folder.
+        engine: name of what reads and writes the records.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,6 +91,7 @@ class Configuration(BaseModel):
     study: str
     source: str
     ledger: str | None
+    engine: str = "local"
 
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""
@@ -126,48 +125,41 @@ class Configuration(BaseModel):
             ) from error
 
 
-def source_changes(layout: Layout, snapshot: Snapshot, source: str) -> list[str]:
+def source_changes(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
     """What has changed in the source, in words; a file that is gone has not changed.
 
     A file that was compared before is compared again only when its size or time has moved.
     """
     if source_file(source) is None:
-        return compare(snapshot, source)
+        return engine.compare(records, source)
     now = look(source)
     if now is None or now == _seen(layout):
         return []
-    changes = compare(snapshot, source)
+    changes = engine.compare(records, source)
     if not changes:
         keep_look(layout, now)
     return changes
 
 
-def look(source: str) -> Look | None:
-    """Size and time of the file that a source is in; ``None`` if there is none."""
-    file = source_file(source)
-    try:
-        status = None if file is None else file.stat()
-    except FileNotFoundError:
-        return None
-    return None if status is None else {"size": status.st_size, "modified": status.st_mtime_ns}
+def look(source: str) -> Evidence | None:
+    """Evidence of what a source is now; ``None`` if there is none."""
+    return find_source(source).evidence()
 
 
-def keep_look(layout: Layout, seen: Look) -> None:
+def keep_look(layout: Layout, seen: Evidence) -> None:
     """Remember how a source looked that is the same as the snapshot, if there is room for it."""
-    with suppress(OSError), whole_file(layout.source_seen, mode=0o600) as written:
+    with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
 
 
 def source_shown(source: str) -> str:
     """A source for messages: without a database's password."""
-    return source if source_file(source) is not None else without_secrets(source)
+    return find_source(source).shown
 
 
 def source_file(source: str) -> Path | None:
     """The file that a source is in; ``None`` for a database server."""
-    if "://" in source:
-        return None
-    return Path(re.sub(r"(?<=\.duckdb)(::|#).*$", "", source))
+    return find_source(source).file
 
 
 def _seen(layout: Layout) -> object:
@@ -177,9 +169,9 @@ def _seen(layout: Layout) -> object:
         return None
 
 
-def source_remarks(layout: Layout, snapshot: Snapshot, source: str) -> list[str]:
+def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
     """What to say before a new release about a table that is gone; one that changed is refused."""
-    changes = source_changes(layout, snapshot, source)
+    changes = source_changes(layout, engine, records, source)
     if changes:
         raise InvalidInputError(
             f"{source_shown(source)} has changed since {layout.folder} was made "
@@ -191,7 +183,7 @@ def source_remarks(layout: Layout, snapshot: Snapshot, source: str) -> list[str]
     return [f"{file} is no longer there: the release is made of the table as it was at init"]
 
 
-def refuse_changed_snapshot(snapshot: Snapshot, key: bytes, created: CreatedRecord) -> None:
+def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
     """A snapshot that is not, byte by byte, the one that the study began with."""
     if created.snapshot_seal is not None:
         snapshot.check_seal(key, created.snapshot_seal)

@@ -8,13 +8,11 @@ shows it by its certificate.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import (
     DeliveryError,
@@ -25,12 +23,13 @@ from tacit.errors import (
     Suggestion,
 )
 from tacit.ledger import Entry, Head, Ledger
-from tacit.storage import whole_file
+from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books
 from tacit.study.books.kinds import read_books, read_on
 from tacit.study.books.records import Record, RollbackRecord
 from tacit.study.folder import Configuration, Layout
-from tacit.tables.delivery.states import state_names
+from tacit.tables.delivery.engine import Engine
+from tacit.tables.delivery.registry import ENGINES
 
 _LARGEST_NUMBER = 2**63 - 1
 """That a ledger can hold."""
@@ -52,13 +51,16 @@ class Traces:
     states: tuple[str, ...]
 
     @staticmethod
-    def find(layout: Layout, study: str, certificate: Path | None = None) -> Traces:
+    def find(
+        layout: Layout, engine: Engine[Any], study: str, certificate: Path | None = None
+    ) -> Traces:
         """All there are.
 
         Read them before the ledger: an entry is in the ledger before there is a trace of it.
 
         Args:
             layout: of the study's folder.
+            engine: what keeps its states.
             study: its id.
             certificate: of a release file that may be there already.
 
@@ -69,7 +71,7 @@ class Traces:
         if certificate is not None:
             found[certificate] = _read_certificate(certificate, study)
         entries = {file: head for file, head in found.items() if head is not None}
-        return Traces(entries, tuple(state_names(layout.states)))
+        return Traces(entries, tuple(engine.remembered(layout.states)))
 
     def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
         """Those that the ledger does not know, and that no rollback has been accepted for."""
@@ -108,26 +110,33 @@ class Journal:
     Attributes:
         layout: of the study's folder.
         study: its id.
+        engine: what reads and writes its records.
         ledger: where its entries stand.
         books: what they say, as far as they were read.
     """
 
     def __init__(
-        self, layout: Layout, study: str, ledger: Ledger, *, accept_rollback: bool = False
+        self,
+        layout: Layout,
+        configuration: Configuration,
+        ledger: Ledger,
+        *,
+        accept_rollback: bool = False,
     ) -> None:
         """Read the whole ledger.
 
         Args:
             layout: of the study's folder.
-            study: its id.
+            configuration: what the folder says about itself.
             ledger: where its entries stand.
             accept_rollback: go on although entries were lost; the first change records it.
         """
         self.layout = layout
-        self.study = study
+        self.study = configuration.study
+        self.engine = ENGINES[configuration.engine]
         self.ledger = ledger
         self._accept_rollback = accept_rollback
-        self.books = read_books(ledger.entries(study))
+        self.books = read_books(ledger.entries(self.study))
 
     @classmethod
     def open(cls, folder: Path, *, accept_rollback: bool = False) -> Journal:
@@ -137,7 +146,7 @@ class Journal:
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
             refuse_unregistered(layout, configuration.study, ledger)
-            return cls(layout, configuration.study, ledger, accept_rollback=accept_rollback)
+            return cls(layout, configuration, ledger, accept_rollback=accept_rollback)
         except BaseException:
             ledger.close()
             raise
@@ -208,7 +217,8 @@ class Journal:
 
     def find_lost(self, certificate: Path | None = None) -> Traces:
         """Traces of entries that the ledger has lost."""
-        traces = Traces.find(self.layout, self.study, certificate)  # before the ledger is read
+        # Before the ledger is read.
+        traces = Traces.find(self.layout, self.engine, self.study, certificate)
         return traces.lost(self.refresh(), self.ledger, self.study)
 
     def refuse_rollback(self, lost: Traces) -> None:
@@ -262,22 +272,11 @@ def raise_mark(layout: Layout, head: Head, accepted: frozenset[str] = frozenset(
     Must be on disk before anything is drawn. A mark is lowered only where the entry that it names
     is among those that the custodian has ``accepted`` as lost.
     """
-    with _locked(layout.configuration):
+    with locked(layout.configuration):
         mark = _read_mark(layout.high_water)
         if mark is None or mark.number < head.number or mark.hash in accepted:
-            with whole_file(layout.high_water, mode=0o600) as file:
+            with atomic_file(layout.high_water, mode=0o600) as file:
                 file.write(json.dumps({"number": head.number, "hash": head.hash}).encode() + b"\n")
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """One process at a time."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _read_mark(path: Path) -> Head | None:

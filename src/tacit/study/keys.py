@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tacit.errors import KeyFileError
 from tacit.sampling import StudyKey
-from tacit.storage import whole_file
+from tacit.storage import atomic_file
 from tacit.study.books.books import Books, Intent
 from tacit.study.folder import Layout
 
@@ -45,7 +45,7 @@ class DigestKeys:
             "releases": {sealed: key.hex() for sealed, key in self.releases.items()},
             "paper": None if self.paper is None else self.paper.hex(),
         }
-        with whole_file(layout.digest_keys, mode=0o600) as file:
+        with atomic_file(layout.digest_keys, mode=0o600) as file:
             file.write(json.dumps(stored, indent=2).encode() + b"\n")
 
     @staticmethod

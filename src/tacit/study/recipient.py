@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInputError
 from tacit.estimation import Contrast, Estimate, estimate
 from tacit.study.reports.receipts import Certificate
-from tacit.tables.delivery.release_file import count_letters, digest_of
+from tacit.tables.delivery.release_reader import count_letters, digest_of
 
 _FEW_RECORDS = 10
 """A letter that fewer records are expected to have, whatever is true of them, tells nothing."""

@@ -48,7 +48,6 @@ from tacit.study.reports.standing import (
     table_remarks,
     too_high,
 )
-from tacit.study.requests.question import Question
 from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
 from tacit.study.requests.refusals import draft_or_refuse
 from tacit.study.requests.request import Costs, Measure, Request
@@ -64,10 +63,10 @@ from tacit.study.setup.limits import (
 )
 from tacit.study.setup.names import check_new_names, spelled
 from tacit.study.verification.verify import Verification, verify_study
-from tacit.tables import Attribute, Snapshot
-from tacit.tables.delivery.local import Progress
+from tacit.tables import Attribute, Cells, Column, Question
+from tacit.tables.delivery.engine import Progress, Records
+from tacit.tables.delivery.registry import LOCAL
 from tacit.tables.delivery.release_file import check_target, guards_any
-from tacit.tables.questions.cells import Cells
 
 
 class Study:
@@ -88,7 +87,7 @@ class Study:
         self._layout = journal.layout
         self.configuration = configuration
         self.remarks: tuple[str, ...] = ()
-        self.snapshot = Snapshot.open(journal.layout.snapshot)
+        self.snapshot: Records = journal.engine.open(journal.layout.snapshot)
 
     @classmethod
     def create(
@@ -97,14 +96,15 @@ class Study:
         table: str,
         *,
         id: str | Sequence[str],  # noqa: A002 - the name that custodians know
-        private: Sequence[str],
-        external: Sequence[str] = (),
+        private: Sequence[str | Column],
+        external: Sequence[str | Column] = (),
         everyone: float | None = None,
         public_id: bool = False,
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
         min_records: int = 50,
+        engine: str = LOCAL,
     ) -> Self:
         """Make a study of a table.
 
@@ -112,8 +112,7 @@ class Study:
             folder: to make.
             table: a .csv, .parquet or .duckdb file, or ``postgresql://...#table``.
             id: the column, or columns, whose values tell records apart.
-            private: attributes, each ``name``, ``name:cut=30,45,60``, ``name:quantiles=4`` or
-                ``name:map=groups.json``.
+            private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.
             everyone: limit in bits about one record on all parties together.
             public_id: whether raw ids may stand in release files.
@@ -126,6 +125,7 @@ class Study:
                 them again, and so begin to count their bits anew.
             min_records: refuse a smaller table: whoever knows its counts learns more than the
                 limits say, from everybody else's rows.
+            engine: what reads and writes the records, by its name in ``ENGINES``.
         """
         if everyone is not None:
             check_limit("everyone", everyone)
@@ -133,14 +133,15 @@ class Study:
         plan = Plan(
             table,
             ids,
-            tuple(private),
-            tuple(external),
+            tuple(map(Column.of, private)),
+            tuple(map(Column.of, external)),
             public_id,
             memory,
             everyone,
             ledger,
             accept_reset,
             min_records,
+            engine,
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)
@@ -312,9 +313,9 @@ class Study:
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
-        target, journal = Path(out), self._journal
+        target, journal, source = Path(out), self._journal, self.configuration.source
         check_target(target)
-        refuse_own_files(self.configuration.source, target)
+        refuse_own_files(source, target)
         check_max_error(max_error, utility)
         journal.settle_rollback(certificate_path(target))
         writer = self._writer()
@@ -324,7 +325,8 @@ class Study:
 
         intent = find_intent(journal, read, again=again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
-            for remark in source_remarks(self._layout, self.snapshot, self.configuration.source):
+            remarks = source_remarks(self._layout, journal.engine, self.snapshot, source)
+            for remark in remarks:
                 notify(remark)
             intent = record_intent(journal, read, max_error=max_error, again=again)
         receipt = deliver_release(journal, writer, intent, target, progress)
@@ -363,9 +365,9 @@ class Study:
             return books.externals[asked]
         cells = Cells(self.attributes)
         if sql is not None:
-            return Question.of_cells(cells.evaluate(sql), sql=sql)
+            return cells.evaluate(sql)
         names = asked.split(",") if isinstance(asked, str) else list(asked or ())
-        return Question.of_cells(cells.of_attributes(names))
+        return cells.of_attributes(names)
 
     def _writer(self) -> ReleaseWriter:
         """Writes releases with the study's key and snapshot, which are checked byte by byte."""
@@ -373,7 +375,8 @@ class Study:
         study, created = self.configuration.study, self._journal.books.created
         key = load_key(self._layout, study, self._journal.books)
         refuse_changed_snapshot(self.snapshot, snapshot_digest_key(key, study), created)
-        return ReleaseWriter(study, self._layout, self.snapshot, key, created.is_id_public)
+        engine = self._journal.engine
+        return ReleaseWriter(study, self._layout, engine, self.snapshot, key, created.is_id_public)
 
     # -- looking ----------------------------------------------------------------------------
 

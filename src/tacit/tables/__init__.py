@@ -7,22 +7,21 @@ from tacit.deferral import deferred
 if TYPE_CHECKING:
     from tacit.tables.encoding.attribute import Attribute
     from tacit.tables.encoding.builder import build
+    from tacit.tables.encoding.codes import Encoding
+    from tacit.tables.encoding.column import Column
     from tacit.tables.encoding.comparison import compare
-    from tacit.tables.encoding.declaration import Declared, parse
-    from tacit.tables.encoding.encoding import Encoding
     from tacit.tables.encoding.snapshot import Snapshot
-    from tacit.tables.questions.cells import CellFunction, Cells
+    from tacit.tables.questions.cells import Cells, Question
 
 __all__ = [
     "Attribute",
-    "CellFunction",
     "Cells",
-    "Declared",
+    "Column",
     "Encoding",
+    "Question",
     "Snapshot",
     "build",
     "compare",
-    "parse",
 ]
 
 __getattr__ = deferred(
@@ -30,10 +29,10 @@ __getattr__ = deferred(
     {
         "encoding.attribute": ("Attribute",),
         "encoding.builder": ("build",),
-        "questions.cells": ("CellFunction", "Cells"),
+        "questions.cells": ("Cells", "Question"),
         "encoding.comparison": ("compare",),
-        "encoding.declaration": ("Declared", "parse"),
-        "encoding.encoding": ("Encoding",),
+        "encoding.column": ("Column",),
+        "encoding.codes": ("Encoding",),
         "encoding.snapshot": ("Snapshot",),
     },
 )

@@ -39,14 +39,14 @@ def connect_file(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     }
     with _interruptible(), duckdb.connect(folder / "staging.duckdb", config=config) as connection:
         _in_utc(connection)
-        # The bounds that a Parquet file states leave NaN out: isnan would be "optimised" to false.
+        # It reads bounds in Parquet files, which leave NaN out, and would make isnan always false.
         connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         yield connection
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C while a query runs is what Ctrl-C is elsewhere; DuckDB makes an error of it."""
+    """Raise KeyboardInterrupt for Ctrl-C during a query; DuckDB raises an error of its own."""
     try:
         yield
     except RuntimeError as error:
@@ -62,7 +62,7 @@ def lock(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _in_utc(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    connection.execute("SET TimeZone = 'UTC'")  # the text of a moment depends on it
+    connection.execute("SET TimeZone = 'UTC'")  # the text of a timestamp depends on it
     return connection
 
 

@@ -25,8 +25,8 @@ from tacit.study.books.records import (
     QuestionRecord,
     refuse_nonsense,
 )
-from tacit.study.requests.question import Question
 from tacit.study.requests.request import Request
+from tacit.tables import Question
 
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
@@ -190,8 +190,9 @@ class Books:
         if record.external is not None:
             return self.externals[record.external]
         letter = np.array(record.letter_of_cell, dtype=np.intp)
-        counts = np.eye(len(record.labels), dtype=np.int64)[letter]
-        return Question(record.name, record.labels, record.numbers, counts, sql=record.sql)
+        return Question.of_function(
+            record.name, record.labels, record.numbers, letter, sql=record.sql
+        )
 
 
 def first_past(study: str) -> str:

@@ -5,15 +5,14 @@ What is recorded decides every letter, so the same bytes are written whenever it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from tacit.errors import DeliveryError
-from tacit.sampling import Sampler, StudyKey
+from tacit.sampling import StudyKey
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import DeliveredRecord
 from tacit.study.folder import Layout
@@ -23,25 +22,15 @@ from tacit.study.reports.receipts import Receipt, certificate_of, certificate_pa
 from tacit.study.requests.draft import intent_record
 from tacit.study.requests.refusals import draft_or_refuse
 from tacit.study.requests.request import Request
-from tacit.tables import Snapshot
-from tacit.tables.delivery.local import (
-    Delivery,
-    Draw,
-    Progress,
-    Pseudonyms,
-    PublicIds,
-    deliver,
-    redraw,
-    remember,
-)
-from tacit.tables.delivery.release_file import Alphabet
-from tacit.tables.delivery.states import StateFiles, States
+from tacit.tables.delivery.engine import Engine, Memory, MissingStatesError, Progress, Records
+from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
-_STATE_FILES_KEPT = 2
-"""Older ones are computed anew when an old release is asked for again."""
+_STATES_KEPT = 2
+"""States of older releases are computed anew when an old release is asked for again."""
 
 _MOST_TRIES = 10
-"""States that are gone as often as that were not cleared up by somebody faster: the disk is bad."""
+"""Another process may remove states before they are read. If that happens so often, the disk is
+bad."""
 
 
 def find_intent(
@@ -122,14 +111,16 @@ class ReleaseWriter:
     Attributes:
         study: the study's id.
         layout: of its folder.
-        snapshot: the encoded table.
+        engine: what reads and writes the records.
+        records: the encoded table.
         key: the study's.
         is_id_public: whether release files carry raw ids.
     """
 
     study: str
     layout: Layout
-    snapshot: Snapshot
+    engine: Engine[Any]
+    records: Records
     key: StudyKey
     is_id_public: bool
 
@@ -137,112 +128,81 @@ class ReleaseWriter:
         self, books: Books, intent: Intent, target: Path, progress: Progress | None = None
     ) -> str:
         """Write a release's file, and return the digest of its content."""
-        delivery = Delivery(
-            self._draw(intent, self._states_before(books, intent)),
-            _alphabet(intent),
-            self._names(intent),
-            self._state_files,
-            intent.state_name,
-        )
-        digest = deliver(
-            delivery,
-            target,
-            digest_key=release_digest_key(self.key, intent),
-            expected=None if intent.delivery is None else intent.delivery.digest,
-            progress=progress,
-        )
-        self._remove_old_states(books)
-        return digest
+        release, tries = self._release(intent), 0
+        expected = None if intent.delivery is None else intent.delivery.digest
+        while True:
+            try:
+                digest = self.engine.deliver(
+                    self.records,
+                    self._memory,
+                    self._remember_until(books, intent),
+                    release,
+                    target,
+                    expected=expected,
+                    progress=progress,
+                )
+            except MissingStatesError:
+                tries += 1
+                if tries == _MOST_TRIES:
+                    raise
+            else:
+                self._forget_old_states(books)
+                return digest
 
     def problems(self, books: Books) -> Iterator[str]:
         """What is not as it comes out when every release is drawn again, in words."""
-        states = self._state_files.start()
-        for intent in books.intents.values():
-            draw = self._draw(intent, states)
-            digest, states = redraw(
-                draw,
-                _alphabet(intent),
-                self._names(intent),
-                digest_key=release_digest_key(self.key, intent),
-            )
+        intents = list(books.intents.values())
+        releases = list(map(self._release, intents))
+        redrawn = self.engine.redraw(self.records, self._memory, releases)
+        for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
             if intent.delivery is not None and intent.delivery.digest != digest:
                 yield f"release {intent.number}, drawn again, is not what was delivered"
-            if not self._are_states_kept(intent, states):
+            # 0.1 did not seal states: they are never believed.
+            if not (is_remembered or intent.is_of_0_1):
                 yield (
                     f"the states after release {intent.number} are damaged: they are computed "
                     "again when they are needed"
                 )
 
-    def _are_states_kept(self, intent: Intent, states: States) -> bool:
-        """Whether the state file of a release, if there is one, holds these states."""
-        if intent.is_of_0_1 or not self._state_files.path(intent.state_name).exists():
-            return True  # 0.1 did not seal states: they are never believed
-        kept = self._load(intent)
-        return kept is not None and np.array_equal(kept, states)
-
     @property
-    def _state_files(self) -> StateFiles:
-        seal_key = states_key(self.key, self.study)
-        return StateFiles(self.layout.states, self.snapshot.n_records, seal_key)
+    def _memory(self) -> Memory:
+        return Memory(self.layout.states, states_key(self.key, self.study))
 
-    def _names(self, intent: Intent) -> Pseudonyms | PublicIds:
-        if self.is_id_public:
-            return PublicIds(self.snapshot.ids_path)
-        party = intent.request.party
-        return Pseudonyms(lambda attempt: self.key.derive("pseudonym", self.study, party, attempt))
+    def _release(self, intent: Intent) -> RecordedRelease:
+        party, shares = intent.request.party, intent.record.time_shares
 
-    def _draw(self, intent: Intent, states: States) -> Draw:
-        return Draw(
-            self.snapshot.x,
-            states,
-            Sampler(intent.channel, intent.next_state),
+        def pseudonym_key(attempt: int) -> bytes:
+            return self.key.derive("pseudonym", self.study, party, attempt)
+
+        return RecordedRelease(
+            intent.state_name,
+            intent.channel,
+            intent.next_state,
             draw_key(self.key, intent),
+            release_digest_key(self.key, intent),
+            Alphabet(intent.record.letters, shares if shares > 1 else None),
+            None if self.is_id_public else pseudonym_key,
         )
 
-    def _states_before(self, books: Books, intent: Intent) -> States:
-        """Every record's state before a release: from the nearest state file, or from the start."""
-        states, missing = self._state_files.start(), list[Intent]()
+    def _remember_until(self, books: Books, intent: Intent) -> RecordedRelease | None:
+        """The release before another, its states kept: from the nearest kept ones, or the start."""
+        before, missing = None, []
         for earlier in reversed(list(_before(books, intent))):
-            found = self._load(earlier)
-            if found is not None:
-                states = found
+            release = self._release(earlier)
+            if self.engine.keeps(self.records, self._memory, release):
+                before = release
                 break
-            missing.append(earlier)
-        for earlier in reversed(missing):
-            states = self._remembered(earlier, states)
-        return states
+            missing.append(release)
+        for release in reversed(missing):
+            self.engine.remember(self.records, self._memory, before, release)
+            before = release
+        return before
 
-    def _remembered(self, intent: Intent, before: States) -> States:
-        """Write the states after a release again, and read them."""
-        for _ in range(_MOST_TRIES):  # another process may clear them up before they are read
-            try:
-                remember(self._draw(intent, before), self._state_files, intent.state_name)
-            except OSError as error:
-                raise DeliveryError(
-                    f"the states in {self.layout.states} cannot be written ({error.strerror}): "
-                    "mend that and run the same command again, which costs nothing"
-                ) from error
-            states = self._load(intent)
-            if states is not None:
-                return states
-        raise DeliveryError(
-            f"the states written to {self.layout.states} cannot be read again: check the disk and "
-            "run the same command again, which costs nothing"
-        )
-
-    def _load(self, intent: Intent) -> States | None:
-        return self._state_files.load(intent.state_name, int(intent.next_state.max()) + 1)
-
-    def _remove_old_states(self, books: Books) -> None:
+    def _forget_old_states(self, books: Books) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
-        for intent in list(books.intents.values())[:-_STATE_FILES_KEPT]:
-            self._state_files.path(intent.state_name).unlink(missing_ok=True)
+        old = list(books.intents.values())[:-_STATES_KEPT]
+        self.engine.forget(self._memory, [intent.state_name for intent in old])
 
 
-def _before(books: Books, intent: Intent) -> Iterator[Intent]:
+def _before(books: Books, intent: Intent) -> Iterable[Intent]:
     return takewhile(lambda each: each.number < intent.number, books.intents.values())
-
-
-def _alphabet(intent: Intent) -> Alphabet:
-    shares = intent.record.time_shares
-    return Alphabet(intent.record.letters, shares if shares > 1 else None)

@@ -13,12 +13,13 @@ from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.sampling import keyed_digest
-from tacit.storage import whole_file
+from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
 from tacit.study.reports.words import (
     bits_up,
     is_used_up,
     limit_in_words,
+    remarks_on,
     time_in_words,
     value_in_units,
     value_in_words,
@@ -76,7 +77,7 @@ class Paper(BaseModel):
 
     def write(self, path: Path) -> None:
         """As JSON, whole or not at all."""
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(self.model_dump_json(indent=2).encode() + b"\n")
 
     def _as_page(self, template: str) -> str:
@@ -338,5 +339,5 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "in_words": value_in_words(record.measure.kind, record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
-        "remarks": intent.request.question.remarks,
+        "remarks": remarks_on(intent.request.question.external),
     }

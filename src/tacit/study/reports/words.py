@@ -39,6 +39,11 @@ def bits_down(bits: float, digits: int = DIGITS) -> str:
     return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
 
 
+def remarks_on(external: str | None) -> tuple[str, ...]:
+    """What whoever gets an answer should know; nothing unless it is about an external column."""
+    return () if external is None else (external_in_words(external),)
+
+
 def external_in_words(name: str) -> str:
     """What an answer about an external column is: the channel reads the private attributes only."""
     return f"{name} is predicted from the private attributes; nobody's own {name} is read"

@@ -14,7 +14,7 @@ from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.information import mutual_information
 from tacit.policy import Parties
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Design
+from tacit.scheme import Design, Question
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.study.books.books import RESERVE_BITS, Books, draw_of
@@ -27,7 +27,7 @@ from tacit.study.reports.words import (
     limit_in_words,
     whom_in_words,
 )
-from tacit.study.requests.request import Request, distortion
+from tacit.study.requests.request import Request, distortion, record_of
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
@@ -253,13 +253,14 @@ def recipient_law(law: Array) -> Array:
 def told_law(before: Account, request: Request, channel: IntegerChannel) -> Array:
     """p(r, letter) of a release, [r, letter]."""
     p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
-    return np.asarray(request.question.request.p_r_given_x.T @ p_x_letter)
+    return np.asarray(request.question.p_r_given_x.T @ p_x_letter)
 
 
 def _designed(books: Books, request: Request, ceiling: float) -> Design:
+    question = request.question
     try:
         design = books.scheme.design(
-            request.question.request,
+            Question(question.name, question.p_r_given_x, question.labels),
             party=request.party,
             utility=request.utility,
             individual=None if ceiling == inf else ceiling,
@@ -322,7 +323,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
     return IntentRecord(
         identity=drafted.request.identity,
         party=drafted.request.party,
-        question=drafted.request.question.record,
+        question=record_of(drafted.request.question),
         measure=drafted.request.measure.record,
         bits=drafted.request.bits,
         letters=drafted.letters,

@@ -15,6 +15,7 @@ from tacit.study.books.books import Books, Intent
 from tacit.study.reports.words import (
     bits_down,
     coalition_name,
+    remarks_on,
     whom_in_words,
 )
 from tacit.study.requests.draft import Draft, draft
@@ -155,7 +156,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=drafted.request.question.remarks,
+        remarks=remarks_on(drafted.request.question.external),
     )
 
 
@@ -178,7 +179,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.number,
         others_bits=_others_bits(books),
-        remarks=intent.request.question.remarks,
+        remarks=remarks_on(intent.request.question.external),
     )
 
 

@@ -18,7 +18,7 @@ from tacit.study.reports.words import (
     whom_in_words,
 )
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
-from tacit.study.requests.request import Request
+from tacit.study.requests.request import Request, record_of
 
 _LEAST_OFFERED = 1e-3
 """Bits. Less is not worth a suggestion."""
@@ -131,7 +131,7 @@ def _substitute(books: Books, best: Draft) -> Request | None:
     asked: dict[str, Request] = {}
     for intent in reversed(books.intents.values()):
         request = intent.request
-        is_other = request.question.record != best.request.question.record
+        is_other = record_of(request.question) != record_of(best.request.question)
         is_word = request.measure.kind not in ("costs", "information")
         is_askable = is_word and _can_be_asked(books, request)
         if is_other and is_askable and request.party != best.request.party:

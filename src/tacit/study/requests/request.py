@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.problem import DISTORTIONS, INFORMATION, Utility
-from tacit.study.books.records import MeasureRecord
-from tacit.study.requests.question import Question
+from tacit.study.books.records import MeasureRecord, QuestionRecord
+from tacit.tables import Question
 
 _MOST_LISTED = 10
 
@@ -134,7 +134,7 @@ class Request:
 
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
-        question = self.question.record.model_dump(mode="json", exclude={"name", "sql"})
+        question = record_of(self.question).model_dump(mode="json", exclude={"name", "sql"})
         what = [self.party, question, self.measure.record.model_dump(mode="json"), self.bits]
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -143,8 +143,21 @@ class Request:
         """What answering without looking at the record is worth: the best constant letter."""
         if self.measure.is_information:
             return 0.0
-        p_r = p_x @ self.question.request.p_r_given_x
+        p_r = p_x @ self.question.p_r_given_x
         return float((distortion(self) @ p_r).min())
+
+
+def record_of(question: Question) -> QuestionRecord:
+    """A question as it stands in the ledger; the law of an external column stands there already."""
+    is_function = question.external is None
+    return QuestionRecord(
+        name=question.name,
+        labels=question.labels,
+        numbers=question.numbers,
+        external=question.external,
+        sql=question.sql,
+        letter_of_cell=tuple(question.r_of_x.tolist()) if is_function else None,
+    )
 
 
 def distortion(request: Request) -> Array:

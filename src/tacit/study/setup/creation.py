@@ -15,12 +15,15 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
 from tacit.ledger.database import absolute_address
 from tacit.sampling import StudyKey
-from tacit.storage import whole_folder
+from tacit.storage import atomic_folder
 from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
 from tacit.study.folder import Configuration, Layout, keep_look, look, source_shown
 from tacit.study.journal import raise_mark
 from tacit.study.keys import key_check, snapshot_digest_key
-from tacit.tables import Snapshot, build, parse
+from tacit.tables import Column
+from tacit.tables.delivery.engine import Records
+from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.sources.source import find_source
 
 IN_FOLDER = "folder"
 """Said instead of an address: the ledger is a file in the study's own folder."""
@@ -38,14 +41,15 @@ class Plan:
 
     table: str
     id_columns: tuple[str, ...]
-    private: tuple[str, ...]
-    external: tuple[str, ...]
+    private: tuple[Column, ...]
+    external: tuple[Column, ...]
     is_id_public: bool
     memory: int
     everyone: float | None
     ledger: str | None
     accept_reset: bool
     min_records: int
+    engine: str
     remarks: list[str] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
@@ -105,7 +109,7 @@ def _remove_unregistered(folder: Path) -> None:
 
 
 def _create_with_own_ledger(folder: Path, plan: Plan) -> None:
-    with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
+    with atomic_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
         configuration = _fill_folder(partial, plan, None)
         registration = _registration(Layout(partial), plan, configuration, own)
         registration.enter(own, Layout(partial))
@@ -114,7 +118,7 @@ def _create_with_own_ledger(folder: Path, plan: Plan) -> None:
 def _create_in_ledger(folder: Path, plan: Plan, address: str) -> None:
     Ledger.check(address)  # before a table is read that may be long
     with ExitStack() as opened:
-        with whole_folder(folder) as partial:
+        with atomic_folder(folder) as partial:
             configuration = _fill_folder(partial, plan, address)
             shared = opened.enter_context(closing(Ledger.create(address)))
             registration = _registration(Layout(partial), plan, configuration, shared)
@@ -150,13 +154,12 @@ class _Registration:
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
-    private, external = map(parse, plan.private), map(parse, plan.external)
     seen = look(plan.table)
-    snapshot = build(
+    snapshot = ENGINES[plan.engine].count(
         plan.table,
         plan.id_columns,
-        list(private),
-        list(external),
+        plan.private,
+        plan.external,
         layout.snapshot,
         remark=plan.remarks.append,
     )
@@ -168,6 +171,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
         source=_from_anywhere(plan.table),
+        engine=plan.engine,
         ledger=address,
     )
     configuration.write(partial)
@@ -189,13 +193,14 @@ def _refuse_few(n_records: int, plan: Plan) -> None:
 def _registration(
     layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
 ) -> _Registration:
-    snapshot, key = Snapshot.open(layout.snapshot), StudyKey.load(layout.key)
+    snapshot = ENGINES[configuration.engine].open(layout.snapshot)
+    key = StudyKey.load(layout.key)
     created = _created(snapshot, plan, configuration, key)
     sketch = _sketch(snapshot, ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.accept_reset)
 
 
-def _sketch(snapshot: Snapshot, salt: bytes) -> Sketch:
+def _sketch(snapshot: Records, salt: bytes) -> Sketch:
     """By typed ids, for studies that 0.1 registered, and by normalised ids."""
     n_records = snapshot.n_records
     typed = _shortened(snapshot.sketch(salt, _SKETCHED_IDS))
@@ -210,7 +215,7 @@ def _shortened(hashes: list[str]) -> tuple[str, ...]:
 
 
 def _created(
-    snapshot: Snapshot, plan: Plan, configuration: Configuration, key: StudyKey
+    snapshot: Records, plan: Plan, configuration: Configuration, key: StudyKey
 ) -> CreatedRecord:
     return CreatedRecord(
         format=STUDY_FORMAT,
@@ -225,7 +230,7 @@ def _created(
     )
 
 
-def public_facts(snapshot: Snapshot) -> dict[str, Any]:
+def public_facts(snapshot: Records) -> dict[str, Any]:
     """What the first entry says of the table, and everybody may know."""
     encoding = snapshot.encoding
     return {
@@ -248,4 +253,4 @@ def public_facts(snapshot: Snapshot) -> dict[str, Any]:
 
 def _from_anywhere(table: str) -> str:
     """The table's name, such that it is found from other folders too."""
-    return table if "://" in table else str(Path(table).absolute())
+    return table if find_source(table).file is None else str(Path(table).absolute())

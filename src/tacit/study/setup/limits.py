@@ -9,12 +9,12 @@ from tacit.accounting import Account
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion
 from tacit.policy import Limit, Parties
 from tacit.scheme import Policy
+from tacit.spelling import nearest_first
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.reports.words import bits_up, limit_in_words
 from tacit.study.requests.request import Costs
 from tacit.study.setup.names import check_new_names
-from tacit.tables.nearest import nearest_first
 
 UNCHANGED = "nothing was changed: it was so already"
 """Said of a change that makes no entry."""

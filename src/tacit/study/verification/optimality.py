@@ -68,7 +68,7 @@ def prove(
         holdings: the recorded limits and multipliers.
     """
     occurs = before.memory.mass.any(axis=0)
-    cost = (request.question.request.p_r_given_x @ distortion(request).T)[occurs]
+    cost = (request.question.p_r_given_x @ distortion(request).T)[occurs]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0

@@ -33,6 +33,6 @@ def better_value(
     if left <= 0:
         return value
     share = _MARGIN * left / max(entropy(p_x), left)
-    cost = request.question.request.p_r_given_x @ distortion(request).T  # [x, rhat]
+    cost = request.question.p_r_given_x @ distortion(request).T  # [x, rhat]
     best = float((p_x * cost.min(axis=1)).sum())
     return value - share * max(value - best, 0.0)

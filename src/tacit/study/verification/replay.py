@@ -18,6 +18,7 @@ from tacit.policy import Parties
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
+from tacit.study.requests.request import record_of
 from tacit.study.verification.optimality import Proof, prove
 from tacit.study.verification.refutation import better_value
 
@@ -175,7 +176,7 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
         yield "its identity is not that of its request"
     if record.draw is not None and record.draw != intent.draw:
         yield "its draw is not named after its table and the releases before it"
-    if record.question != request.question.record:
+    if record.question != record_of(request.question):
         yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
     if rest or record.letters != names_of_answers(request, n_letters):

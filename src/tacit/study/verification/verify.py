@@ -22,8 +22,9 @@ from tacit.study.reports.words import ROLLBACK_ACCEPTED
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.study.verification.replay import Replay, ReplayError
-from tacit.tables import Snapshot
-from tacit.tables.delivery.release_file import digest_of
+from tacit.tables.delivery.engine import Engine
+from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.delivery.release_reader import digest_of
 
 PROVED_NEAR = 1e-5
 """In units of the cost: a release that is proved to be no farther from the best needs no note."""
@@ -76,14 +77,14 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
     """
     layout, configuration = Layout(folder), Configuration.read(folder)
     paper = None if receipt is None else KeptPaper.read(Path(receipt))
-    study = configuration.study
+    study, engine = configuration.study, ENGINES[configuration.engine]
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
         problems = [*ledger.verify(study)]
         if paper is not None and problems and not _is_in(ledger, study, paper):
             problems.append(f"entry {paper.entry} is not in the ledger as {paper.path} has it")
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
-        traces, mark_problems = _find_traces(layout, study)  # before the ledger is read
+        traces, mark_problems = _find_traces(layout, engine, study)  # before the ledger is read
         try:
             entries = ledger.entries(study)
             replay = _begin(entries[0])
@@ -93,13 +94,13 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         if replay.books.head == entries[-1].head:
             lost = traces.lost(replay.books, ledger, study)
             problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
-    problems += _folder_problems(layout, replay.books)
+    problems += _folder_problems(layout, engine, replay.books)
     keys, key_problems = _find_keys(layout, study, replay.books)
     problems += key_problems
-    problems += _snapshot_problems(layout, replay.books, keys)
+    problems += _snapshot_problems(layout, engine, replay.books, keys)
     more, notes = _file_problems(replay.books, keys)
     if not problems:
-        more += _draw_problems(layout, study, replay.books)
+        more += _draw_problems(layout, engine, study, replay.books)
     if paper is not None:
         check = PaperCheck(paper, keys)
         check.against(replay.books, entries)
@@ -121,10 +122,10 @@ def _is_in(ledger: Ledger, study: str, paper: KeptPaper) -> bool:
     return paper.study == study and ledger.contains(study, paper.entry, paper.hash)
 
 
-def _find_traces(layout: Layout, study: str) -> tuple[Traces, list[str]]:
+def _find_traces(layout: Layout, engine: Engine[Any], study: str) -> tuple[Traces, list[str]]:
     """What the folder shows of entries, and what is wrong with its high-water mark."""
     try:
-        return Traces.find(layout, study), []
+        return Traces.find(layout, engine, study), []
     except InvalidInputError as error:
         return Traces({}, ()), [str(error)]
 
@@ -178,13 +179,13 @@ def _unproved(replay: Replay) -> Iterator[str]:
             yield f"release {number} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
-def _folder_problems(layout: Layout, books: Books) -> list[str]:
+def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[str]:
     """Whether the folder is what the ledger says of it."""
     problems = []
     if books.is_closed and layout.key.exists():
         problems.append("the study is closed but its key is still there: close it again")
     try:
-        facts = public_facts(Snapshot.open(layout.snapshot))
+        facts = public_facts(engine.open(layout.snapshot))
     except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
         return [*problems, f"the snapshot cannot be read: {error}"]
     for name, found in facts.items():
@@ -201,12 +202,14 @@ def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | N
         return None, [str(error)]
 
 
-def _snapshot_problems(layout: Layout, books: Books, keys: DigestKeys | None) -> list[str]:
+def _snapshot_problems(
+    layout: Layout, engine: Engine[Any], books: Books, keys: DigestKeys | None
+) -> list[str]:
     """Whether the snapshot says what it said when the study began."""
     if keys is None:
         return []
     try:
-        Snapshot.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
+        engine.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
     except InvalidInputError as error:
         return [str(error)]
     return []
@@ -236,12 +239,12 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[str], li
     return problems, notes
 
 
-def _draw_problems(layout: Layout, study: str, books: Books) -> list[str]:
+def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books) -> list[str]:
     """Whether every release, drawn again while there is a key, is what was delivered."""
     if books.is_closed or not layout.key.exists():
         return []
-    key, snapshot = load_key(layout, study, books), Snapshot.open(layout.snapshot)
-    writer = ReleaseWriter(study, layout, snapshot, key, books.created.is_id_public)
+    key, records = load_key(layout, study, books), engine.open(layout.snapshot)
+    writer = ReleaseWriter(study, layout, engine, records, key, books.created.is_id_public)
     try:
         return list(writer.problems(books))
     except InvalidInputError as error:

@@ -1,13 +1,20 @@
-"""Deliver a recorded release: draw every record's letter, remember the states, write the file.
+"""The engine of one machine: records in files, drawn and sorted by a few threads.
 
-Everything is a function of the key, the recorded intent and the snapshot. A delivery that was cut
+Everything is a function of the key, the recorded release and the snapshot. A delivery that was cut
 short is made again, on any machine, and gives the same bytes.
+
+States lie in one file per release: a NumPy header, one small number per record, and a keyed seal
+over the release's name and all of that. They are private and can be computed again: a file that is
+missing, not whole, or not what was written counts as absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hmac
+import io
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,11 +23,12 @@ from typing import TypeVar
 import duckdb
 import numpy as np
 
-from tacit.errors import DeliveryError, InvalidInputError
+from tacit.errors import DeliveryError
 from tacit.sampling import Sampler, pseudonyms, uniforms
-from tacit.sampling.draws import Codes
-from tacit.storage import whole_file
+from tacit.sampling.integer_channel import Codes
+from tacit.storage import atomic_file
 from tacit.tables.connection import reason
+from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
 from tacit.tables.delivery.order import (
     N_THREADS,
     ByPseudonym,
@@ -30,186 +38,262 @@ from tacit.tables.delivery.order import (
     batches,
     in_order,
 )
-from tacit.tables.delivery.release_file import Alphabet, Block, ContentDigest, release_writer
-from tacit.tables.delivery.states import StateFiles, States
-
-Progress = Callable[[int, int], None]
-"""Called with steps done and steps in all: each record is drawn once and written once."""
+from tacit.tables.delivery.release_file import (
+    Alphabet,
+    Block,
+    ContentDigest,
+    RecordedRelease,
+    release_writer,
+)
+from tacit.tables.encoding.builder import build
+from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.comparison import compare
+from tacit.tables.encoding.snapshot import Snapshot
 
 Result = TypeVar("Result")
 
+_STATES = ".npy"
+_SEAL_BYTES = 32
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draw:
-    """All that decides the letters of a release.
+
+class LocalEngine:
+    """Implements ``Engine`` with a ``Snapshot`` folder and ``StateFiles``."""
+
+    def count(
+        self,
+        source: str,
+        id_columns: Sequence[str],
+        attributes: Sequence[Column],
+        externals: Sequence[Column],
+        folder: Path,
+        *,
+        remark: Callable[[str], None] | None = None,
+    ) -> Snapshot:
+        """Freeze a table in a new folder."""
+        return build(source, id_columns, attributes, externals, folder, remark=remark)
+
+    def open(self, folder: Path) -> Snapshot:
+        """The snapshot in a folder."""
+        return Snapshot.open(folder)
+
+    def compare(self, records: Snapshot, source: str) -> list[str]:
+        """What has changed in the table."""
+        return compare(records, source)
+
+    def remembered(self, folder: Path) -> list[str]:
+        """Releases of which state files lie in a folder, sorted."""
+        return sorted(path.stem for path in folder.glob(f"*{_STATES}"))
+
+    def keeps(self, records: Snapshot, memory: Memory, release: RecordedRelease) -> bool:
+        """Whether the state file of a release is there and whole."""
+        return (
+            StateFiles.of(memory, records.n_records).load(release.name, release.n_states)
+            is not None
+        )
+
+    def remember(
+        self,
+        records: Snapshot,
+        memory: Memory,
+        before: RecordedRelease | None,
+        release: RecordedRelease,
+    ) -> None:
+        """Write a release's state file."""
+        files = StateFiles.of(memory, records.n_records)
+        draw = _Draw.of(records, files.after(before), release)
+        try:
+            with (
+                ThreadPoolExecutor(N_THREADS) as pool,
+                files.writing(release.name, release.n_states) as append,
+            ):
+                for _, next_states in in_order(pool, draw.batch, batches(records.n_records)):
+                    append(next_states)
+        except OSError as error:
+            raise DeliveryError(
+                f"the states in {memory.folder} cannot be written ({error.strerror}): "
+                "mend that and run the same command again, which costs nothing"
+            ) from error
+
+    def deliver(
+        self,
+        records: Snapshot,
+        memory: Memory,
+        before: RecordedRelease | None,
+        release: RecordedRelease,
+        target: Path,
+        *,
+        expected: str | None = None,
+        progress: Progress | None = None,
+    ) -> str:
+        """Write a release's state file and its own."""
+        write = release_writer(target)  # a name that cannot be used is refused before any work
+        files = StateFiles.of(memory, records.n_records)
+        draw = _Draw.of(records, files.after(before), release)
+
+        def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
+            steps = _Steps(progress, 2 * records.n_records)
+            with files.writing(release.name, release.n_states) as append:
+                _draw_all(draw, order, pool, append, steps)
+            digest = ContentDigest(release.digest_key)
+            with atomic_file(target) as file:
+                blocks = _digested(order.blocks(pool), release.alphabet, digest, pool, steps)
+                write(file, release.alphabet, blocks)
+                _refuse_other_content(target, digest.hexdigest(), expected)
+            return digest.hexdigest()
+
+        try:
+            return _without_collisions(records, release, attempt)
+        except (OSError, duckdb.Error) as error:
+            raise DeliveryError(
+                f"the release is recorded but {target} was not written ({_told(error)}): "
+                "mend that and run the same command again, which costs nothing"
+            ) from error
+
+    def redraw(
+        self, records: Snapshot, memory: Memory, releases: Sequence[RecordedRelease]
+    ) -> Iterator[tuple[str, bool]]:
+        """Each release's content digest, and whether its state file, if any, is right."""
+        files = StateFiles.of(memory, records.n_records)
+        states = files.after(None)
+        for release in releases:
+            digest, states = _redraw(records, release, states)
+            yield digest, files.agrees(release, states)
+
+    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+        """Remove state files."""
+        for name in names:
+            (memory.folder / f"{name}{_STATES}").unlink(missing_ok=True)
+
+
+# -- states -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StateFiles:
+    """The states of a study's records, one file per release.
 
     Attributes:
-        x: cell of each record, from the snapshot.
+        folder: where ``<release>.npy`` lie.
+        n_records: how many records the study has.
+        seal_key: under which they are sealed.
+    """
+
+    folder: Path
+    n_records: int
+    seal_key: bytes
+
+    @staticmethod
+    def of(memory: Memory, n_records: int) -> StateFiles:
+        """The files in a memory's folder."""
+        return StateFiles(memory.folder, n_records, memory.seal_key)
+
+    def path(self, name: str) -> Path:
+        """Where the states after a release are kept."""
+        return self.folder / f"{name}{_STATES}"
+
+    def after(self, release: RecordedRelease | None) -> Codes:
+        """The states after a release; all 0, in the memory of a single one, before the first."""
+        if release is None:
+            return np.broadcast_to(np.uint8(0), (self.n_records,))
+        states = self.load(release.name, release.n_states)
+        if states is None:
+            raise MissingStatesError(
+                f"the states written to {self.folder} cannot be read again: check the disk and "
+                "run the same command again, which costs nothing"
+            )
+        return states
+
+    def load(self, name: str, n_states: int) -> Codes | None:
+        """The states after a release; ``None`` if there is no file with just what was written."""
+        dtype = _state_type(n_states)
+        header = _header(self.n_records, dtype)
+        size = len(header) + self.n_records * dtype.itemsize
+        try:
+            with self.path(name).open("rb") as file:
+                if file.seek(0, io.SEEK_END) != size + _SEAL_BYTES:
+                    return None
+                file.seek(0)
+                content = file.read()
+        except FileNotFoundError:
+            return None
+        seal = self._seal(name)
+        seal.update(memoryview(content)[:size])
+        is_ours = hmac.compare_digest(seal.digest(), content[size:])
+        if not (is_ours and content.startswith(header)):
+            return None
+        return np.frombuffer(content, dtype, self.n_records, len(header))
+
+    def agrees(self, release: RecordedRelease, states: Codes) -> bool:
+        """Whether a release's file, if there is one, holds these states."""
+        if not self.path(release.name).exists():
+            return True
+        kept = self.load(release.name, release.n_states)
+        return kept is not None and np.array_equal(kept, states)
+
+    @contextmanager
+    def writing(self, name: str, n_states: int) -> Iterator[Callable[[Codes], None]]:
+        """A function that appends the next records' states; the file appears when all are in."""
+        dtype = _state_type(n_states)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        seal = self._seal(name)
+        with atomic_file(self.path(name), mode=0o600) as file:
+
+            def write(content: bytes | memoryview) -> None:
+                file.write(content)
+                seal.update(content)
+
+            write(_header(self.n_records, dtype))
+            yield lambda states: write(states.astype(dtype, copy=False).data)
+            file.write(seal.digest())
+
+    def _seal(self, name: str) -> hmac.HMAC:
+        """The name is sealed, too: the states after another release are not believed."""
+        return hmac.new(self.seal_key, f"{name}\n".encode(), "sha256")
+
+
+def _state_type(n_states: int) -> np.dtype[np.unsignedinteger]:
+    """The smallest unsigned type that holds 0 to ``n_states`` - 1, little-endian."""
+    return np.min_scalar_type(n_states - 1).newbyteorder("<")
+
+
+def _header(n_records: int, dtype: np.dtype[np.unsignedinteger]) -> bytes:
+    """What NumPy writes before this many numbers of this type."""
+    described = {"descr": dtype.str, "fortran_order": False, "shape": (n_records,)}
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, described)
+    return header.getvalue()
+
+
+# -- drawing ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draw:
+    """Draws the letters and next states of records, batch by batch.
+
+    Attributes:
+        x: cell of each record.
         state: memory of each record before the release.
-        sampler: the recorded channel.
-        release_key: under which the numbers of this release are drawn.
+        sampler: of the release's channel.
+        key: under which the numbers of this release are drawn.
     """
 
     x: Codes
     state: Codes
     sampler: Sampler
-    release_key: bytes
+    key: bytes
 
-    def letters_and_states(self, batch: range) -> tuple[Codes, Codes]:
-        """Letter and next state of some records."""
-        some = slice(batch.start, batch.stop)
-        words = uniforms(self.release_key, batch.start, batch.stop)
-        return self.sampler.draw(self.x[some], self.state[some], words)
-
-
-@dataclass(frozen=True, slots=True)
-class Pseudonyms:
-    """Records are called by a name that only this party knows them by.
-
-    Attributes:
-        party_key: attempt -> ``study_key.derive("pseudonym", study_id, party, attempt)``. The
-            first attempt without a collision counts, the same for all releases to the party.
-    """
-
-    party_key: Callable[[int], bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class PublicIds:
-    """Records are called by their own ids, because the custodian said that these are public.
-
-    Attributes:
-        ids_path: the snapshot's ids, in the order of its records.
-    """
-
-    ids_path: Path
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Delivery:
-    """A recorded release, and what its file shall look like.
-
-    Attributes:
-        draw: what decides the letters.
-        alphabet: what the letters stand for.
-        names: what the recipient calls the records.
-        states: where the memory is kept.
-        release: what its states are kept under: a name that no other release has.
-    """
-
-    draw: Draw
-    alphabet: Alphabet
-    names: Pseudonyms | PublicIds
-    states: StateFiles
-    release: str
-
-    def __post_init__(self) -> None:
-        n_letters = self.draw.sampler.n_letters
-        if self.alphabet.size != n_letters:
-            raise InvalidInputError(
-                f"the alphabet has {self.alphabet.size} letters but the channel {n_letters}: "
-                "give a label for each"
-            )
-
-
-def deliver(
-    delivery: Delivery,
-    target: Path,
-    *,
-    digest_key: bytes,
-    expected: str | None = None,
-    progress: Progress | None = None,
-) -> str:
-    """Write the states and the release file, and return the file's keyed content digest.
-
-    ``target`` is replaced once the new file is whole; its ending decides the format.
-
-    Args:
-        delivery: what to write.
-        target: where to.
-        digest_key: of the digest.
-        expected: the digest when the release was delivered before; ``None`` the first time.
-        progress: called with steps done and steps in all.
-
-    Raises:
-        DeliveryError: a file could not be written, or its content is not the expected one. What
-            was there before still is.
-    """
-    release_writer(target)  # a name that cannot be used is refused before any work
-    n_steps = 2 * len(delivery.draw.x)
-
-    def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
-        steps = _Steps(progress, n_steps)
-        with delivery.states.writing(delivery.release, delivery.draw.sampler.n_next_states) as keep:
-            _draw_all(delivery.draw, order, pool, keep, steps)
-        digest = ContentDigest(digest_key)
-        with whole_file(target) as file:
-            blocks = _digested(order.blocks(pool), delivery.alphabet, digest, pool, steps)
-            release_writer(target)(file, delivery.alphabet, blocks)
-            _refuse_other_content(target, digest.hexdigest(), expected)
-        return digest.hexdigest()
-
-    try:
-        return _without_collisions(delivery.draw, delivery.alphabet, delivery.names, attempt)
-    except (OSError, duckdb.Error) as error:
-        raise DeliveryError(
-            f"the release is recorded but {target} was not written ({_told(error)}): "
-            "mend that and run the same command again, which costs nothing"
-        ) from error
-
-
-def redraw(
-    draw: Draw, alphabet: Alphabet, names: Pseudonyms | PublicIds, *, digest_key: bytes
-) -> tuple[str, States]:
-    """The content digest that a release's file must have, and the states after it; no file."""
-
-    def attempt(order: Order, pool: ThreadPoolExecutor) -> tuple[str, States]:
-        states: list[States] = []
-        _draw_all(draw, order, pool, states.append, _Steps(None, 0))
-        digest = ContentDigest(digest_key)
-        for block in order.blocks(pool):
-            digest.update(alphabet.columns(block))
-        return digest.hexdigest(), np.concatenate(states)
-
-    return _without_collisions(draw, alphabet, names, attempt)
-
-
-def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
-    if expected is not None and found != expected:
-        raise DeliveryError(
-            f"the release comes out differently from when it was first delivered, so {target} was "
-            "not written: the snapshot or the key was changed; run tacit verify"
+    @staticmethod
+    def of(records: Snapshot, state: Codes, release: RecordedRelease) -> _Draw:
+        return _Draw(
+            records.x, state, Sampler(release.channel, release.next_state), release.draw_key
         )
 
-
-def _without_collisions(
-    draw: Draw,
-    alphabet: Alphabet,
-    names: Pseudonyms | PublicIds,
-    attempt: Callable[[Order, ThreadPoolExecutor], Result],
-) -> Result:
-    """What ``attempt`` makes with the first names under which no two records are called alike."""
-    number = 0
-    while True:
-        with ThreadPoolExecutor(N_THREADS) as pool:
-            try:
-                return attempt(_order(draw, alphabet, names, number, pool), pool)
-            except PseudonymCollisionError:
-                number += 1
-
-
-def remember(
-    draw: Draw, states: StateFiles, release: str, progress: Progress | None = None
-) -> None:
-    """Write the states after a release, without its file: for states that were lost."""
-    steps = _Steps(progress, len(draw.x))
-    with (
-        ThreadPoolExecutor(N_THREADS) as pool,
-        states.writing(release, draw.sampler.n_next_states) as append,
-    ):
-        for _, next_states in in_order(pool, draw.letters_and_states, batches(len(draw.x))):
-            append(next_states)
-            steps.add(len(next_states))
+    def batch(self, batch: range) -> tuple[Codes, Codes]:
+        """Letters and next states of some records."""
+        some = slice(batch.start, batch.stop)
+        words = uniforms(self.key, batch.start, batch.stop)
+        return self.sampler.draw(self.x[some], self.state[some], words)
 
 
 @dataclass(slots=True)
@@ -226,39 +310,63 @@ class _Steps:
             self.progress(self.done, self.total)
 
 
-def _order(
-    draw: Draw,
-    alphabet: Alphabet,
-    names: Pseudonyms | PublicIds,
-    attempt: int,
-    pool: ThreadPoolExecutor,
-) -> Order:
-    n_records, n_letters = len(draw.x), alphabet.size
-    match names:
-        case Pseudonyms(party_key):
-            words = partial(pseudonyms, party_key(attempt))
-            return ByPseudonym(words, n_records, n_letters, pool)
-        case PublicIds(ids_path):
-            return ByPublicId(ids_path, n_records, n_letters)
-
-
 def _draw_all(
-    draw: Draw,
+    draw: _Draw,
     order: Order,
     pool: ThreadPoolExecutor,
-    keep: Callable[[States], None],
+    keep: Callable[[Codes], None],
     steps: _Steps,
 ) -> None:
     """Draw every record, give the letters to ``order``, and the next states to ``keep``."""
 
     def draw_and_put(batch: range) -> Codes:
-        letters, next_states = draw.letters_and_states(batch)
+        letters, next_states = draw.batch(batch)
         order.put(batch.start, letters)
         return next_states
 
     for next_states in in_order(pool, draw_and_put, batches(len(draw.x))):
         keep(next_states)
         steps.add(len(next_states))
+
+
+def _redraw(records: Snapshot, release: RecordedRelease, states: Codes) -> tuple[str, Codes]:
+    """The content digest that a release's file must have, and the states after it; no file."""
+    draw = _Draw.of(records, states, release)
+
+    def attempt(order: Order, pool: ThreadPoolExecutor) -> tuple[str, Codes]:
+        next_states: list[Codes] = []
+        _draw_all(draw, order, pool, next_states.append, _Steps(None, 0))
+        digest = ContentDigest(release.digest_key)
+        for block in order.blocks(pool):
+            digest.update(release.alphabet.columns(block))
+        return digest.hexdigest(), np.concatenate(next_states)
+
+    return _without_collisions(records, release, attempt)
+
+
+def _without_collisions(
+    records: Snapshot,
+    release: RecordedRelease,
+    attempt: Callable[[Order, ThreadPoolExecutor], Result],
+) -> Result:
+    """What ``attempt`` makes with the first names under which no two records are called alike."""
+    number = 0
+    while True:
+        with ThreadPoolExecutor(N_THREADS) as pool:
+            try:
+                return attempt(_order(records, release, number, pool), pool)
+            except PseudonymCollisionError:
+                number += 1
+
+
+def _order(
+    records: Snapshot, release: RecordedRelease, attempt: int, pool: ThreadPoolExecutor
+) -> Order:
+    n_records, n_letters = records.n_records, release.alphabet.size
+    if release.pseudonym_key is None:
+        return ByPublicId(records.ids_path, n_records, n_letters)
+    words = partial(pseudonyms, release.pseudonym_key(attempt))
+    return ByPseudonym(words, n_records, n_letters, pool)
 
 
 def _digested(
@@ -278,6 +386,14 @@ def _digested(
         yield block  # back when it is written
         digesting.result()
         steps.add(len(block.letters))
+
+
+def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
+    if expected is not None and found != expected:
+        raise DeliveryError(
+            f"the release comes out differently from when it was first delivered, so {target} was "
+            "not written: the snapshot or the key was changed; run tacit verify"
+        )
 
 
 def _told(error: OSError | duckdb.Error) -> str:

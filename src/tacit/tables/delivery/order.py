@@ -1,8 +1,8 @@
 """The records of a release in the order of its file: by pseudonym, or by public id.
 
-Pseudonyms are uniform 64-bit numbers, so their first bits tell about where each belongs. Records
-are first moved to such buckets, pseudonym and letter packed into one number (the first bits are
-the bucket's own), and buckets are then sorted in place: eight bytes a record, whatever its id was.
+Pseudonyms are uniform 64-bit numbers, so records are first moved to buckets by the first bits of
+their pseudonyms. There, the letter takes the place of these bits: a record needs eight bytes,
+whatever its id is. Then each bucket is sorted in place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacit.sampling.draws import Codes
+from tacit.sampling.integer_channel import Codes
 from tacit.tables.connection import connect_file, quote_file
 from tacit.tables.delivery.release_file import BATCH, Block
 

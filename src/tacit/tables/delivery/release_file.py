@@ -1,11 +1,13 @@
-"""Release files: columns ``record``, ``rhat`` and, when time-shared, ``t``; Parquet or CSV.
+"""A release and its file: columns ``record``, ``rhat`` and, when time-shared, ``t``.
 
-A file says nothing of where it comes from, and the same release is the same file, byte for byte.
+The file is Parquet or CSV.
+
+It says nothing of where it comes from, and the same release is the same file, byte for byte.
 
 A spreadsheet runs a field of CSV that begins with =, +, -, @, a tab or a carriage return as a
-formula. So in CSV, and only there, such a text has an apostrophe before it, unless it is a number;
-so has a text such as '=x, which would be taken for that. Reading takes the apostrophe off again.
-0.1 did not put any.
+formula. So CSV files, and only they, have an apostrophe before such a text, unless it is a number.
+A text such as '=x gets one, too, because readers would take its own apostrophe off. Version 0.1
+wrote no apostrophes.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv, parquet
+from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.sampling import keyed_digest
+from tacit.sampling import IntegerChannel, keyed_digest
 
 BATCH = 2**18
 """Records handled at a time: a few megabytes, near what a core's cache holds."""
@@ -45,7 +47,7 @@ class Block:
     letters: NDArray[np.unsignedinteger]
 
 
-_COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
+COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
 _ZSTD_LEVEL = 1
 _QUOTED_SIGNS = (b",", b'"', b"\n", b"\r")
 _FORMULA_SIGNS = (b"=", b"+", b"-", b"@", b"\t", b"\r")
@@ -82,7 +84,7 @@ class Alphabet:
         if self.n_times is None:
             rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
             return pa.record_batch({"record": block.record, "rhat": rhat})
-        # 32 bits: the letters' own type may hold less than how many labels there are.
+        # 32 bits: the type of the letters may be too small for the number of labels.
         t, rhat = np.divmod(block.letters, np.int32(len(self.labels)), dtype=np.int32)
         rhat = pa.DictionaryArray.from_arrays(rhat, labels)
         return pa.record_batch({"record": block.record, "rhat": rhat, "t": pa.array(t)})
@@ -93,6 +95,45 @@ class Alphabet:
         if self.n_times is None:
             return [f"{rhat}\n" for rhat in rhats]
         return [f"{rhat},{t}\n" for t in range(self.n_times) for rhat in rhats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedRelease:
+    """All that decides what a release says, and how its records are called.
+
+    Attributes:
+        name: what its states are kept under: a name that no other release has.
+        channel: the integer table that is sampled.
+        next_state: state after each letter, [m, letter]; -1 where that cannot occur.
+        draw_key: under which the numbers of this release are drawn.
+        digest_key: of the keyed digest of its content.
+        alphabet: what the letters stand for.
+        pseudonym_key: attempt -> key of the names that only this party knows records by. The first
+            attempt without a collision counts, the same for all releases to the party. ``None``
+            where records are called by their own ids, because the custodian said these are public.
+            To be called where the study's key is: an engine hands on what it returns, and no more.
+    """
+
+    name: str
+    channel: IntegerChannel
+    next_state: NDArray[np.signedinteger]
+    draw_key: bytes
+    digest_key: bytes
+    alphabet: Alphabet
+    pseudonym_key: Callable[[int], bytes] | None
+
+    def __post_init__(self) -> None:
+        n_letters = self.channel.weights.shape[2]
+        if self.alphabet.size != n_letters:
+            raise InvalidInputError(
+                f"the alphabet has {self.alphabet.size} letters but the channel {n_letters}: "
+                "give a label for each"
+            )
+
+    @property
+    def n_states(self) -> int:
+        """How many states a record may be in afterwards."""
+        return max(int(self.next_state.max()), 0) + 1
 
 
 def check_target(target: Path) -> None:
@@ -137,13 +178,13 @@ def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) 
             writer.write_batch(row_group)
         writer.close()
     finally:
-        writer.is_open = False  # or, after an error, it would yet write an end to a closed file
+        writer.is_open = False  # else, after an error, it writes an end to a closed file
 
 
 def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write lines that end in a newline, quoted only where they must be."""
     is_shared = alphabet.n_times is not None
-    file.write(",".join(_COLUMNS[is_shared]).encode() + b"\n")
+    file.write(",".join(COLUMNS[is_shared]).encode() + b"\n")
     endings = pa.array(alphabet.line_endings(), pa.string())
     for block in blocks:
         record = _quoted_where_needed(_guarded_where_needed(block.record.cast(pa.string())))
@@ -190,101 +231,14 @@ def csv_text(text: str) -> str:
     return _GUARD + text if _is_guarded(text) else text
 
 
+def text_of_csv(text: str) -> str:
+    """The text that ``csv_text`` shows as this one."""
+    return text[1:] if text.startswith(_GUARD) and _is_guarded(text[1:]) else text
+
+
 def guards_any(target: Path, labels: Sequence[str]) -> bool:
     """Whether a file of this name shows one of the labels with an apostrophe before it."""
     return target.suffix.lower() == ".csv" and any(map(_is_guarded, labels))
-
-
-def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
-    """The content digest of an existing release file, read in batches.
-
-    Args:
-        path: of the file.
-        key: of the digest.
-        has_guards: whether apostrophes before formulas are tacit's; not in files of 0.1.
-    """
-    digest = ContentDigest(key)
-    for columns in _read(path, has_guards):
-        digest.update(columns)
-    return digest.hexdigest()
-
-
-def count_letters(
-    path: Path, labels: Sequence[str], time_shares: int = 1, *, has_guards: bool = True
-) -> NDArray[np.int64]:
-    """How many records of a release file have each letter t * len(labels) + rhat.
-
-    Args:
-        path: of the file.
-        labels: every rhat that may be in it.
-        time_shares: how many t there are; one alone has no column.
-        has_guards: as for ``digest_of``.
-    """
-    known = {"rhat": list(labels)}
-    if time_shares > 1:
-        known["t"] = [str(t) for t in range(time_shares)]
-    counts = np.zeros(time_shares * len(labels), dtype=np.int64)
-    for columns in _read(path, has_guards):
-        if columns.schema.names != ["record", *known]:
-            raise _not_as_certified(path, f"the columns {', '.join(columns.schema.names)}")
-        letters = np.zeros(len(columns), dtype=np.int64)
-        for name, scale in zip(known, (1, len(labels)), strict=False):
-            letters += scale * _places(path, columns.column(name), known[name])
-        counts += np.bincount(letters, minlength=len(counts))
-    return counts
-
-
-def _places(path: Path, column: pa.Array, known: list[str]) -> NDArray[np.int64]:
-    """Which of the known texts each entry is."""
-    texts = column.cast(pa.string())
-    places = pc.index_in(texts, pa.array(known, pa.string()))
-    if places.null_count:
-        unknown = texts.filter(places.is_null())[0].as_py()
-        raise _not_as_certified(path, f"the entry {unknown!r}")
-    return np.asarray(places.to_numpy())
-
-
-def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"{path} has {seen}, which its certificate does not know: "
-        "put the certificate of this very release beside it"
-    )
-
-
-def _read(path: Path, has_guards: bool) -> Iterator[pa.RecordBatch]:
-    """The columns of a release file, batch by batch."""
-    is_csv = path.suffix.lower() == ".csv"
-    try:
-        for columns in _read_csv(path) if is_csv else _read_parquet(path):
-            yield _without_guards(columns) if is_csv and has_guards else columns
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInputError(f"{path} cannot be read as a release file: {reason}") from None
-
-
-def _read_parquet(path: Path) -> Iterator[pa.RecordBatch]:
-    with parquet.ParquetFile(path) as file:
-        _refuse_other_columns(path, file.schema_arrow)
-        yield from file.iter_batches(BATCH)
-
-
-def _read_csv(path: Path) -> Iterator[pa.RecordBatch]:
-    """Every field as the text that it is."""
-    as_text = csv.ConvertOptions(
-        column_types=dict.fromkeys(_COLUMNS[1], pa.string()), strings_can_be_null=False
-    )
-    lines = csv.ParseOptions(newlines_in_values=True)
-    with csv.open_csv(path, parse_options=lines, convert_options=as_text) as reader:
-        _refuse_other_columns(path, reader.schema)
-        yield from reader
-
-
-def _refuse_other_columns(path: Path, schema: pa.Schema) -> None:
-    if schema.names not in _COLUMNS:
-        raise InvalidInputError(
-            f"{path} has the columns {', '.join(schema.names)}, a release file has "
-            "record, rhat and perhaps t: give the file as it was delivered"
-        )
 
 
 def _lengths_and_bytes(texts: pa.StringArray) -> tuple[bytes, memoryview]:
@@ -307,22 +261,6 @@ def _guarded_where_needed(texts: pa.StringArray) -> pa.StringArray:
     if not pc.any(pc.match_substring_regex(texts, _GUARDED.pattern)).as_py():
         return texts
     return pa.array(map(csv_text, texts.to_pylist()), pa.string())
-
-
-def _without_guards(columns: pa.RecordBatch) -> pa.RecordBatch:
-    """The texts of a CSV file as they were before ``csv_text``."""
-    bare = [_bare_where_needed(column) for column in columns.columns]
-    return pa.record_batch(bare, names=columns.schema.names)
-
-
-def _bare_where_needed(texts: pa.StringArray) -> pa.StringArray:
-    if _GUARD.encode() not in bytes(_lengths_and_bytes(texts)[1]):
-        return texts
-    return pa.array(map(_bare, texts.to_pylist()), pa.string())
-
-
-def _bare(text: str) -> str:
-    return text[1:] if text.startswith(_GUARD) and _is_guarded(text[1:]) else text
 
 
 def _quoted_where_needed(texts: pa.StringArray) -> pa.StringArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import partial
@@ -12,67 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tacit.errors import InvalidInputError
-
 Letter = bool | int | float | str | None
 """A value as people and JSON see it; None is a missing one."""
-
-_SMALL_INTEGERS = {
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-}
-_LARGE_INTEGERS = {"HUGEINT", "UHUGEINT", "BIGNUM"}
-_MOMENTS = {
-    "TIMESTAMP",
-    "TIMESTAMP_S",
-    "TIMESTAMP_MS",
-    "TIMESTAMP_NS",
-    "TIMESTAMP WITH TIME ZONE",
-}
-_TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
-_AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
-
-
-def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
-    """SQL that turns an expression into its stored form, and the stored type.
-
-    NaN becomes NULL and -0.0 becomes 0.0: both would otherwise be values that differ from
-    themselves, or look alike and differ.
-    """
-    if sql_type in ("FLOAT", "DOUBLE"):
-        # Through its digits, so that the 0.1 of a FLOAT is that of a DOUBLE.
-        double = (
-            f"CAST(CAST({expression} AS VARCHAR) AS DOUBLE)" if sql_type == "FLOAT" else expression
-        )
-        return f"CASE WHEN isnan({double}) THEN NULL ELSE {double} + 0.0 END", "DOUBLE"
-    if sql_type == "BLOB":
-        return f"hex({expression})", "VARCHAR"
-    stored = _stored_type(sql_type)
-    if stored is None:
-        raise InvalidInputError(
-            f"{what} has type {sql_type}: tacit reads texts, numbers, booleans, dates "
-            "and times; turn it into one of these first"
-        )
-    return f"CAST({expression} AS {stored})", stored
-
-
-def _stored_type(sql_type: str) -> str | None:
-    if sql_type in _AS_THEY_ARE or re.fullmatch(r"DECIMAL\(\d+,\d+\)", sql_type):
-        return sql_type
-    if sql_type in _SMALL_INTEGERS:
-        return "BIGINT"
-    if sql_type in _LARGE_INTEGERS:
-        return "DECIMAL(38,0)"
-    if sql_type in _MOMENTS:
-        return "TIMESTAMP"
-    if sql_type in _TEXTS or sql_type.startswith("ENUM("):
-        return "VARCHAR"
-    return None
 
 
 def is_integer(stored_type: str) -> bool:
@@ -148,7 +88,7 @@ class Attribute(Stored):
 
     Attributes:
         name: of the column.
-        sql_type: what the column is stored as, see ``column_type``.
+        sql_type: what the column is stored as, see ``sources.staging``.
         coding: which values make up which level.
         has_missing: whether there is a last level for values that are missing.
     """

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
-from tacit.storage import whole_folder
+from tacit.storage import atomic_folder
 from tacit.tables.connection import quote_name, reason
-from tacit.tables.encoding.declaration import Declared
-from tacit.tables.encoding.encoding import Encoding, IdColumn, codes_sql, levels_sql
+from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
+from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.levels import freeze, freeze_all
 from tacit.tables.encoding.snapshot import (
     BATCH,
@@ -28,7 +28,7 @@ from tacit.tables.encoding.snapshot import (
     Description,
     Snapshot,
 )
-from tacit.tables.sources.staging import Staged, staged
+from tacit.tables.sources.staging import Staged, stage
 
 MOST_PAIRS = 10_000_000
 """Of cells and levels of an external column: 80 MB of counts."""
@@ -37,8 +37,8 @@ MOST_PAIRS = 10_000_000
 def build(
     source: str,
     id_columns: Sequence[str],
-    attributes: Sequence[Declared],
-    externals: Sequence[Declared],
+    attributes: Sequence[Column],
+    externals: Sequence[Column],
     folder: Path,
     *,
     remark: Callable[[str], None] | None = None,
@@ -53,11 +53,11 @@ def build(
         folder: where the snapshot will be; it must not exist.
         remark: called with what the custodian should know about the table.
     """
-    columns = [*id_columns, *(declared.name for declared in (*attributes, *externals))]
+    columns = [*id_columns, *(column.name for column in (*attributes, *externals))]
     _check_each_once(columns)
     try:
-        with whole_folder(folder) as partial:
-            with staged(source, columns, partial) as table:
+        with atomic_folder(folder) as partial:
+            with stage(source, columns, partial) as table:
                 _check_ids(table, id_columns)
                 encoding = _freeze(table, id_columns, attributes, externals)
                 _write_records(table, encoding, partial)
@@ -111,22 +111,22 @@ def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
 def _freeze(
     table: Staged,
     id_columns: Sequence[str],
-    attributes: Sequence[Declared],
-    externals: Sequence[Declared],
+    attributes: Sequence[Column],
+    externals: Sequence[Column],
 ) -> Encoding:
     if not attributes:
         raise InvalidInputError("no private attribute is named: there is nothing to protect")
     encoding = Encoding(
         ids=tuple(IdColumn(name=name, sql_type=table.types[name]) for name in id_columns),
         attributes=freeze_all(table, attributes),
-        externals=tuple(freeze(table, declared) for declared in externals),
+        externals=tuple(freeze(table, column) for column in externals),
     )
     for external in encoding.externals:
         if encoding.n_cells * external.n_levels > MOST_PAIRS:
             raise InvalidInputError(
                 f"{external.name} has {external.n_levels:,} levels in each of "
                 f"{encoding.n_cells:,} cells, and {MOST_PAIRS:,} together is the most: "
-                "give it fewer levels with :cut=, :quantiles= or :map="
+                "give it fewer levels with cuts, quantiles or groups"
             )
     return encoding
 
@@ -155,7 +155,7 @@ def _write_records(table: Staged, encoding: Encoding, folder: Path) -> None:
 def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
     """What comes before ``n`` numbers in a .npy file.
 
-    Numbers are then appended rather than mapped: a disk that fills up is an error, not a signal.
+    Numbers are appended and not mapped: then a full disk raises an error and not a signal.
     """
     described = {"descr": dtype.str, "fortran_order": False, "shape": (n,)}
     np.lib.format.write_array_header_1_0(file, described)

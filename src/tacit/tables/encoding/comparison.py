@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.errors import InvalidInputError
-from tacit.tables.encoding.encoding import Encoding, codes_sql, levels_sql
+from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.snapshot import Counts, Snapshot
-from tacit.tables.sources.staging import Staged, staged
+from tacit.tables.sources.staging import Staged, stage
 
 
 def compare(snapshot: Snapshot, source: str) -> list[str]:
     """Every kind of change, one line each; empty if the source still is the snapshot."""
     encoding = snapshot.encoding
     try:
-        with staged(source, list(encoding.types), snapshot.folder.parent) as table:
+        with stage(source, list(encoding.types), snapshot.folder.parent) as table:
             return _changed_types(encoding, table) or _changed_records(snapshot, table)
     except InvalidInputError as error:
         return [str(error)]

@@ -18,23 +18,15 @@ from tacit.tables.encoding.attribute import (
     is_integer,
     is_number,
 )
-from tacit.tables.encoding.declaration import (
-    MOST_LEVELS,
-    OTHERS,
-    Categorical,
-    Cut,
-    Declared,
-    Grouped,
-    Quantiles,
-)
+from tacit.tables.encoding.column import MOST_LEVELS, OTHERS, Column, ColumnError, Way
 from tacit.tables.sources.staging import Staged
 
 _SIGNS_OF_A_WORD = 4
 _SIGNS_OF_A_LONG_WORD = 8
-"""A word of so many signs may have two mistakes, a shorter one, of as many as above, one."""
+"""Words of so many signs may have two mistakes; shorter ones, of at least four signs, one."""
 
 _MOST_COMPARED, _MOST_SIGNS = 1_000, 100
-"""Values of the mapping, and of the column, and how long they may be, so that it takes no time."""
+"""The most values to compare on either side, and their greatest length, so that it is quick."""
 
 _NEARLY_ALIKE_SQL = f"""
 WITH
@@ -72,27 +64,29 @@ MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
 
 
-def freeze_all(staged: Staged, declared: Sequence[Declared]) -> tuple[Attribute, ...]:
+def freeze_all(staged: Staged, columns: Sequence[Column]) -> tuple[Attribute, ...]:
     """The private attributes; together they may not make too many cells."""
-    attributes = tuple(freeze(staged, one) for one in declared)
+    attributes = tuple(freeze(staged, one) for one in columns)
     n_cells = prod(attribute.n_levels for attribute in attributes)
     if n_cells > MOST_CELLS:
         sizes = " x ".join(f"{attribute.n_levels} ({attribute.name})" for attribute in attributes)
         raise InvalidInputError(
             f"the private attributes make {n_cells:,} cells, {sizes}, and {MOST_CELLS:,} is the "
-            "most: give some of them fewer levels with :cut=, :quantiles= or :map="
+            "most: give some of them fewer levels with cuts, quantiles or groups"
         )
     return attributes
 
 
-def freeze(staged: Staged, declared: Declared) -> Attribute:
+def freeze(staged: Staged, column: Column) -> Attribute:
     """One column with its levels."""
-    name, column = declared.name, quote_name(declared.name)
-    [(n_present,)] = staged.connection.execute(f"SELECT count({column}) FROM staged").fetchall()
+    name = column.name
+    [(n_present,)] = staged.connection.execute(
+        f"SELECT count({quote_name(name)}) FROM staged"
+    ).fetchall()
     attribute = Attribute(
         name=name,
         sql_type=staged.types[name],
-        coding=_coding(staged, declared),
+        coding=_coding(staged, column),
         has_missing=n_present < staged.n_records,
     )
     if attribute.n_levels > MOST_LEVELS:
@@ -102,16 +96,14 @@ def freeze(staged: Staged, declared: Declared) -> Attribute:
     return attribute
 
 
-def _coding(staged: Staged, declared: Declared) -> Categories | Bins | Groups:
-    match declared.rule:
-        case Categorical():
-            return _categories(staged, declared.name)
-        case Cut(cuts=cuts):
-            return _bins(staged, declared.name, cuts)
-        case Quantiles(n=n):
-            return _bins(staged, declared.name, _quantiles(staged, declared.name, n))
-        case Grouped(groups=groups):
-            return _groups(staged, declared.name, groups)
+def _coding(staged: Staged, column: Column) -> Categories | Bins | Groups:
+    if column.cuts is not None:
+        return _bins(staged, column.name, column.cuts)
+    if column.quantiles is not None:
+        return _bins(staged, column.name, _quantiles(staged, column.name, column.quantiles))
+    if column.groups is not None:
+        return _groups(staged, column.name, column.groups)
+    return _categories(staged, column.name)
 
 
 def _categories(staged: Staged, name: str) -> Categories:
@@ -133,7 +125,7 @@ def _bins(staged: Staged, name: str, cuts: Iterable[float]) -> Bins:
     """Bins of numbers, their cuts in the type of the column."""
     _check_number(staged, name)
     if is_integer(staged.types[name]):
-        # 30.5 cuts whole numbers where 30 does, and none lies between 30.2 and 30.7.
+        # For whole numbers, 30.5 is the same cut as 30, and so are 30.2 and 30.7.
         return Bins(cuts=tuple(dict.fromkeys(map(floor, cuts))))
     return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
 
@@ -190,9 +182,9 @@ def _compared(staged: Staged, name: str, groups: Mapping[str, str]) -> Iterator[
 
 
 def _refuse_misspelt(staged: Staged, name: str, groups: Mapping[str, str]) -> None:
-    """A value of the mapping that no record has, beside one nearly alike that it does not name.
+    """Refuse a mapping that seems to misspell a value: the value would go to all others unnoticed.
 
-    It would silently go to all others.
+    It names a value that no record has, and not one that is nearly the same and occurs.
     """
     rows = staged.connection.execute(_NEARLY_ALIKE_SQL).fetchall()
     for key, value, times in rows:
@@ -228,18 +220,19 @@ def _n_occurring(staged: Staged, attribute: Attribute) -> int:
 
 def _check_number(staged: Staged, name: str) -> None:
     if not is_number(staged.types[name]):
-        raise InvalidInputError(
-            f"{name} has type {staged.types[name]} and only numbers can be cut: "
-            f"use {name} or {name}:map=groups.json"
+        raise ColumnError(
+            name,
+            f"{name} has type {staged.types[name]} and only numbers can be cut",
+            ["", "groups"],
         )
 
 
-def _too_many(staged: Staged, name: str, n_levels: int) -> InvalidInputError:
-    ways = [f"{name}:map=groups.json"]
+def _too_many(staged: Staged, name: str, n_levels: int) -> ColumnError:
+    ways: list[Way] = ["groups"]
     if is_number(staged.types[name]):
-        ways += [f"{name}:cut=...", f"{name}:quantiles=..."]
-    return InvalidInputError(
-        f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most: use {' or '.join(ways)}"
+        ways += ["cuts", "quantiles"]
+    return ColumnError(
+        name, f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most", ways
     )
 
 

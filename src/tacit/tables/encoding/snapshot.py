@@ -25,7 +25,7 @@ from tacit.errors import InvalidInputError
 from tacit.sampling import keyed_digest
 from tacit.tables.connection import connect_memory, quote_file
 from tacit.tables.encoding.attribute import Stored
-from tacit.tables.encoding.encoding import Encoding
+from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.ids import normalised_id_sql, typed_id_sql
 
 Codes = NDArray[np.unsignedinteger]

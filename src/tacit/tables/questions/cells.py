@@ -1,4 +1,4 @@
-"""Requests as functions of the cell x: attributes by name, or SQL over their levels.
+"""Questions about a record: its attributes by name, SQL over their levels, or an external column.
 
 SQL is evaluated on the table of cells, one row for each x. Ids, other columns and values finer
 than the levels are not in it, so they cannot be asked for.
@@ -17,31 +17,71 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacit.arrays import Array
 from tacit.errors import InvalidInputError
+from tacit.spelling import nearest_first
 from tacit.tables.connection import connect_memory, lock, quote_name, reason
-from tacit.tables.encoding.attribute import Attribute, Letter, Numbers, letter_of, numbers_of, store
-from tacit.tables.encoding.encoding import cell_sql
-from tacit.tables.nearest import nearest_first
+from tacit.tables.encoding.attribute import (
+    Attribute,
+    Letter,
+    Numbers,
+    labels_of,
+    letter_of,
+    numbers_of,
+)
+from tacit.tables.encoding.codes import cell_sql
 from tacit.tables.questions.expression import expression_sql
 from tacit.tables.questions.syntax import parse_expression, shortened
+from tacit.tables.sources.staging import store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellFunction:
-    """A variable R that is a function of x.
+class Question:
+    """A variable R with its public law given the cells.
 
     Attributes:
-        name: how people call it.
-        letters: the values of R, all different: levels in their order, other numbers rising, texts
-            from A to Z; None, for a missing value, last.
-        r_of_x: which letter each cell has, [x].
-        numbers: where each letter lies on a line; ``None`` where letters have no order.
+        name: how people call it: attributes, an expression, or an external column.
+        labels: the letters of R, all different: levels in their order, other numbers rising, texts
+            from A to Z; a missing value last.
+        numbers: where each letter lies on a line, ``None`` for a missing value; ``None`` altogether
+            if the letters have no order.
+        counts: records by cell and letter, [x, r], for an external column; one row [x, r] of a
+            single 1 for a function of the cell.
+        external: name of the external column; ``None`` for a function of the cell.
+        sql: the expression behind it, where it was asked by one.
     """
 
     name: str
-    letters: tuple[Letter, ...]
-    r_of_x: NDArray[np.intp]
+    labels: tuple[str, ...]
     numbers: Numbers
+    counts: NDArray[np.int64]
+    external: str | None = None
+    sql: str | None = None
+
+    @staticmethod
+    def of_function(
+        name: str,
+        labels: tuple[str, ...],
+        numbers: Numbers,
+        r_of_x: NDArray[np.intp],
+        *,
+        sql: str | None = None,
+    ) -> Question:
+        """A function of the cell: which letter each cell has, [x]."""
+        counts = np.eye(len(labels), dtype=np.int64)[r_of_x]
+        return Question(name, labels, numbers, counts, sql=sql)
+
+    @property
+    def r_of_x(self) -> NDArray[np.intp]:
+        """Which letter each cell has, [x]; only of a function of the cell."""
+        return np.asarray(self.counts.argmax(axis=1))
+
+    @property
+    def p_r_given_x(self) -> Array:
+        """Its law, [x, r]; a cell without records has any letter alike."""
+        total = self.counts.sum(axis=1, keepdims=True)
+        law = np.where(total > 0, self.counts / np.maximum(total, 1), 1 / len(self.labels))
+        return np.asarray(law)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +95,27 @@ class Cells:
         """Numbers of levels."""
         return tuple(attribute.n_levels for attribute in self.attributes)
 
-    def of_attributes(self, names: Sequence[str]) -> CellFunction:
+    def of_attributes(self, names: Sequence[str]) -> Question:
         """One attribute, or the combinations of several."""
         axes = [self._axis(name) for name in names]
         if not axes or len(set(axes)) < len(axes):
             raise InvalidInputError(
                 f"attributes {', '.join(names)!r}: name one, or several different ones"
             )
-        levels = np.unravel_index(np.arange(prod(self.shape)), self.shape)
+        shape = self.shape
+        levels = np.unravel_index(np.arange(prod(shape)), shape)
         chosen = [self.attributes[axis] for axis in axes]
-        shape = tuple(attribute.n_levels for attribute in chosen)
-        r_of_x = np.ravel_multi_index(tuple(levels[axis] for axis in axes), shape)
+        r_of_x = np.ravel_multi_index(
+            tuple(levels[axis] for axis in axes), tuple(shape[axis] for axis in axes)
+        )
         if len(chosen) == 1:
-            return CellFunction(names[0], chosen[0].letters, r_of_x, chosen[0].numbers)
-        letters = _combined([attribute.labels for attribute in chosen])
-        return CellFunction(",".join(names), letters, r_of_x, None)
+            [only] = chosen
+            return Question.of_function(only.name, only.labels, only.numbers, r_of_x)
+        labels = _combined([attribute.labels for attribute in chosen])
+        return Question.of_function(",".join(names), labels, None, r_of_x)
 
-    def evaluate(self, sql: str) -> CellFunction:
+    def evaluate(self, sql: str) -> Question:
         """An expression over the attributes' levels."""
-        name = " ".join(sql.split())
         with connect_memory() as connection:
             cells = self._make_cells(connection)
             lock(connection)
@@ -85,21 +127,23 @@ class Cells:
             except duckdb.Error as error:
                 why = reason(error).partition(". ")[0]
                 raise InvalidInputError(
-                    f"{shortened(name)!r} cannot be computed at all cells: {why}"
+                    f"{shortened(sql)!r} cannot be computed at all cells: {why}"
                 ) from None
-        return self._function(name, texts, sql_type)
+        return self._question(sql, texts, sql_type)
 
-    def _function(self, name: str, texts: list[str | None], sql_type: str) -> CellFunction:
-        """The function whose value at each cell has this text and type."""
+    def _question(self, sql: str, texts: list[str | None], sql_type: str) -> Question:
+        """The expression whose value at each cell has this text and type."""
         different = sorted(set(texts), key=_Order(self.attributes, sql_type))
         if len(different) == 1:
             raise InvalidInputError(
-                f"{shortened(name)!r} is the same at every cell, which says nothing"
+                f"{shortened(sql)!r} is the same at every cell, which says nothing"
             )
         r_of_text = {text: r for r, text in enumerate(different)}
         r_of_x = np.array([r_of_text[text] for text in texts], dtype=np.intp)
         letters = tuple(letter_of(text, sql_type) for text in different)
-        return CellFunction(name, letters, r_of_x, self._numbers(letters))
+        numbers = self._numbers(letters)
+        name = " ".join(sql.split())
+        return Question.of_function(name, labels_of(letters), numbers, r_of_x, sql=sql)
 
     def _axis(self, name: str) -> int:
         names = [attribute.name for attribute in self.attributes]

@@ -1,8 +1,8 @@
 """Requests in SQL, written anew from the parts that are allowed, over the levels of attributes.
 
-The text that somebody gave is never run. What is run is made here, node by node: constants,
-attributes by name, operators and functions from short lists that compute nothing but a value from
-their arguments, and none that is much longer than these.
+The text that was given is never run. What is run is made here, node by node, of constants,
+attributes by name, and operators and functions from short lists. Each of these computes a value
+from its arguments and nothing else, and none makes a value much longer than its arguments.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tacit.errors import InvalidInputError
+from tacit.spelling import nearest_first, shown
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.encoding.attribute import Attribute
-from tacit.tables.nearest import nearest_first, shown
 from tacit.tables.questions.syntax import Node, refused
 from tacit.tables.questions.thresholds import MIRRORED, bins_sql, undecided
 

@@ -1,19 +1,29 @@
 """SQL text as a tree of the few kinds of expressions that a request may be made of.
 
 DuckDB parses the text and runs nothing. Whatever in its answer is not known here is refused.
+
+DuckDB itself parses, and not another library, because then a text means here what it means to the
+engine that evaluates it, and no second parser stands between a request and the whitelist. The shape
+of its answer is not documented and changed from 1.5 to 2.0, so DuckDB is capped in pyproject.toml
+and the answers to fixed texts are checked before the first request is read.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.tables.connection import connect_memory
+
+DUCKDB_VERSIONS = ">=2.0,<2.1"
+"""Those whose answers are understood here; the same in pyproject.toml."""
 
 MOST_CHARACTERS = 10_000
 MOST_NESTED = 100
@@ -46,6 +56,40 @@ _PARTS = {
 }
 """Kinds of expressions -> the parts that each may have."""
 
+PROBE = (
+    "CASE WHEN abs(a) BETWEEN -1 AND 2.5 OR NOT b = 'x' THEN TRY_CAST(a AS DATE) "
+    "WHEN a IN (1, 2) AND b LIKE '%' THEN CAST(true AS INT) ELSE coalesce(NULL, \"c d\") END"
+)
+"""A text with every kind of expression, and what its tree must be."""
+
+_PROBE_TREE = (
+    "CASE CASE_EXPR(CONJUNCTION CONJUNCTION_OR(BETWEEN COMPARE_BETWEEN(FUNCTION abs(COLUMN_REF a), "
+    "CONSTANT INTEGER:-1, CONSTANT NUMERIC:2.5), OPERATOR OPERATOR_NOT(COMPARISON COMPARE_EQUAL("
+    "COLUMN_REF b, CONSTANT STRING:x))), CAST DATE:try(COLUMN_REF a), CONJUNCTION CONJUNCTION_AND("
+    "OPERATOR COMPARE_IN(COLUMN_REF a, CONSTANT INTEGER:1, CONSTANT INTEGER:2), FUNCTION ~~("
+    "COLUMN_REF b, CONSTANT STRING:%)), CAST INTEGER(CONSTANT BOOLEAN:true), OPERATOR "
+    "OPERATOR_COALESCE(CONSTANT NULL_LITERAL, COLUMN_REF c d))"
+)
+
+REFUSED_PROBES = (
+    "abs(DISTINCT a)",
+    "abs(a) FILTER (WHERE b)",
+    "abs(a ORDER BY b)",
+    "abs(a) OVER ()",
+    "main.abs(a)",
+    "abs(x := a)",
+    "a.b",
+    "a::DECIMAL(3, 1)",
+    "a COLLATE nocase",
+    "(SELECT 1)",
+    "*",
+    "?",
+    "a), (b",
+    "a) LIMIT (1",
+    "a) FROM (SELECT 1",
+)
+"""Texts that must not be taken for plain expressions."""
+
 _NAMES_OF_OTHERS = {
     "COLLATE": "a collation",
     "LAMBDA": "a function of its own",
@@ -74,6 +118,11 @@ class Node:
     children: tuple[Node, ...]
     shown: str
 
+    def __str__(self) -> str:
+        inside = ", ".join(map(str, self.children))
+        text = f":{self.text}" if self.text else ""
+        return f"{self.kind} {self.name}{text}" + (f"({inside})" if inside else "")
+
 
 def refused(shown: str, why: str) -> InvalidInputError:
     """What to raise for a part that a request may not have."""
@@ -97,6 +146,7 @@ def parse_expression(
         names: what may be named in it. One that is a word of SQL, such as ``union``, is taken for
             a name where the text cannot be read otherwise.
     """
+    _check_duckdb()
     if not 0 < len(text.strip()) <= len(text) <= MOST_CHARACTERS:
         raise refused("SQL", f"has {len(text):,} characters, not 1 to {MOST_CHARACTERS:,}")
     try:
@@ -104,13 +154,13 @@ def parse_expression(
     except UnicodeEncodeError:
         raise refused("SQL", "has characters that are not Unicode") from None
     try:
-        return _parse(connection, text)
+        return _parse(partial(_serialise, connection), text)
     except InvalidInputError as error:
         keywords = [place for place in _keywords(text) if place[1].casefold() in names]
         if not keywords:
             raise
         try:
-            return _parse(connection, _with_quotes(text, keywords))
+            return _parse(partial(_serialise, connection), _with_quotes(text, keywords))
         except InvalidInputError:
             raise _ambiguous(keywords[0][1], error) from None
 
@@ -140,12 +190,47 @@ def _ambiguous(word: str, error: InvalidInputError) -> InvalidInputError:
     )
 
 
-def _parse(connection: duckdb.DuckDBPyConnection, text: str) -> Node:
+@cache
+def _check_duckdb() -> None:
+    """Once in a process: whether this DuckDB answers as expected."""
+    with connect_memory() as connection:
+        check_shape(partial(_serialise, connection))
+
+
+def check_shape(serialise: Callable[[str], str]) -> None:
+    """Raise unless the trees of fixed texts are those that this module is written for.
+
+    Args:
+        serialise: a query -> its tree in JSON, as DuckDB's ``json_serialize_sql`` gives it.
+    """
+    accepted = [text for text in REFUSED_PROBES if _outline(serialise, text) is not None]
+    if accepted or _outline(serialise, PROBE) != _PROBE_TREE:
+        raise InvalidInputError(
+            f"DuckDB {duckdb.__version__} describes SQL in another way than tacit reads it, so "
+            f"no expression can be asked for: pip install 'duckdb{DUCKDB_VERSIONS}', or ask for "
+            "attributes by their names"
+        )
+
+
+def _outline(serialise: Callable[[str], str], text: str) -> str | None:
+    """The tree of a text in one line; ``None`` if it is refused or not understood."""
+    try:
+        return str(_parse(serialise, text))
+    except (InvalidInputError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _parse(serialise: Callable[[str], str], text: str) -> Node:
     query = _BEFORE + text + _AFTER
+    return _Reader(query.encode()).node(_only_expression(_parsed(serialise(query))), 0)
+
+
+def _serialise(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """DuckDB's tree of a query, in JSON."""
     [(answer,)] = connection.execute(
         "SELECT json_serialize_sql(?, skip_null := true, skip_empty := true)", [query]
     ).fetchall()
-    return _Reader(query.encode()).node(_only_expression(_parsed(answer)), 0)
+    return str(answer)
 
 
 def _parsed(answer: str) -> list[Raw]:

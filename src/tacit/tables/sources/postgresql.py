@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.spelling import nearest_first
 from tacit.tables.connection import quote_name, reason
-from tacit.tables.nearest import nearest_first
+from tacit.tables.sources.source import Table
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Cursor
@@ -66,75 +68,96 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class ServerTable:
-    """A table of a server that we are connected to."""
+    """A table of a PostgreSQL database: ``postgresql://host/database#schema.table``."""
 
-    cursor: Cursor
-    from_sql: str
-    columns: dict[str, _Column]
+    text: str
 
     @property
-    def types(self) -> dict[str, str]:
-        """DuckDB's type of each column."""
-        return {name: column.sql_type for name, column in self.columns.items()}
+    def url(self) -> str:
+        """Address of the database."""
+        return self.text.partition("#")[0]
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> str:
-        """Ask for some columns; what to write after FROM to read the answer, once."""
-        chosen = [(quote_name(name), self.columns[name]) for name in names]
-        asked = ", ".join(f"{column.asked} AS {name}" for name, column in chosen)
-        self.cursor.execute(f"SELECT {asked} FROM {self.from_sql}")
-        connection.register("incoming", self.cursor.fetch_record_batch())
-        typed = (f"CAST({name} AS {column.sql_type}) AS {name}" for name, column in chosen)
-        return f"(SELECT {', '.join(typed)} FROM incoming)"
+    @property
+    def table(self) -> str:
+        """Name of the table, perhaps ``schema.table``."""
+        return self.text.partition("#")[2]
+
+    @property
+    def shown(self) -> str:
+        """Without user, password and options."""
+        url = re.sub(r"//.*@", "//", self.url).partition("?")[0]
+        return f"{url}#{self.table}" if self.table else url
+
+    @property
+    def file(self) -> None:
+        """None: it is on a server."""
+        return
+
+    def evidence(self) -> None:
+        """None: a server does not say when a table was changed."""
+        return
+
+    @contextmanager
+    def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
+        """The table, in a transaction that only reads."""
+        if not self.table:
+            raise InvalidInputError(
+                f"{self.shown} names no table: add it, as in {self.shown}#table"
+            )
+        try:
+            from adbc_driver_manager import Error
+            from adbc_driver_postgresql import dbapi
+        except ImportError:
+            raise InvalidInputError(
+                f"{self.shown} needs a driver that is not installed: "
+                "pip install 'tacit[postgresql]'"
+            ) from None
+        try:
+            with dbapi.connect(self.url) as server, server.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                schema, name, oid = _find_table(cursor, self)
+                columns = _read_columns(cursor, oid)
+                types = {column: read.sql_type for column, read in columns.items()}
+                from_sql = f"{quote_name(schema)}.{quote_name(name)}"
+                yield Table(types, partial(_scan, connection, cursor, columns, from_sql))
+        except Error as error:
+            raise InvalidInputError(f"{self.shown} cannot be read: {reason(error)}") from None
 
 
-def is_url(source: str) -> bool:
-    """Whether a text names a PostgreSQL table."""
-    return source.startswith(("postgresql://", "postgres://"))
+def _scan(
+    connection: duckdb.DuckDBPyConnection,
+    cursor: Cursor,
+    columns: Mapping[str, _Column],
+    from_sql: str,
+    names: Sequence[str],
+) -> str:
+    """Ask for some columns; what to write after FROM to read the answer, once."""
+    chosen = [(quote_name(name), columns[name]) for name in names]
+    asked = ", ".join(f"{column.asked} AS {name}" for name, column in chosen)
+    cursor.execute(f"SELECT {asked} FROM {from_sql}")
+    connection.register("incoming", cursor.fetch_record_batch())
+    typed = (f"CAST({name} AS {column.sql_type}) AS {name}" for name, column in chosen)
+    return f"(SELECT {', '.join(typed)} FROM incoming)"
 
 
-def without_secrets(source: str) -> str:
-    """The text without user, password and options, for messages."""
-    url, _, table = source.partition("#")
-    return re.sub(r"//.*@", "//", url).partition("?")[0] + (f"#{table}" if table else "")
-
-
-@contextmanager
-def connected(source: str) -> Iterator[ServerTable]:
-    """The table that ``postgresql://...#table`` names, in a transaction that only reads."""
-    url, _, wanted = source.partition("#")
-    shown = without_secrets(source)
-    if not wanted:
-        raise InvalidInputError(f"{shown} names no table: add it, as in {shown}#table")
-    try:
-        from adbc_driver_manager import Error
-        from adbc_driver_postgresql import dbapi
-    except ImportError:
-        raise InvalidInputError(
-            f"{shown} needs a driver that is not installed: pip install 'tacit[postgresql]'"
-        ) from None
-    try:
-        with dbapi.connect(url) as server, server.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield _table(cursor, wanted, shown)
-    except Error as error:
-        raise InvalidInputError(f"{shown} cannot be read: {reason(error)}") from None
-
-
-def _table(cursor: Cursor, wanted: str, shown: str) -> ServerTable:
+def _find_table(cursor: Cursor, source: ServerTable) -> tuple[str, str, int]:
+    """Schema, name and number of the table."""
     cursor.execute(_TABLES)
     found = {}
     for schema, name, is_visible, oid in cursor.fetchall():
         found[name if is_visible else f"{schema}.{name}"] = (schema, name, oid)
-        if wanted == f"{schema}.{name}":
-            found[wanted] = (schema, name, oid)
-    if wanted not in found:
+        if source.table == f"{schema}.{name}":
+            found[source.table] = (schema, name, oid)
+    if source.table not in found:
         raise InvalidInputError(
-            f"{shown} is not there: the database has {nearest_first(wanted, found)}"
+            f"{source.shown} is not there: the database has {nearest_first(source.table, found)}"
         )
-    schema, name, oid = found[wanted]
+    return found[source.table]
+
+
+def _read_columns(cursor: Cursor, oid: int) -> dict[str, _Column]:
     cursor.execute(_COLUMNS.format(oid=oid))
-    columns = {column: _column(column, *types) for column, *types in cursor.fetchall()}
-    return ServerTable(cursor, f"{quote_name(schema)}.{quote_name(name)}", columns)
+    return {name: _column(name, *types) for name, *types in cursor.fetchall()}
 
 
 def _column(name: str, pg_type: str, full_type: str) -> _Column:

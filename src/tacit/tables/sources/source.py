@@ -1,74 +1,50 @@
-"""Tables to read, each named by one text, opened read-only with the types their columns have.
+"""Sources: tables to read, each named by one text, and the table of the kinds that there are.
 
-``patients.csv``, ``patients.parquet``, ``clinic.duckdb`` (its only table),
-``clinic.duckdb::patients`` (or ``#patients``), ``postgresql://host/database#patients``; a table may
-be ``schema.table``.
+A source is opened read-only, through DuckDB, with the types that its columns have. To add a kind,
+write a class with the methods of ``Source`` in a file of its own, and add a row to ``SOURCES``.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from pkgutil import resolve_name
+from typing import Protocol
 
 import duckdb
 
 from tacit.errors import InvalidInputError
-from tacit.tables.connection import quote_file, quote_name, quote_text
-from tacit.tables.nearest import nearest_first
-from tacit.tables.sources import postgresql
 
-DELIMITERS = (",", ";", "\t", "|")
-
-
-def ragged_line(path: Path) -> str | None:
-    """What is wrong with the first line that has not one field for each name, in words."""
-    with _opened(path) as file:
-        names = file.readline()
-        delimiter = max(DELIMITERS, key=names.count)
-        if delimiter not in names:
-            return None
-        file.seek(0)
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        begins, n_names = 1, 0
-        try:
-            for fields in reader:
-                n_names = n_names or len(fields)
-                if fields and len(fields) != n_names:
-                    have = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-                    return f"line {begins} has {have} and the line of names has {n_names}"
-                begins = reader.line_num + 1
-        except csv.Error:
-            return f"line {begins} has a quote that is not closed, or a very long field"
-    return None
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        yield file
-
+SOURCES: dict[str, str] = {
+    r"postgres(ql)?://.*": "tacit.tables.sources.postgresql:ServerTable",
+    r".+?\.duckdb((::|#).+)?": "tacit.tables.sources.duckdb:DuckDBFile",
+    r"(?i:.*\.(csv|csv\.gz))": "tacit.tables.sources.csv:CsvFile",
+    r"(?i:.*\.parquet)": "tacit.tables.sources.parquet:ParquetFile",
+}
+"""Pattern of names -> class of the sources with such names; the first pattern counts."""
 
 _FORMS = "give a .csv, .parquet or .duckdb file, or postgresql://host/database#table"
 
-_CSV_OPTIONS = (
-    "header = true",
-    "skip = 0",  # else DuckDB skips lines until the rest looks regular
-    "comment = ''",
-    "quote = '\"'",
-    "escape = '\"'",
-)
+Evidence = dict[str, int]
+"""Numbers that change when a table is changed, and cost nothing to get."""
+
+
+def find_source(text: str) -> Source:
+    """The source that a text names; whether its table is there shows when it is opened."""
+    for pattern, name in SOURCES.items():
+        if re.fullmatch(pattern, text, re.DOTALL):
+            source: Source = resolve_name(name)(text)
+            return source
+    check_file(Path(text), text)
+    raise InvalidInputError(f"{text} is no table that tacit reads: {_FORMS}")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be read.
+    """A table that is open.
 
     Attributes:
         types: DuckDB's type of each column.
@@ -79,97 +55,66 @@ class Table:
     scan: Callable[[Sequence[str]], str]
 
 
-@contextmanager
-def opened(source: str, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
-    """The table that a text names, for reading through ``connection``."""
-    if postgresql.is_url(source):
-        with postgresql.connected(source) as server:
-            yield Table(server.types, lambda columns: server.scan(connection, columns))
-        return
-    match = re.fullmatch(r"(?P<path>.+?\.duckdb)((::|#)(?P<table>.+))?", source)
-    path = _existing_file(match["path"] if match else source)
-    if match:
-        yield _duckdb_table(connection, path, match["table"])
-    elif path.name.lower().endswith((".csv", ".csv.gz")):
-        with _ragged_told(path):
-            yield _csv_table(connection, path)
-    elif path.suffix.lower() == ".parquet":
-        yield _table(connection, f"read_parquet({quote_file(path)})")
-    else:
-        raise InvalidInputError(f"{source} is no table that tacit reads: {_FORMS}")
+class Source(Protocol):
+    """A table that can be read, there or not."""
+
+    @property
+    def shown(self) -> str:
+        """Its name for messages, without secrets."""
+        ...
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it is in; ``None`` for one that is on a server."""
+        ...
+
+    def evidence(self) -> Evidence | None:
+        """That it has not been changed; ``None`` if there is none, or the table is gone."""
+        ...
+
+    def open(self, connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[Table]:
+        """The table, to be read through a connection."""
+        ...
 
 
-def _existing_file(text: str) -> Path:
-    path = Path(text)
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """What sources that are files have in common.
+
+    Attributes:
+        text: how the source was named.
+    """
+
+    text: str
+
+    @property
+    def shown(self) -> str:
+        """As it was named: a file has no secrets in its name."""
+        return self.text
+
+    @property
+    def file(self) -> Path:
+        """The file."""
+        return Path(self.text)
+
+    def evidence(self) -> Evidence | None:
+        """Size and time of the file."""
+        try:
+            status = self.file.stat()
+        except FileNotFoundError:
+            return None
+        return {"size": status.st_size, "modified": status.st_mtime_ns}
+
+
+def check_file(path: Path, text: str) -> None:
+    """Refuse a file that is not there, or is empty."""
     if not path.is_file():
         raise InvalidInputError(f"there is no file {text}: {_FORMS}")
     if path.stat().st_size == 0:
         raise InvalidInputError(f"{text} is empty: give a table with a line of names and rows")
-    return path
 
 
-def _table(connection: duckdb.DuckDBPyConnection, from_sql: str) -> Table:
-    described = connection.execute(f"DESCRIBE SELECT * FROM {from_sql}").fetchall()
-    return Table({name: sql_type for name, sql_type, *_ in described}, lambda _: from_sql)
-
-
-def _csv_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
-    """A CSV file with the types that hold for all of it, found once."""
-    file = quote_file(path)
-    options = ", ".join((*_CSV_OPTIONS, "sample_size = -1"))
-    [(delimiter, date_format, timestamp_format, columns)] = connection.execute(
-        f"SELECT Delimiter, DateFormat, TimestampFormat, Columns FROM sniff_csv({file}, {options})"
-    ).fetchall()
-    types = {column["name"]: column["type"] for column in columns}
-    if len(types) == 1:  # DuckDB's last resort where no delimiter fits every line
-        _refuse_ragged(path)
-    chosen = [*_CSV_OPTIONS, "auto_detect = false", f"delim = {quote_text(delimiter)}"]
-    if date_format:
-        chosen.append(f"dateformat = {quote_text(date_format)}")
-    if timestamp_format:
-        chosen.append(f"timestampformat = {quote_text(timestamp_format)}")
-    pairs = (f"{quote_text(name)}: {quote_text(kind)}" for name, kind in types.items())
-    chosen.append(f"columns = {{{', '.join(pairs)}}}")
-    return Table(types, lambda _: f"read_csv({file}, {', '.join(chosen)})")
-
-
-@contextmanager
-def _ragged_told(path: Path) -> Iterator[None]:
-    """Name the line where DuckDB, reading a CSV file, says only that it cannot."""
-    try:
-        yield
-    except duckdb.InvalidInputException:
-        _refuse_ragged(path)
-        raise
-
-
-def _refuse_ragged(path: Path) -> None:
-    """Name the line that keeps a CSV file from being a table, if there is one."""
-    line = ragged_line(path)
-    if line is not None:
-        raise InvalidInputError(
-            f"{path} cannot be read: {line}; give every line one field for each name"
-        )
-
-
-def _duckdb_table(connection: duckdb.DuckDBPyConnection, path: Path, wanted: str | None) -> Table:
-    connection.execute(f"ATTACH {quote_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
-    rows = connection.execute(
-        "SELECT table_schema, table_name FROM information_schema.tables "
-        "WHERE table_catalog = 'source' ORDER BY ALL"
-    ).fetchall()
-    tables = {
-        name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in rows
-    }
-    if wanted is None and len(tables) != 1:
-        raise InvalidInputError(
-            f"{path} holds {len(tables)} tables ({nearest_first('', tables)}): "
-            f"say which one, as in {path}::table"
-        )
-    chosen = wanted or next(iter(tables))
-    if chosen not in tables:
-        raise InvalidInputError(
-            f"{path} has no table {chosen!r}: it has {nearest_first(chosen, tables)}"
-        )
-    schema, name = tables[chosen]
-    return _table(connection, f"source.{quote_name(schema)}.{quote_name(name)}")
+def describe(connection: duckdb.DuckDBPyConnection, from_sql: str) -> Table:
+    """A table that DuckDB reads by itself."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {from_sql}").fetchall()
+    return Table({name: sql_type for name, sql_type, *_ in rows}, lambda _: from_sql)

@@ -1,10 +1,12 @@
 """A source read once: the columns that matter, copied to disk with the types that are stored.
 
-Everything after that reads the copy: a source that is slow, or is changed meanwhile, is no matter.
+Everything after that reads the copy, so a source that is slow, or changed meanwhile, does not
+matter.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,12 +15,30 @@ from pathlib import Path
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.spelling import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
-from tacit.tables.encoding.attribute import store
-from tacit.tables.nearest import nearest_first
-from tacit.tables.sources.postgresql import is_url, without_secrets
-from tacit.tables.sources.source import Table, opened
+from tacit.tables.sources.source import Table, find_source
+
+_SMALL_INTEGERS = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+}
+_LARGE_INTEGERS = {"HUGEINT", "UHUGEINT", "BIGNUM"}
+_MOMENTS = {
+    "TIMESTAMP",
+    "TIMESTAMP_S",
+    "TIMESTAMP_MS",
+    "TIMESTAMP_NS",
+    "TIMESTAMP WITH TIME ZONE",
+}
+_TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
+_AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,21 +59,23 @@ class Staged:
 
 
 @contextmanager
-def staged(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]:
+def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed."""
-    shown = without_secrets(source) if is_url(source) else source
+    found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
         try:
             connection = open_files.enter_context(connect_file(scratch))
-            with opened(source, connection) as table:
-                types = _copy(connection, table, columns, shown)
+            with found.open(connection) as table:
+                types = _copy(connection, table, columns, found.shown)
         except duckdb.Error as error:
             raise InvalidInputError(
-                f"{shown} cannot be read: {reason(error)}; check it, and the room on the disk"
+                f"{found.shown} cannot be read: {reason(error)}; check it, and the room on the disk"
             ) from None
         [(n_records,)] = connection.execute("SELECT count(*) FROM staged").fetchall()
         if n_records == 0:
-            raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
+            raise InvalidInputError(
+                f"{found.shown} has no rows: there is nobody to release data about"
+            )
         yield Staged(connection, types, n_records)
 
 
@@ -72,3 +94,40 @@ def _copy(
     chosen = ", ".join(f"{sql} AS {quote_name(name)}" for name, (sql, _) in stored.items())
     connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
     return {name: stored_type for name, (_, stored_type) in stored.items()}
+
+
+def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
+    """SQL that turns an expression into its stored form, and the stored type.
+
+    NaN becomes NULL and -0.0 becomes 0.0: both would otherwise be values that differ from
+    themselves, or look alike and differ.
+    """
+    if sql_type in ("FLOAT", "DOUBLE"):
+        # Through its digits, so that 0.1 as a FLOAT becomes 0.1 as a DOUBLE.
+        double = (
+            f"CAST(CAST({expression} AS VARCHAR) AS DOUBLE)" if sql_type == "FLOAT" else expression
+        )
+        return f"CASE WHEN isnan({double}) THEN NULL ELSE {double} + 0.0 END", "DOUBLE"
+    if sql_type == "BLOB":
+        return f"hex({expression})", "VARCHAR"
+    stored = _stored_type(sql_type)
+    if stored is None:
+        raise InvalidInputError(
+            f"{what} has type {sql_type}: tacit reads texts, numbers, booleans, dates "
+            "and times; turn it into one of these first"
+        )
+    return f"CAST({expression} AS {stored})", stored
+
+
+def _stored_type(sql_type: str) -> str | None:
+    if sql_type in _AS_THEY_ARE or re.fullmatch(r"DECIMAL\(\d+,\d+\)", sql_type):
+        return sql_type
+    if sql_type in _SMALL_INTEGERS:
+        return "BIGINT"
+    if sql_type in _LARGE_INTEGERS:
+        return "DECIMAL(38,0)"
+    if sql_type in _MOMENTS:
+        return "TIMESTAMP"
+    if sql_type in _TEXTS or sql_type.startswith("ENUM("):
+        return "VARCHAR"
+    return None

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables.delivery.order import Block
 from tacit.tables.delivery.release_file import (
     Alphabet,
+    Block,
     ContentDigest,
     check_target,
-    count_letters,
     csv_text,
-    digest_of,
     release_writer,
 )
+from tacit.tables.delivery.release_reader import count_letters, digest_of
 
 KEY = b"digest key"
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
 from tacit.errors import InvalidInputError
-from tacit.sampling import TOTAL, IntegerChannel, Sampler, pseudonyms, uniforms
+from tacit.sampling import TOTAL, IntegerChannel, Sampler, uniforms
 
 KEY = bytes(range(32))
 LARGEST = TOTAL - 1
@@ -139,31 +138,3 @@ def test_transitions_of_another_shape_are_refused() -> None:
     channel = IntegerChannel.quantised(np.full((1, 2, 2), 0.5))
     with pytest.raises(InvalidInputError, match=r"give \[m, letter\]"):
         Sampler(channel, np.zeros((2, 2), dtype=np.int64))
-
-
-@given(st.integers(0, 2**40), st.lists(st.integers(0, 40), min_size=1, max_size=5))
-def test_any_split_gives_the_same_words(start: int, sizes: list[int]) -> None:
-    bounds = [start, *(start + total for total in accumulate(sizes))]
-    for stream in (uniforms, pseudonyms):
-        whole = stream(KEY, bounds[0], bounds[-1])
-        parts = [stream(KEY, *pair) for pair in pairwise(bounds)]
-        assert np.array_equal(np.concatenate(parts), whole)
-
-
-@given(st.integers(0, 2**40), st.integers(1, 9))
-def test_words_are_aes_of_the_counter(start: int, n_words: int) -> None:
-    def word(number: int, size: int) -> int:
-        block, place = divmod(number * size, 16)
-        encryptor = Cipher(algorithms.AES(KEY), modes.ECB()).encryptor()
-        return int.from_bytes(
-            encryptor.update(block.to_bytes(16, "big"))[place : place + size], "little"
-        )
-
-    numbers = range(start, start + n_words)
-    assert uniforms(KEY, start, start + n_words).tolist() == [word(i, 4) for i in numbers]
-    assert pseudonyms(KEY, start, start + n_words).tolist() == [word(i, 8) for i in numbers]
-
-
-def test_another_key_gives_other_words() -> None:
-    for stream in (uniforms, pseudonyms):
-        assert (stream(KEY, 0, 100) != stream(KEY[::-1], 0, 100)).all()

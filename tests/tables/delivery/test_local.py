@@ -7,12 +7,9 @@ import json
 import shutil
 import subprocess
 import sys
-from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -22,112 +19,43 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tacit.errors import DeliveryError, InvalidInputError
-from tacit.sampling import IntegerChannel, Sampler, StudyKey, pseudonyms, uniforms
-from tacit.tables.delivery.local import Delivery, Draw, Pseudonyms, PublicIds, deliver, remember
-from tacit.tables.delivery.order import BATCH, ByPseudonym, PseudonymCollisionError
-from tacit.tables.delivery.release_file import Alphabet, digest_of
-from tacit.tables.delivery.states import StateFiles
+from tacit.sampling import pseudonyms
+from tacit.tables.delivery.engine import MissingStatesError
+from tacit.tables.delivery.order import ByPseudonym, PseudonymCollisionError
+from tacit.tables.delivery.release_file import BATCH, Alphabet
+from tacit.tables.delivery.release_reader import digest_of
+from tests.tables.delivery.recorded import (
+    BEFORE,
+    DIGEST_KEY,
+    ENGINE,
+    LABELS,
+    N_NEXT,
+    NAME,
+    Case,
+    party_key,
+    pseudonym_texts,
+    rows_of,
+)
 
-ROOT = Path(__file__).parents[2]
-KEY = StudyKey(b"k" * 32)
-RELEASE_KEY = KEY.derive("release", "hash of the intent")
-SEAL_KEY = bytes(32)
-DIGEST_KEY = KEY.derive("digest")
-NUMBER, N_STATES, N_X, N_NEXT = 7, 3, 5, 300
-LABELS = ("none", "mild, or so", 'he said "severe"', "überfällig")
-
+ROOT = Path(__file__).parents[3]
 DELIVER_INTO = """
 import resource, sys
 from pathlib import Path
 from tacit.errors import DeliveryError
-from tests.tables.test_delivery import Case
+from tests.tables.delivery.recorded import Case
 
 folder, target, most_bytes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+case = Case(folder, 100_000)
+assert case.records and case.memory
 if most_bytes:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 target.write_bytes(b"what was there")
 try:
-    Case(folder, 100_000).deliver(target)
+    case.deliver(target)
 except DeliveryError as error:
     print(error)
 print(target.read_bytes() == b"what was there", *[path.name for path in target.parent.iterdir()])
 """
-
-
-def party_key(attempt: int) -> bytes:
-    return KEY.derive("pseudonym", "clinic", "lab-a", attempt)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A random recorded release, and what its file must say, computed record by record."""
-
-    folder: Path
-    n_records: int = 500
-    labels: tuple[str, ...] = LABELS
-    n_times: int | None = None
-    names: Pseudonyms | PublicIds = Pseudonyms(party_key)  # noqa: RUF009 (it is frozen)
-
-    @cached_property
-    def channel(self) -> IntegerChannel:
-        n_letters = len(self.labels) * (self.n_times or 1)
-        rng = np.random.default_rng(0)
-        return IntegerChannel.quantised(rng.dirichlet(np.ones(n_letters), size=(N_STATES, N_X)))
-
-    @cached_property
-    def next_state(self) -> NDArray[np.int64]:
-        shape = (N_STATES, self.channel.weights.shape[2])
-        table = np.random.default_rng(1).integers(0, N_NEXT, size=shape)
-        table[0, 0] = N_NEXT - 1
-        return table
-
-    @cached_property
-    def draw(self) -> Draw:
-        rng = np.random.default_rng(2)
-        x = rng.integers(0, N_X, self.n_records).astype(np.uint8)
-        state = rng.integers(0, N_STATES, self.n_records).astype(np.uint8)
-        return Draw(x, state, Sampler(self.channel, self.next_state), RELEASE_KEY)
-
-    @cached_property
-    def states(self) -> StateFiles:
-        return StateFiles(self.folder / "states", self.n_records, SEAL_KEY)
-
-    @cached_property
-    def delivery(self) -> Delivery:
-        alphabet = Alphabet(self.labels, self.n_times)
-        return Delivery(self.draw, alphabet, self.names, self.states, NUMBER)
-
-    @cached_property
-    def letters(self) -> list[int]:
-        """The letter of every record, one by one."""
-        rows = {
-            (m, x): list(accumulate(self.channel.weights[m, x].tolist()))
-            for m, x in np.ndindex(N_STATES, N_X)
-        }
-        codes = zip(self.draw.state.tolist(), self.draw.x.tolist(), strict=True)
-        words = uniforms(RELEASE_KEY, 0, self.n_records).tolist()
-        return [bisect_right(rows[cell], word) for cell, word in zip(codes, words, strict=True)]
-
-    def rows(self, records: list[object]) -> list[tuple[object, ...]]:
-        """The rows of the file, given what each record is called."""
-        rows = []
-        for record, letter in zip(records, self.letters, strict=True):
-            t, rhat = divmod(letter, len(self.labels))
-            row = (record, self.labels[rhat])
-            rows.append(row if self.n_times is None else (*row, t))
-        return sorted(rows)
-
-    def deliver(self, target: Path) -> str:
-        return deliver(self.delivery, target, digest_key=DIGEST_KEY)
-
-
-def pseudonym_texts(n_records: int, attempt: int = 0) -> list[object]:
-    return [f"{word:016x}" for word in pseudonyms(party_key(attempt), 0, n_records).tolist()]
-
-
-def rows_of(path: Path) -> list[tuple[object, ...]]:
-    table = parquet.read_table(path)
-    return list(zip(*table.to_pydict().values(), strict=True))
 
 
 # A batch, exactly; several, the last one short; the letters of a byte, and more; time-sharing.
@@ -147,9 +75,9 @@ def test_every_row_and_state_is_as_computed_one_by_one(
     case = Case(tmp_path, n_records, labels, n_times)
     case.deliver(tmp_path / "lab-a.parquet")
     assert rows_of(tmp_path / "lab-a.parquet") == case.rows(pseudonym_texts(n_records))
-    states = case.states.load(NUMBER, N_NEXT)
+    states = case.states.load(NAME, N_NEXT)
     assert states is not None
-    assert np.array_equal(states, case.next_state[case.draw.state, case.letters])
+    assert np.array_equal(states, case.next_state[case.state, case.letters])
 
 
 def test_csv_says_the_same_as_parquet(tmp_path: Path) -> None:
@@ -176,7 +104,7 @@ def test_the_same_release_is_the_same_file(tmp_path: Path, name: str) -> None:
     for _ in range(3):
         case.deliver(tmp_path / name)
         files.add((tmp_path / name).read_bytes())
-        states.add(case.states.path(NUMBER).read_bytes())
+        states.add(case.states.path(NAME).read_bytes())
     assert len(files) == len(states) == 1
 
 
@@ -203,7 +131,7 @@ PUBLIC = {
 @pytest.mark.parametrize("kind", PUBLIC)
 def test_public_ids_keep_their_type_and_are_sorted(tmp_path: Path, kind: str) -> None:
     parquet.write_table(pa.table({"id_0": PUBLIC[kind]}), tmp_path / "ids.parquet")
-    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    case = Case(tmp_path, pseudonym_key=None)
     digests = {case.deliver(tmp_path / name) for name in ("a.parquet", "a.csv")}
     assert rows_of(tmp_path / "a.parquet") == case.rows(list(PUBLIC[kind]))
     assert digests == {digest_of(tmp_path / name, DIGEST_KEY) for name in ("a.parquet", "a.csv")}
@@ -212,7 +140,7 @@ def test_public_ids_keep_their_type_and_are_sorted(tmp_path: Path, kind: str) ->
 def test_public_ids_of_other_types_are_text(tmp_path: Path) -> None:
     ids = [i / 4 for i in range(500)]
     parquet.write_table(pa.table({"id_0": ids}), tmp_path / "ids.parquet")
-    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    case = Case(tmp_path, pseudonym_key=None)
     case.deliver(tmp_path / "a.parquet")
     in_order = [(str(record), rhat) for record, rhat in case.rows(list(ids))]
     assert rows_of(tmp_path / "a.parquet") == in_order
@@ -222,7 +150,7 @@ def test_several_public_ids_are_one_json_array(tmp_path: Path) -> None:
     pairs = [("a" if i % 2 else 'b"', i) for i in range(500)]
     columns = {"id_0": [pair[0] for pair in pairs], "id_1": [pair[1] for pair in pairs]}
     parquet.write_table(pa.table(columns), tmp_path / "ids.parquet")
-    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    case = Case(tmp_path, pseudonym_key=None)
     case.deliver(tmp_path / "a.parquet")
     read = [
         (tuple(json.loads(str(record))), rhat) for record, rhat in rows_of(tmp_path / "a.parquet")
@@ -234,14 +162,13 @@ def test_many_public_ids_stay_in_order_and_give_the_same_file(tmp_path: Path) ->
     n_records = 3 * BATCH + 4321
     ids = np.random.default_rng(5).permutation(n_records)
     parquet.write_table(pa.table({"id_0": ids}), tmp_path / "ids.parquet")
-    case = Case(tmp_path, n_records, names=PublicIds(tmp_path / "ids.parquet"))
+    case = Case(tmp_path, n_records, pseudonym_key=None)
     for name in ("a.parquet", "again.parquet"):
         case.deliver(tmp_path / name)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
     table = parquet.read_table(tmp_path / "a.parquet")
     assert np.array_equal(table["record"].to_numpy(), np.arange(n_records))
-    letters, _ = case.draw.letters_and_states(range(n_records))
-    labels = np.array(LABELS)[letters[np.argsort(ids)]]
+    labels = np.array(LABELS)[np.array(case.letters)[np.argsort(ids)]]
     assert (table["rhat"].to_numpy(zero_copy_only=False) == labels).all()
 
 
@@ -269,7 +196,7 @@ def test_after_a_collision_the_next_key_is_used_for_all(tmp_path: Path) -> None:
             raise PseudonymCollisionError
         return party_key(attempt)
 
-    case = Case(tmp_path, names=Pseudonyms(second_key))
+    case = Case(tmp_path, pseudonym_key=second_key)
     case.deliver(tmp_path / "a.parquet")
     assert rows_of(tmp_path / "a.parquet") == case.rows(pseudonym_texts(500, attempt=1))
 
@@ -277,22 +204,27 @@ def test_after_a_collision_the_next_key_is_used_for_all(tmp_path: Path) -> None:
 def test_lost_states_are_written_again_without_a_file(tmp_path: Path) -> None:
     case = Case(tmp_path, BATCH + 5)
     case.deliver(tmp_path / "a.csv")
-    delivered = case.states.path(NUMBER).read_bytes()
-    case.states.path(NUMBER).unlink()
-    told: list[tuple[int, int]] = []
-    remember(case.draw, case.states, NUMBER, lambda done, total: told.append((done, total)))
-    assert case.states.path(NUMBER).read_bytes() == delivered
-    assert told == [(BATCH, BATCH + 5), (BATCH + 5, BATCH + 5)]
+    delivered = case.states.path(NAME).read_bytes()
+    case.states.path(NAME).unlink()
+    assert not ENGINE.keeps(case.records, case.memory, case.release)
+    ENGINE.remember(case.records, case.memory, case.before, case.release)
+    assert ENGINE.keeps(case.records, case.memory, case.release)
+    assert case.states.path(NAME).read_bytes() == delivered
+
+
+def test_states_before_that_are_not_kept_are_an_error(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    ENGINE.forget(case.memory, [BEFORE])
+    with pytest.raises(MissingStatesError, match="cannot be read again"):
+        case.deliver(tmp_path / "a.csv")
+    with pytest.raises(MissingStatesError, match="cannot be read again"):
+        ENGINE.remember(case.records, case.memory, case.before, case.release)
+    assert not (tmp_path / "a.csv").exists()
 
 
 def test_progress_grows_to_the_end(tmp_path: Path) -> None:
     case, told = Case(tmp_path, BATCH + 5), []
-    deliver(
-        case.delivery,
-        tmp_path / "a.csv",
-        digest_key=DIGEST_KEY,
-        progress=lambda done, total: told.append((done, total)),
-    )
+    case.deliver(tmp_path / "a.csv", lambda done, total: told.append((done, total)))
     total = 2 * (BATCH + 5)
     assert told == [(done, total) for done in (BATCH, BATCH + 5, total - 5, total)]
 
@@ -303,29 +235,30 @@ def test_several_deliveries_at_once_do_not_meet(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         digests = list(pool.map(case.deliver, [tmp_path / "a.parquet"] * 8))
     assert {*digests, digest_of(tmp_path / "a.parquet", DIGEST_KEY)} == {expected}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "states"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "states", "x.npy"]
 
 
 def test_an_alphabet_of_another_size_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="3 letters but the channel 4"):
-        replace(Case(tmp_path).delivery, alphabet=Alphabet(("a", "b", "c")))
+        replace(Case(tmp_path).release, alphabet=Alphabet(("a", "b", "c")))
 
 
 def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no known ending"):
         Case(tmp_path).deliver(tmp_path / "a.feather")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.stem for path in (tmp_path / "states").iterdir()] == [BEFORE]
+    assert not (tmp_path / "a.feather").exists()
 
 
 def test_a_draw_that_fails_leaves_nothing_half_written(tmp_path: Path) -> None:
     case = Case(tmp_path)
     dead_end = np.full_like(case.next_state, -1)
-    draw = replace(case.draw, sampler=Sampler(case.channel, dead_end))
+    release = replace(case.release, next_state=dead_end)
     (tmp_path / "a.csv").write_text("what was there")
     with pytest.raises(InvalidInputError, match="no next state"):
-        deliver(replace(case.delivery, draw=draw), tmp_path / "a.csv", digest_key=DIGEST_KEY)
+        ENGINE.deliver(case.records, case.memory, case.before, release, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text() == "what was there"
-    assert list((tmp_path / "states").iterdir()) == []
+    assert [path.stem for path in (tmp_path / "states").iterdir()] == [BEFORE]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
@@ -339,9 +272,9 @@ def test_an_interruption_while_writing_leaves_nothing_half_written(
     case = Case(tmp_path, 2 * BATCH)
     (tmp_path / name).write_text("what was there")
     with pytest.raises(DeliveryError, match="enough"):
-        deliver(case.delivery, tmp_path / name, digest_key=DIGEST_KEY, progress=interrupt_late)
+        case.deliver(tmp_path / name, interrupt_late)
     gc.collect()  # what pyarrow would still like to write is noticed here
-    assert sorted(path.name for path in tmp_path.iterdir()) == [name, "states"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name, "states", "x.npy"]
     assert (tmp_path / name).read_text() == "what was there"
 
 
@@ -352,7 +285,7 @@ def test_a_folder_that_is_not_there_is_a_free_failure(tmp_path: Path) -> None:
 
 def test_unreadable_ids_are_a_free_failure(tmp_path: Path) -> None:
     (tmp_path / "ids.parquet").write_bytes(b"no parquet")
-    case = Case(tmp_path, names=PublicIds(tmp_path / "ids.parquet"))
+    case = Case(tmp_path, pseudonym_key=None)
     with pytest.raises(DeliveryError, match="costs nothing") as failure:
         case.deliver(tmp_path / "a.csv")
     assert "\n" not in str(failure.value)
@@ -375,7 +308,7 @@ def test_a_file_that_may_not_grow_is_a_free_failure(
         str(tmp_path / name),
         str(most_bytes),
     ]
-    assert_failed_for_free(command, "File too large", [name, "states"])
+    assert_failed_for_free(command, "File too large", [name, "states", "x.npy"])
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs Linux namespaces")
@@ -406,6 +339,6 @@ def test_a_folder_whose_name_is_a_pattern_is_taken_literally(tmp_path: Path) -> 
     folder = tmp_path / "a[1] *"
     folder.mkdir()
     parquet.write_table(pa.table({"id_0": PUBLIC["text"]}), folder / "ids.parquet")
-    case = Case(folder, names=PublicIds(folder / "ids.parquet"))
+    case = Case(folder, pseudonym_key=None)
     case.deliver(folder / "a.parquet")
     assert rows_of(folder / "a.parquet") == case.rows(list(PUBLIC["text"]))

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables import Snapshot, build, compare
-from tests.tables.samples import PATIENTS, Columns, declared, write_csv, write_parquet
+from tacit.tables import Column, Snapshot, build, compare
+from tests.tables.samples import PATIENTS, Columns, columns_of, write_csv, write_parquet
 
 KEY = b"k" * 32
 SALT = b"salt"
-PRIVATE = ("age:cut=30,45,60", "diagnosis", "smoker")
+PRIVATE = (Column("age", cuts=(30, 45, 60)), "diagnosis", "smoker")
 
 
 def snapshot_of(
@@ -32,7 +32,7 @@ def snapshot_of(
 ) -> Snapshot:
     """A snapshot of a table that has the columns of ``PATIENTS``."""
     source = write_parquet(folder / "patients.parquet", columns)
-    return build(source, ids, declared(*PRIVATE), declared("outcome"), folder / "snapshot")
+    return build(source, ids, columns_of(*PRIVATE), columns_of("outcome"), folder / "snapshot")
 
 
 def ids_only(folder: Path, **ids: Sequence[object]) -> Snapshot:
@@ -40,7 +40,7 @@ def ids_only(folder: Path, **ids: Sequence[object]) -> Snapshot:
     n = len(next(iter(ids.values())))
     folder.mkdir(exist_ok=True)
     source = write_parquet(folder / "ids.parquet", {**ids, "bit": [i % 2 for i in range(n)]})
-    return build(source, list(ids), declared("bit"), [], folder / "snapshot")
+    return build(source, list(ids), columns_of("bit"), [], folder / "snapshot")
 
 
 def changed(**columns: Sequence[object]) -> Columns:
@@ -87,7 +87,7 @@ def test_a_snapshot_can_be_opened_again(tmp_path: Path) -> None:
 def test_cells_take_no_more_room_than_they_need(n_levels: int, dtype: type, tmp_path: Path) -> None:
     columns = {"id": range(n_levels), "a": range(n_levels)}
     source = write_parquet(tmp_path / "t.parquet", columns)
-    snapshot = build(source, ["id"], declared("a"), [], tmp_path / "snapshot")
+    snapshot = build(source, ["id"], columns_of("a"), [], tmp_path / "snapshot")
     assert snapshot.x.dtype == dtype
     assert snapshot.x.tolist() == list(range(n_levels))
 
@@ -112,11 +112,11 @@ WORDS = ["times", "n", "x", "id_0", "level_0", "levels_0", "level", "value", "te
 
 
 def test_columns_may_be_called_what_our_own_are(tmp_path: Path) -> None:
-    (tmp_path / "m.json").write_text('{"1": "odd", "0": "even"}')
+    groups = {"1": "odd", "0": "even"}
     columns = {name: [(row >> k) % 2 for row in range(1024)] for k, name in enumerate(WORDS)}
     source = write_parquet(tmp_path / "t.parquet", {"before": range(1024), **columns})
-    private = declared("x", f"mapping:map={tmp_path / 'm.json'}", "levels_0:cut=0")
-    external = declared(f"text:map={tmp_path / 'm.json'}")
+    private = columns_of("x", Column("mapping", groups=groups), Column("levels_0", cuts=[0]))
+    external = columns_of(Column("text", groups=groups))
     ids = ["times", "n", "id_0", "level_0", "level", "value", "before"]
     snapshot = build(source, ids, private, external, tmp_path / "snapshot")
     assert snapshot.counts.tolist() == [128] * 8
@@ -173,7 +173,7 @@ def test_nobody_else_may_look(tmp_path: Path) -> None:
         (PATIENTS, ["patient_id"], ["age"], ["age"], "named 2 times"),
         (PATIENTS, [], PRIVATE, (), "no id column is named"),
         (PATIENTS, ["patient_id"], [], (), "no private attribute is named"),
-        (PATIENTS, ["patient_id"], ["diagnosis:cut=3"], (), "only numbers can be cut"),
+        (PATIENTS, ["patient_id"], [Column("diagnosis", cuts=[3])], (), "only numbers can be cut"),
         ({"id": [1], "a": [1]}, ["id"], ["a"], (), "says nothing"),
     ],
 )
@@ -189,7 +189,7 @@ def test_bad_tables_leave_nothing_behind(
     place = tmp_path / "study"
     place.mkdir()
     with pytest.raises(InvalidInputError, match=message) as raised:
-        build(source, ids, declared(*private), declared(*external), place / "snapshot")
+        build(source, ids, columns_of(*private), columns_of(*external), place / "snapshot")
     assert len(str(raised.value).splitlines()) == 1
     assert list(place.iterdir()) == []
 
@@ -204,7 +204,7 @@ def test_an_external_column_with_too_many_levels(tmp_path: Path) -> None:
     }
     source = write_parquet(tmp_path / "t.parquet", columns)
     with pytest.raises(InvalidInputError, match="c has 999 levels in each of 20,000 cells"):
-        build(source, ["id"], declared("a", "b"), declared("c"), tmp_path / "snapshot")
+        build(source, ["id"], columns_of("a", "b"), columns_of("c"), tmp_path / "snapshot")
 
 
 def test_a_snapshot_is_never_overwritten(tmp_path: Path) -> None:
@@ -231,11 +231,11 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from tacit.errors import InvalidInputError
-from tacit.tables import build, parse
+from tacit.tables import Column, build
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 try:
-    build(sys.argv[1], ["id"], [parse("bit")], [], Path(sys.argv[2]))
+    build(sys.argv[1], ["id"], [Column("bit")], [], Path(sys.argv[2]))
 except InvalidInputError as error:
     print(error)
 """
@@ -270,7 +270,11 @@ def test_the_digest_depends_on_key_and_content_not_on_order_or_kind_of_file(tmp_
         tmp_path / "b" / "t.csv", {name: values[::-1] for name, values in PATIENTS.items()}
     )
     second = build(
-        source, ["patient_id"], declared(*PRIVATE), declared("outcome"), tmp_path / "b" / "snapshot"
+        source,
+        ["patient_id"],
+        columns_of(*PRIVATE),
+        columns_of("outcome"),
+        tmp_path / "b" / "snapshot",
     )
     assert first.digest(KEY) == second.digest(KEY)
     assert first.digest(KEY) != first.digest(b"another key")

@@ -1,8 +1,12 @@
-"""Tables from files and servers: the same values whatever they come in, and nothing dropped."""
+"""Tables from files and servers: the same values whatever they come in, and nothing dropped.
+
+The first part is what every source must do. A new one is added to the fixture and runs all of it.
+"""
 
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from collections.abc import Callable
 from datetime import date, datetime
@@ -16,9 +20,18 @@ import pytest
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables.sources.postgresql import without_secrets
-from tacit.tables.sources.staging import staged
-from tests.tables.samples import PATIENTS, Columns, write_csv, write_duckdb, write_parquet
+from tacit.tables import Column
+from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.sources.source import SOURCES, find_source
+from tacit.tables.sources.staging import stage
+from tests.tables.samples import (
+    PATIENTS,
+    Columns,
+    write_csv,
+    write_duckdb,
+    write_parquet,
+    write_toml,
+)
 
 N_PATIENTS = len(PATIENTS["patient_id"])
 
@@ -36,7 +49,7 @@ TYPES = {
 
 def read(source: str, *columns: str, folder: Path) -> tuple[list[tuple[object, ...]], list[str]]:
     """Rows, sorted, and stored types of the columns."""
-    with staged(source, columns, folder) as table:
+    with stage(source, columns, folder) as table:
         rows = table.connection.execute("SELECT * FROM staged ORDER BY ALL").fetchall()
         assert table.n_records == len(rows)
         return rows, [table.types[name] for name in columns]
@@ -54,8 +67,10 @@ def fill(url: str, sql: str) -> None:
         connection.execute(sql)
 
 
-@pytest.fixture(params=["csv", "csv.gz", "parquet", "duckdb", "duckdb table", "postgresql"])
-def patients(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture(params=["csv", "csv.gz", "parquet", "duckdb", "duckdb table", "toml", "postgresql"])
+def patients(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """The same table in everything that can be read."""
     path = tmp_path / f"patients of O'Neill.{request.param.partition(' ')[0]}"
     match request.param:
@@ -71,6 +86,9 @@ def patients(request: pytest.FixtureRequest, tmp_path: Path) -> str:
             return write_duckdb(path, PATIENTS, "patients")
         case "duckdb table":
             return write_duckdb(path, PATIENTS, "other", "ward.patients") + "::ward.patients"
+        case "toml":
+            monkeypatch.setitem(SOURCES, r".*\.toml", "tests.tables.sources.toy:TomlFile")
+            return write_toml(path, PATIENTS)
     url: str = request.getfixturevalue("postgres_url")
     kinds = ("int", "smallint", "text", "float8", "boolean", "varchar(9)")
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(TYPES, kinds, strict=True))
@@ -84,6 +102,37 @@ def test_every_source_gives_the_same_table(patients: str, tmp_path: Path) -> Non
     rows, types = read(patients, *TYPES, folder=tmp_path)
     assert rows == ROWS
     assert dict(zip(TYPES, types, strict=True)) == TYPES
+
+
+def test_every_source_shows_its_name_and_its_file(patients: str) -> None:
+    source = find_source(patients)
+    assert source.shown.endswith("patients" if "://" in patients else patients)
+    assert (source.file is None) == ("://" in patients)
+    assert source.file is None or str(source.file) == patients.partition("::")[0]
+
+
+def test_every_source_that_has_evidence_shows_a_change(patients: str) -> None:
+    source = find_source(patients)
+    before = source.evidence()
+    assert source.evidence() == before
+    if source.file is None:
+        assert before is None
+        return
+    os.utime(source.file, (1, 1))
+    assert source.evidence() not in (None, before)
+    source.file.unlink()
+    assert source.evidence() is None
+
+
+def test_every_source_can_be_read_again(patients: str, tmp_path: Path) -> None:
+    assert read(patients, "age", folder=tmp_path) == read(patients, "age", folder=tmp_path)
+
+
+def test_a_study_can_be_made_of_every_source(patients: str, tmp_path: Path) -> None:
+    place, columns = tmp_path / "snapshot", [Column("diagnosis"), Column("smoker")]
+    snapshot = ENGINES["local"].count(patients, ["patient_id"], columns, [], place)
+    assert snapshot.n_records == N_PATIENTS
+    assert ENGINES["local"].compare(snapshot, patients) == []
 
 
 def test_every_source_names_the_nearest_column(patients: str, tmp_path: Path) -> None:
@@ -243,7 +292,7 @@ def test_types_are_stored_as_few(tmp_path: Path) -> None:
     }
     path = tmp_path / "types.parquet"
     parquet.write_table(pa.table(columns), path)
-    with staged(str(path), list(columns), tmp_path) as table:
+    with stage(str(path), list(columns), tmp_path) as table:
         texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in columns)
         [row] = table.connection.execute(f"SELECT {texts} FROM staged").fetchall()
     kinds = ["BIGINT", "UBIGINT", "DOUBLE", "DECIMAL(20,2)", "VARCHAR", "VARCHAR", "TIMESTAMP"]
@@ -282,7 +331,7 @@ def test_types_of_postgresql(postgres_url: str, tmp_path: Path) -> None:
         "moment": "TIMESTAMP",
         "document": "VARCHAR",
     }
-    with staged(f"{postgres_url}#t", list(types), tmp_path) as table:
+    with stage(f"{postgres_url}#t", list(types), tmp_path) as table:
         texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in types)
         [row] = table.connection.execute(f"SELECT {texts} FROM staged").fetchall()
     assert table.types == types
@@ -327,4 +376,4 @@ def test_postgresql_that_cannot_be_reached_keeps_its_password(tmp_path: Path) ->
     ],
 )
 def test_messages_show_no_secrets(source: str, shown: str) -> None:
-    assert without_secrets(source) == shown
+    assert find_source(source).shown == shown

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups, Stored, is_integer
-from tacit.tables.encoding.declaration import OTHERS
+from tacit.tables.encoding.column import OTHERS
 
 
 class IdColumn(Stored):

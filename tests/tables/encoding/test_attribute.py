@@ -1,12 +1,12 @@
-"""Attributes: what is declared, what is frozen, and how levels are called."""
+"""Attributes: what is frozen, and how levels are called."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import pyarrow as pa
 import pytest
@@ -22,108 +22,25 @@ from tacit.tables.encoding.attribute import (
     labels_of,
     numbers_of,
 )
-from tacit.tables.encoding.declaration import (
-    OTHERS,
-    Categorical,
-    Cut,
-    Declared,
-    Grouped,
-    Quantiles,
-    parse,
-)
+from tacit.tables.encoding.column import OTHERS, Column, ColumnError
 from tacit.tables.encoding.levels import freeze, freeze_all
-from tacit.tables.sources.staging import staged
-from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, declared, write_parquet
+from tacit.tables.sources.staging import stage
+from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of, write_parquet
 
 
-def frozen(values: Sequence[object], rule: str, folder: Path) -> Attribute:
-    """A column ``value`` of these values, frozen as ``rule`` says."""
+class Options(TypedDict, total=False):
+    """What is declared of a column beside its name."""
+
+    cuts: Sequence[float]
+    quantiles: int
+    groups: dict[str, str]
+
+
+def frozen(values: Sequence[object], folder: Path, **options: Unpack[Options]) -> Attribute:
+    """A column ``value`` of these values, frozen as declared."""
     path = write_parquet(folder / "values.parquet", {"value": values})
-    with staged(path, ["value"], folder) as table:
-        return freeze(table, parse(f"value{rule}"))
-
-
-# --- declared -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("age", Declared("age")),
-        ("age:cut=30,45,60", Declared("age", Cut((30, 45, 60)))),
-        ("age:cut=30", Declared("age", Cut((30,)))),
-        ("t:cut=-1.5, 0,2e3", Declared("t", Cut((-1.5, 0, 2000.0)))),
-        ("income:quantiles=4", Declared("income", Quantiles(4))),
-        ("a b:c", Declared("a b:c", Categorical())),
-        ("née", Declared("née")),
-    ],
-)
-def test_declarations(text: str, found: Declared) -> None:
-    assert parse(text) == found
-    if isinstance(found.rule, Cut):
-        assert list(map(type, parse(text).rule.cuts)) == list(map(type, found.rule.cuts))
-
-
-def test_a_mapping_is_read_from_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "groups=a:b.json"
-    path.write_text('{"flu": "infection", "*": "other"}', encoding="utf-8")
-    assert parse(f"d:map={path}") == Declared("d", Grouped({"flu": "infection", "*": "other"}))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "an attribute without a name: give name, name:cut="),
-        ("age:bins=3", "'bins' in 'age:bins=3' is not known"),
-        ("age:cut=", "age: cut= is not a list of numbers: give it as cut=30,45,60"),
-        ("age:cut=30,x", "age: cut=30,x is not a list of numbers"),
-        ("age:cut=30,,45", "is not a list of numbers"),
-        ("age:cut=30,nan", "are not all finite numbers"),
-        ("age:cut=30,inf", "are not all finite numbers"),
-        (f"age:cut={'9' * 400}", "are not all finite numbers"),
-        (
-            "age:cut=45,30",
-            "age: cuts 45, 30 are out of order: give them in rising order, each once",
-        ),
-        ("age:cut=30,30", "out of order"),
-        ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),
-        ("age:quantiles=1001", "give from 2 to 1,000"),
-        ("age:quantiles=x", "is not a whole number"),
-        ("d:map=none.json", "d: the mapping none.json cannot be read: No such file"),
-    ],
-)
-def test_bad_declarations(text: str, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message) as raised:
-        parse(text)
-    assert len(str(raised.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is not JSON"),
-        ("{", "is not JSON"),
-        ("[1]", "is no JSON object: give"),
-        ("{}", "the mapping is empty"),
-        ('{"a": 1}', "takes 'a' to 1, which is no text"),
-        ('{"a": {"b": "c"}}', "which is no text"),
-        ('{"a": null}', "which is no text"),
-        ('{"a": "x", "a": "y"}', "names 'a' twice"),
-    ],
-)
-def test_bad_mappings(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "groups.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=message) as raised:
-        parse(f"d:map={path}")
-    assert len(str(raised.value).splitlines()) == 1
-
-
-def test_a_mapping_that_is_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "groups.json"
-    path.write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(InvalidInputError, match="is not JSON"):
-        parse(f"d:map={path}")
+    with stage(path, ["value"], folder) as table:
+        return freeze(table, Column("value", **options))
 
 
 # --- frozen -------------------------------------------------------------------------------------
@@ -165,7 +82,7 @@ def test_categories_are_the_values_in_order(
     numbers: tuple[float | None, ...] | None,
     tmp_path: Path,
 ) -> None:
-    attribute = frozen(values, "", tmp_path)
+    attribute = frozen(values, tmp_path)
     assert repr(attribute.letters) == repr(letters)  # -0.0 is not 0.0, True is not 1
     assert attribute.labels == labels
     assert attribute.numbers == numbers
@@ -175,48 +92,46 @@ def test_categories_are_the_values_in_order(
 @pytest.mark.parametrize(
     ("values", "cuts", "labels"),
     [
-        ([1, 99], "30,45,60", ("<=30", "31-45", "46-60", ">60")),
-        ([1, 99], "30,31", ("<=30", "31", ">31")),
-        ([1, 99], "30.5,30.7,45", ("<=30", "31-45", ">45")),
-        ([-9, 9], "-5,-1,3", ("<=-5", "-4 to -1", "0-3", ">3")),
-        ([1.0, 99.0], "30,45.5", ("<=30", "30 < value <= 45.5", ">45.5")),
-        ([-1.0, 1.0], "-0.0", ("<=0", ">0")),
-        ([1, None], "30", ("<=30", ">30", "missing")),
+        ([1, 99], (30, 45, 60), ("<=30", "31-45", "46-60", ">60")),
+        ([1, 99], (30, 31), ("<=30", "31", ">31")),
+        ([1, 99], (30.5, 30.7, 45), ("<=30", "31-45", ">45")),
+        ([-9, 9], (-5, -1, 3), ("<=-5", "-4 to -1", "0-3", ">3")),
+        ([1.0, 99.0], (30, 45.5), ("<=30", "30 < value <= 45.5", ">45.5")),
+        ([-1.0, 1.0], (-0.0,), ("<=0", ">0")),
+        ([1, None], (30,), ("<=30", ">30", "missing")),
     ],
 )
 def test_bins_are_called_by_their_ends(
-    values: list[object], cuts: str, labels: tuple[str, ...], tmp_path: Path
+    values: list[object], cuts: tuple[float, ...], labels: tuple[str, ...], tmp_path: Path
 ) -> None:
-    attribute = frozen(values, f":cut={cuts}", tmp_path)
+    attribute = frozen(values, tmp_path, cuts=cuts)
     assert attribute.labels == labels
     present = [index for index, label in enumerate(labels) if label != "missing"]
     assert attribute.numbers == (*map(float, present), *[None] * (len(labels) - len(present)))
 
 
 def test_quantiles_share_the_records_out_and_are_then_cuts(tmp_path: Path) -> None:
-    attribute = frozen([*range(100), None], ":quantiles=4", tmp_path)
+    attribute = frozen([*range(100), None], tmp_path, quantiles=4)
     assert attribute.cuts == (24, 49, 74)
     assert attribute.has_missing
 
 
 def test_quantiles_of_many_equal_values_are_fewer(tmp_path: Path) -> None:
-    assert frozen([0.0] * 90 + [1.0] * 10, ":quantiles=4", tmp_path).cuts == (0.0,)
-    assert frozen([0.0] * 10 + [1.0] * 90, ":quantiles=20", tmp_path).cuts == (0.0,)
+    assert frozen([0.0] * 90 + [1.0] * 10, tmp_path, quantiles=4).cuts == (0.0,)
+    assert frozen([0.0] * 10 + [1.0] * 90, tmp_path, quantiles=20).cuts == (0.0,)
 
 
 def test_groups_are_those_that_occur_in_the_order_of_the_mapping(tmp_path: Path) -> None:
-    path = tmp_path / "groups.json"
-    path.write_text(json.dumps({"1": "few", "2": "few", "9": "many", "*": "some"}))
-    assert frozen([1, 5, 2], f":map={path}", tmp_path).letters == ("few", "some")
-    assert frozen([9, 2, None], f":map={path}", tmp_path).letters == ("few", "many", None)
-    assert frozen([9, 2, None], f":map={path}", tmp_path).numbers is None
+    groups = {"1": "few", "2": "few", "9": "many", "*": "some"}
+    assert frozen([1, 5, 2], tmp_path, groups=groups).letters == ("few", "some")
+    assert frozen([9, 2, None], tmp_path, groups=groups).letters == ("few", "many", None)
+    assert frozen([9, 2, None], tmp_path, groups=groups).numbers is None
 
 
 def test_a_value_without_a_group_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "groups.json"
-    path.write_text('{"flu": "infection"}')
+    groups = {"flu": "infection"}
     with pytest.raises(InvalidInputError, match=r"groups? \(2\), such as 'asthma': add .* \"\*\""):
-        frozen(["flu", "gout", "asthma", None], f":map={path}", tmp_path)
+        frozen(["flu", "gout", "asthma", None], tmp_path, groups=groups)
 
 
 @pytest.mark.parametrize(
@@ -235,15 +150,13 @@ def test_a_value_without_a_group_is_named(tmp_path: Path) -> None:
 def test_a_misspelt_value_in_a_mapping_is_refused_with_the_nearest(
     values: list[object], groups: dict[str, str], key: str | None, value: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "groups.json"
-    path.write_text(json.dumps(groups))
     key, value = key or next(iter(groups)), value or str(values[0])
     message = f"names {key!r}, which no record has, and not {value!r}, which 1 has"
     with pytest.raises(InvalidInputError, match=message):
-        frozen(values, f":map={path}", tmp_path)
+        frozen(values, tmp_path, groups=groups)
     if OTHERS in groups:
-        path.write_text(json.dumps({value: "of its own"} | groups))  # as the message says
-        assert frozen(values, f":map={path}", tmp_path).n_levels == 2
+        groups = {value: "of its own"} | groups  # as the message says
+        assert frozen(values, tmp_path, groups=groups).n_levels == 2
 
 
 @pytest.mark.parametrize(
@@ -264,45 +177,51 @@ def test_codes_that_do_not_occur_are_only_remarked(
 ) -> None:
     """A list of codes serves many extracts: no table has all of them."""
     path = write_parquet(tmp_path / "values.parquet", {"value": [*values, None]})
-    with staged(path, ["value"], tmp_path) as table:
-        freeze(table, Declared("value", Grouped(groups)))
+    with stage(path, ["value"], tmp_path) as table:
+        freeze(table, Column("value", groups=groups))
     n_unused = len(set(groups) - set(values) - {OTHERS})
     assert len(table.remarks) == 1
     assert f"names {n_unused} value" in table.remarks[0]
 
 
 @pytest.mark.parametrize(
-    ("values", "rule", "message"),
+    ("values", "options", "message"),
     [
-        (["a", "a"], "", "same level for every record, which says nothing: leave it out"),
-        ([None, None], "", "says nothing"),
-        ([1, 2], ":cut=5", "says nothing"),
-        ([6, 7], ":cut=5", "says nothing"),
-        ([1, 1], ":quantiles=3", "says nothing"),
-        ([float("nan"), None], ":quantiles=3", "says nothing"),
-        ([float("nan"), None], ":cut=3", "says nothing"),
-        (["a", "b"], ":cut=5", "value has type VARCHAR and only numbers can be cut"),
-        ([True, False], ":quantiles=2", "only numbers can be cut"),
+        (["a", "a"], {}, "same level for every record, which says nothing: leave it out"),
+        ([None, None], {}, "says nothing"),
+        ([1, 2], {"cuts": [5]}, "says nothing"),
+        ([6, 7], {"cuts": [5]}, "says nothing"),
+        ([1, 1], {"quantiles": 3}, "says nothing"),
+        ([float("nan"), None], {"quantiles": 3}, "says nothing"),
+        ([float("nan"), None], {"cuts": [3]}, "says nothing"),
+        (["a", "b"], {"cuts": [5]}, "value has type VARCHAR and only numbers can be cut"),
+        ([True, False], {"quantiles": 2}, "only numbers can be cut"),
         (
             [*range(1001)],
-            "",
-            r"1,001 levels and 1,000 is the most: use value:map=groups.json or value:cut=",
+            {},
+            r"1,001 levels and 1,000 is the most: give groups=... or cuts=... or quantiles=...",
         ),
-        ([*map(str, range(100_000))], "", "100,000 levels .* use value:map=groups.json$"),
-        ([*range(1000), None], "", "1,001 levels"),
-        ([*range(2000)], f":cut={','.join(map(str, range(1000)))}", "1,001 levels"),
+        ([*map(str, range(100_000))], {}, "100,000 levels .* give groups=...$"),
+        ([*range(1000), None], {}, "1,001 levels"),
+        ([*range(2000)], {"cuts": range(1000)}, "1,001 levels"),
     ],
 )
 def test_columns_that_make_no_attribute(
-    values: list[object], rule: str, message: str, tmp_path: Path
+    values: list[object], options: Options, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInputError, match=message) as raised:
-        frozen(values, rule, tmp_path)
+        frozen(values, tmp_path, **options)
     assert len(str(raised.value).splitlines()) == 1
 
 
+def test_an_error_says_how_else_a_column_can_be_declared(tmp_path: Path) -> None:
+    with pytest.raises(ColumnError) as raised:
+        frozen(["a", "b"], tmp_path, cuts=[5])
+    assert (raised.value.column, raised.value.ways) == ("value", ("", "groups"))
+
+
 def test_a_thousand_levels_are_allowed(tmp_path: Path) -> None:
-    assert frozen([*range(999), None], "", tmp_path).n_levels == 1000
+    assert frozen([*range(999), None], tmp_path).n_levels == 1000
 
 
 def test_too_many_cells(tmp_path: Path) -> None:
@@ -310,10 +229,10 @@ def test_too_many_cells(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "t.parquet", columns)
     message = r"make 160,000 cells, 400 \(a\) x 400 \(b\), and 100,000 is the most"
     with (
-        staged(path, ["a", "b"], tmp_path) as table,
+        stage(path, ["a", "b"], tmp_path) as table,
         pytest.raises(InvalidInputError, match=message),
     ):
-        freeze_all(table, declared("a", "b"))
+        freeze_all(table, columns_of("a", "b"))
 
 
 # --- kept ---------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
-from tacit.tables.encoding.attribute import Attribute, Categories, labels_of
-from tacit.tables.questions.cells import CellFunction, Cells
+from tacit.tables.encoding.attribute import Attribute, Categories, label_of, labels_of
+from tacit.tables.questions.cells import Cells, Question
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD
 
 CELLS = Cells((AGE, DIAGNOSIS, KIDS, INCOME, WARD))
@@ -25,9 +25,9 @@ Value = bool | int | str | None
 Row = Mapping[str, Value]
 
 
-def values(function: CellFunction) -> list[object]:
+def values(question: Question) -> list[str]:
     """The letter at each cell."""
-    return [function.letters[r] for r in function.r_of_x]
+    return [question.labels[r] for r in question.r_of_x]
 
 
 # --- attributes by name -------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def test_an_attribute_is_its_levels(attribute: Attribute) -> None:
     function = CELLS.of_attributes([attribute.name])
     axis = CELLS.attributes.index(attribute)
     assert function.name == attribute.name
-    assert function.letters == attribute.letters
+    assert function.labels == attribute.labels
     assert function.numbers == attribute.numbers
     levels = np.unravel_index(np.arange(len(function.r_of_x)), CELLS.shape)
     assert function.r_of_x.tolist() == levels[axis].tolist()
@@ -47,9 +47,9 @@ def test_an_attribute_is_its_levels(attribute: Attribute) -> None:
 def test_several_attributes_are_their_combinations() -> None:
     function = SMALL.of_attributes(["kids", "age"])
     assert function.name == "kids,age"
-    assert len(function.letters) == 20
-    assert function.letters[0] == "-1 + <=30"
-    assert function.letters[-1] == "missing + missing"
+    assert len(function.labels) == 20
+    assert function.labels[0] == "-1 + <=30"
+    assert function.labels[-1] == "missing + missing"
     age, _, kids = np.unravel_index(np.arange(80), SMALL.shape)
     assert function.r_of_x.tolist() == (kids * 5 + age).tolist()
     assert function.numbers is None
@@ -61,7 +61,7 @@ def test_combinations_that_read_alike_are_told_apart() -> None:
         return Attribute(name=name, sql_type="VARCHAR", coding=coding, has_missing=False)
 
     cells = Cells((category("a", "x", "x + y"), category("b", "y + z", "z")))
-    letters = cells.of_attributes(["a", "b"]).letters
+    letters = cells.of_attributes(["a", "b"]).labels
     assert len(set(letters)) == 4
     assert letters[1] == '["x", "z"]'
 
@@ -194,11 +194,15 @@ def choices(terms: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
     return st.builds(case, CONDITIONS, terms, terms) | st.builds(first, terms, terms)
 
 
-def python_values(term: Term) -> list[set[Value]]:
+def python_values(term: Term) -> list[set[str]]:
     """What the term is at each cell; a set, because a cell has several ages."""
+
+    def label(value: Value) -> str:
+        return "missing" if value is None else label_of(value)
+
     return [
-        {term.python({"age": age, "diagnosis": word, "kids": kids}) for age in AGES[label]}
-        for label, word, kids in product(AGE.letters, DIAGNOSIS.letters, KIDS.letters)
+        {label(term.python({"age": age, "diagnosis": word, "kids": kids})) for age in AGES[bin_]}
+        for bin_, word, kids in product(AGE.letters, DIAGNOSIS.letters, KIDS.letters)
     ]
 
 
@@ -223,7 +227,7 @@ def test_sql_is_what_plain_python_makes_of_it(term: Term) -> None:
         return
     function = SMALL.evaluate(term.sql)
     assert [{value} for value in values(function)] == expected
-    assert len(set(labels_of(function.letters))) == len(function.letters)
+    assert len(set(function.labels)) == len(function.labels)
 
 
 @pytest.mark.parametrize(
@@ -261,16 +265,16 @@ def test_sql_is_what_plain_python_makes_of_it(term: Term) -> None:
     ],
 )
 def test_letters_and_their_order(
-    sql: str, letters: tuple[object, ...] | None, numbers: tuple[float | None, ...] | None
+    sql: str, letters: tuple[Value | float, ...] | None, numbers: tuple[float | None, ...] | None
 ) -> None:
     if letters is None:
         with pytest.raises(InvalidInputError, match="is the same at every cell"):
             CELLS.evaluate(sql)
         return
     function = CELLS.evaluate(sql)
-    assert repr(function.letters) == repr(letters)  # True is not 1
+    assert function.labels == labels_of(letters)
     assert function.numbers == numbers
-    assert function.name == sql
+    assert function.name == function.sql == sql
     assert set(function.r_of_x) == set(range(len(letters)))
 
 
@@ -287,12 +291,13 @@ def test_values_keep_their_types() -> None:
             category("size", "DOUBLE", "-1.5", "inf"),
         )
     )
-    assert cells.evaluate("day > '2000-01-01'").letters == (False, True)
-    assert cells.evaluate("day").letters == ("1999-12-31", "2020-01-02")
-    assert cells.evaluate("price * 2").letters == (1.0, 20.0)
-    assert cells.evaluate("price").letters == cells.of_attributes(["price"]).letters
-    assert cells.evaluate("is_new and price > 1").letters == (False, True)
-    assert cells.evaluate("size - size").letters == (0.0, None)  # inf - inf is no number
+    assert cells.evaluate("day > '2000-01-01'").labels == ("false", "true")
+    assert cells.evaluate("day").labels == ("1999-12-31", "2020-01-02")
+    assert cells.evaluate("price * 2").labels == ("1", "20")
+    assert cells.evaluate("price * 2").numbers == (1.0, 20.0)
+    assert cells.evaluate("price").labels == cells.of_attributes(["price"]).labels
+    assert cells.evaluate("is_new and price > 1").labels == ("false", "true")
+    assert cells.evaluate("size - size").labels == ("0", "missing")  # inf - inf is no number
 
 
 def test_names_may_be_anything() -> None:
@@ -305,7 +310,7 @@ def test_names_may_be_anything() -> None:
         )
     )
     sql = '64*"we""ird; --" + 32*"select" + 16*levels_0 + 8*level + 4*value + 2*bin + x'
-    assert values(cells.evaluate(sql)) == list(range(128))
+    assert values(cells.evaluate(sql)) == list(map(str, range(128)))
 
 
 def test_a_name_that_is_a_keyword_needs_no_quotes() -> None:
@@ -317,10 +322,15 @@ def test_a_name_that_is_a_keyword_needs_no_quotes() -> None:
                 for each in (name, "select")
             )
         )
-        assert values(cells.evaluate(f"2*{name} + 'é'.length() * select")) == [0, 1, 2, 3], name
+        assert values(cells.evaluate(f"2*{name} + 'é'.length() * select")) == [
+            "0",
+            "1",
+            "2",
+            "3",
+        ], name
         assert values(cells.evaluate(f'{name.upper()} = 1 and "select" > 0')) == [
-            *(False, False, False),
-            True,
+            *("false", "false", "false"),
+            "true",
         ]
 
 
@@ -332,7 +342,7 @@ def test_a_name_that_cannot_be_told_from_its_keyword_is_to_be_quoted(name: str) 
     cells = Cells((attribute,))
     with pytest.raises(InvalidInputError, match=f'is a word of SQL.*write it as "{name}"'):
         cells.evaluate(f"{name} in (0) and {name} is not null")
-    assert len(cells.evaluate(f'"{name}" in (0) and "{name}" is not null').letters) == 2
+    assert len(cells.evaluate(f'"{name}" in (0) and "{name}" is not null').labels) == 2
 
 
 # --- levels that are not there ------------------------------------------------------------------
@@ -374,7 +384,7 @@ def test_a_level_that_is_not_there_is_refused_with_the_nearest(sql: str, message
     ],
 )
 def test_what_is_no_comparison_with_a_level_stays_as_it_was(sql: str) -> None:
-    assert len(CELLS.evaluate(sql).letters) > 1
+    assert len(CELLS.evaluate(sql).labels) > 1
 
 
 # --- finer than bins ----------------------------------------------------------------------------
@@ -694,13 +704,17 @@ def test_what_is_no_plain_expression_is_refused(sql: str, message: str) -> None:
 
 
 def test_what_is_just_allowed() -> None:
-    twenty = CELLS.evaluate(" || ".join(["diagnosis"] * 20)).letters
-    assert twenty == ("dementia" * 20, "flu" * 20, "née" * 20, None)
-    assert CELLS.evaluate(f"concat({', '.join(['diagnosis'] * 20)})").letters == ("", *twenty[:-1])
-    assert CELLS.evaluate("not " * 98 + "age > 60").letters == (False, True, None)
-    assert CELLS.evaluate("(" * 400 + "kids" + ")" * 400).letters == KIDS.letters
+    twenty = CELLS.evaluate(" || ".join(["diagnosis"] * 20)).labels
+    assert twenty == ("dementia" * 20, "flu" * 20, "née" * 20, "missing")
+    assert CELLS.evaluate(f"concat({', '.join(['diagnosis'] * 20)})").labels == ("", *twenty[:-1])
+    assert CELLS.evaluate("not " * 98 + "age > 60").labels == ("false", "true", "missing")
+    assert CELLS.evaluate("(" * 400 + "kids" + ")" * 400).labels == KIDS.labels
 
 
 def test_a_long_list_is_fine() -> None:
     words = ", ".join(f"'{number}'" for number in range(1200))
-    assert CELLS.evaluate(f"lower(diagnosis) in ({words}, 'flu')").letters == (False, True, None)
+    assert CELLS.evaluate(f"lower(diagnosis) in ({words}, 'flu')").labels == (
+        "false",
+        "true",
+        "missing",
+    )

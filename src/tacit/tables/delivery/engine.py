@@ -1,0 +1,204 @@
+"""Engines: what a study does with its records, one by one, and nobody else does.
+
+A study holds the ledger, the designs and the counts, none of which grow with the records. Records
+are reached through an engine only, which the study finds by its name in ``engines.ENGINES``.
+Whatever the engine, the same release has the same content: each letter and each state is a function
+of the release's key, its channel and the record's place in the snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import DeliveryError
+from tacit.tables.delivery.release_file import RecordedRelease
+from tacit.tables.encoding.codes import Encoding
+from tacit.tables.encoding.column import Column
+
+Progress = Callable[[int, int], None]
+"""Called with steps done and steps in all: each record is drawn once and written once."""
+
+
+class MissingStatesError(DeliveryError):
+    """The states before a release are not kept, or no longer: remember them first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Where a study keeps one small number per record and release: the record's state.
+
+    Attributes:
+        folder: for the engine to use as it likes; private to the study's owner.
+        seal_key: under which states are sealed. What is not sealed by it is never believed.
+    """
+
+    folder: Path
+    seal_key: bytes
+
+
+class Records(Protocol):
+    """The records of a study, frozen when it began, as an engine keeps them.
+
+    Record i has the i-th smallest id. Digests are the same in every engine; seals need not be.
+    """
+
+    @property
+    def n_records(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the table became cells."""
+        ...
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many records are in each cell, [x]."""
+        ...
+
+    def external_counts(self, name: str) -> NDArray[np.int64]:
+        """How many records of each cell have each level of an external column, [x, r]."""
+        ...
+
+    def sketch(self, salt: bytes, k: int) -> list[str]:
+        """The ``k`` smallest salted hashes of the typed ids."""
+        ...
+
+    def normalised_sketch(self, salt: bytes, k: int) -> list[str]:
+        """The ``k`` smallest salted hashes of the normalised ids."""
+        ...
+
+    def digest(self, key: bytes) -> str:
+        """Keyed digest of what the records are."""
+        ...
+
+    def seal(self, key: bytes) -> str:
+        """Keyed digest that is quick to check, of how the engine keeps them."""
+        ...
+
+    def check(self, key: bytes, digest: str) -> None:
+        """Raise InvalidInputError unless the records have this digest."""
+        ...
+
+    def check_seal(self, key: bytes, seal: str) -> None:
+        """Raise InvalidInputError unless the records have this seal."""
+        ...
+
+
+SomeRecords = TypeVar("SomeRecords", bound=Records)
+
+
+class Engine(Protocol[SomeRecords]):
+    """Encodes and counts records, draws their letters, writes release files and states."""
+
+    def count(
+        self,
+        source: str,
+        id_columns: Sequence[str],
+        attributes: Sequence[Column],
+        externals: Sequence[Column],
+        folder: Path,
+        *,
+        remark: Callable[[str], None] | None = None,
+    ) -> SomeRecords:
+        """Read a table, encode its records, count them by cell and freeze them.
+
+        Args:
+            source: names the table.
+            id_columns: what tells records apart, one column or several together.
+            attributes: the private attributes; x counts their levels in this order.
+            externals: columns that may be asked for though they are no function of x.
+            folder: where the records will be; it must not exist.
+            remark: called with what the custodian should know about the table.
+        """
+        ...
+
+    def open(self, folder: Path) -> SomeRecords:
+        """The records that ``count`` has frozen in a folder."""
+        ...
+
+    def compare(self, records: SomeRecords, source: str) -> list[str]:
+        """What has changed in the table since it was frozen, one line each."""
+        ...
+
+    def remembered(self, folder: Path) -> list[str]:
+        """Names of the releases of which states lie in a memory's folder, sorted."""
+        ...
+
+    def keeps(self, records: SomeRecords, memory: Memory, release: RecordedRelease) -> bool:
+        """Whether the states after a release are kept, just as they were written."""
+        ...
+
+    def remember(
+        self,
+        records: SomeRecords,
+        memory: Memory,
+        before: RecordedRelease | None,
+        release: RecordedRelease,
+    ) -> None:
+        """Write the states after a release, without its file.
+
+        Args:
+            records: whose states.
+            memory: where to.
+            before: the release just before it, whose states are kept; ``None`` for the first.
+            release: the one to draw.
+
+        Raises:
+            MissingStatesError: the states before it are not kept.
+            DeliveryError: the states cannot be written.
+        """
+        ...
+
+    def deliver(
+        self,
+        records: SomeRecords,
+        memory: Memory,
+        before: RecordedRelease | None,
+        release: RecordedRelease,
+        target: Path,
+        *,
+        expected: str | None = None,
+        progress: Progress | None = None,
+    ) -> str:
+        """Write the states after a release and its file, and return the file's content digest.
+
+        ``target`` is replaced once the new file is whole; its ending decides the format.
+
+        Args:
+            records: whose letters.
+            memory: where states are kept.
+            before: the release just before it, whose states are kept; ``None`` for the first.
+            release: the one to draw.
+            target: the file.
+            expected: the digest when the release was delivered before; ``None`` the first time.
+            progress: called with steps done and steps in all.
+
+        Raises:
+            MissingStatesError: the states before it are not kept.
+            DeliveryError: a file could not be written, or its content is not the expected one.
+                What was there before still is.
+        """
+        ...
+
+    def redraw(
+        self, records: SomeRecords, memory: Memory, releases: Sequence[RecordedRelease]
+    ) -> Iterator[tuple[str, bool]]:
+        """Draw every release of a study again, from the first, and write nothing.
+
+        Yields:
+            For each release, the content digest that its file must have, and whether the states
+            kept after it, if any, are the right ones.
+        """
+        ...
+
+    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+        """Remove the states kept after the releases of these names, if there are any."""
+        ...

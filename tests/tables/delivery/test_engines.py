@@ -1,0 +1,293 @@
+"""What every engine must do. A new engine is added to ``ENGINES`` here and runs all of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.errors import DeliveryError, InvalidInputError
+from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
+from tacit.study import Study
+from tacit.tables import Column
+from tacit.tables.delivery.engine import Engine, Memory, MissingStatesError, Records
+from tacit.tables.delivery.local import LocalEngine
+from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
+from tacit.tables.delivery.release_reader import digest_of
+from tests.study.clinic import (
+    N_CELLS,
+    PRIVATE,
+    cell_of,
+    read_patients,
+    read_release,
+    write_patients,
+)
+from tests.tables.delivery.toy import ToyEngine
+
+KEY = StudyKey(b"k" * 32)
+LABELS = ("none", "mild, or so", 'he said "severe"')
+N_RECORDS, N_STATES = 200, 4
+
+
+@dataclass(frozen=True)
+class Clinic:
+    """A table that an engine has counted, and two releases about it."""
+
+    engine: Engine[Any]
+    table: Path
+    records: Records
+    memory: Memory
+    first: RecordedRelease
+    second: RecordedRelease
+
+
+def recorded(name: str, n_states: int, *, is_id_public: bool = False) -> RecordedRelease:
+    """A random release from ``n_states`` states to ``N_STATES``."""
+    rng = np.random.default_rng(len(name) + n_states)
+    law = rng.dirichlet(np.ones(len(LABELS)), size=(n_states, N_CELLS))
+    next_state = rng.integers(0, N_STATES, size=(n_states, len(LABELS)))
+    next_state[0, 0] = N_STATES - 1
+    return RecordedRelease(
+        name,
+        IntegerChannel.quantised(law),
+        next_state,
+        KEY.derive("release", name),
+        KEY.derive("digest", name),
+        Alphabet(LABELS),
+        None if is_id_public else partial(KEY.derive, "pseudonym", "lab-a"),
+    )
+
+
+def count(engine: Engine[Any], place: Path) -> Clinic:
+    table = write_patients(place / "patients.csv", N_RECORDS)
+    columns, external = list(map(Column.of, PRIVATE)), [Column("outcome")]
+    records = engine.count(str(table), ["patient"], columns, external, place / "records")
+    memory = Memory(place / "states", b"s" * 32)
+    return Clinic(
+        engine, table, records, memory, recorded("1-first", 1), recorded("2-second", N_STATES)
+    )
+
+
+@pytest.fixture(params=["local", "toy"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Engine[Any]:
+    monkeypatch.setitem(ENGINES, "toy", ToyEngine())
+    return ENGINES[request.param]
+
+
+@pytest.fixture
+def clinic(engine: Engine[Any], tmp_path: Path) -> Clinic:
+    return count(engine, tmp_path)
+
+
+def cells(clinic: Clinic) -> list[int]:
+    """The cell of each record in the order of ids, from the table itself."""
+    return [cell_of(patient) for patient in sorted(read_patients(clinic.table))]
+
+
+def drawn(clinic: Clinic, states: list[int], release: RecordedRelease) -> tuple[list[int], ...]:
+    """Letters and next states, record by record."""
+    letters, after = [], []
+    words = uniforms(release.draw_key, 0, N_RECORDS).tolist()
+    for x, m, word in zip(cells(clinic), states, words, strict=True):
+        letters.append(bisect_right(list(accumulate(release.channel.weights[m, x].tolist())), word))
+        after.append(int(release.next_state[m, letters[-1]]))
+    return letters, after
+
+
+def rows(clinic: Clinic, *, is_id_public: bool = False) -> list[tuple[str, str]]:
+    """What the file of the second release must say."""
+    _, states = drawn(clinic, [0] * N_RECORDS, clinic.first)
+    letters, _ = drawn(clinic, states, clinic.second)
+    words = pseudonyms(KEY.derive("pseudonym", "lab-a", 0), 0, N_RECORDS).tolist()
+    names = (
+        sorted(patient[0] for patient in read_patients(clinic.table))
+        if is_id_public
+        else [f"{word:016x}" for word in words]
+    )
+    labels = [LABELS[letter] for letter in letters]
+    return sorted(zip(names, labels, strict=True))
+
+
+def deliver_both(clinic: Clinic, target: Path) -> str:
+    engine, place = clinic.engine, (clinic.records, clinic.memory)
+    engine.deliver(*place, None, clinic.first, target)
+    digest: str = engine.deliver(*place, clinic.first, clinic.second, target)
+    return digest
+
+
+def damage(folder: Path) -> None:
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        middle = len(content) // 2
+        path.write_bytes(content[:middle] + b"#" + content[middle + 1 :])
+
+
+def test_records_are_counted_by_cell(clinic: Clinic) -> None:
+    assert clinic.records.n_records == N_RECORDS
+    assert clinic.records.counts.tolist() == np.bincount(cells(clinic), minlength=12).tolist()
+    by_outcome = clinic.records.external_counts("outcome")
+    assert by_outcome.shape == (12, 2)
+    assert by_outcome.sum(axis=1).tolist() == clinic.records.counts.tolist()
+
+
+def test_all_engines_say_the_same_of_the_same_records(clinic: Clinic, tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    reference = count(LocalEngine(), tmp_path / "reference").records
+    found = clinic.records
+    assert found.encoding == reference.encoding
+    assert found.digest(b"key") == reference.digest(b"key")
+    assert found.sketch(b"salt", 20) == reference.sketch(b"salt", 20)
+    assert found.normalised_sketch(b"salt", 20) == reference.normalised_sketch(b"salt", 20)
+
+
+def test_records_open_again_and_changes_in_them_are_noticed(clinic: Clinic, tmp_path: Path) -> None:
+    records = clinic.records
+    digest, seal = records.digest(b"key"), records.seal(b"key")
+    again = clinic.engine.open(tmp_path / "records")
+    again.check(b"key", digest)
+    again.check_seal(b"key", seal)
+    with pytest.raises(InvalidInputError):
+        again.check(b"another key", digest)
+    with pytest.raises(InvalidInputError):
+        again.check_seal(b"another key", seal)
+    damage(tmp_path / "records")
+    with pytest.raises(InvalidInputError):
+        again.check_seal(b"key", seal)
+
+
+def test_changes_in_the_table_are_noticed(clinic: Clinic) -> None:
+    compare = partial(clinic.engine.compare, clinic.records, str(clinic.table))
+    assert compare() == []
+    lines = clinic.table.read_text().splitlines(keepends=True)
+    clinic.table.write_text("".join(lines[:-1]))
+    assert compare() != []
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
+def test_a_file_says_what_is_drawn_record_by_record(
+    clinic: Clinic, name: str, tmp_path: Path
+) -> None:
+    digest = deliver_both(clinic, tmp_path / name)
+    assert read_release(tmp_path / name)[1] == rows(clinic)
+    assert digest == digest_of(tmp_path / name, clinic.second.digest_key)
+
+
+def test_all_engines_deliver_the_same_content(clinic: Clinic, tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    reference = count(LocalEngine(), tmp_path / "reference")
+    expected = deliver_both(reference, tmp_path / "reference.parquet")
+    assert deliver_both(clinic, tmp_path / "a.parquet") == expected
+    assert read_release(tmp_path / "a.parquet") == read_release(tmp_path / "reference.parquet")
+
+
+def test_records_may_be_called_by_their_own_ids(clinic: Clinic, tmp_path: Path) -> None:
+    place = (clinic.records, clinic.memory)
+    public = recorded(clinic.second.name, N_STATES, is_id_public=True)
+    clinic.engine.remember(*place, None, clinic.first)
+    clinic.engine.deliver(*place, clinic.first, public, tmp_path / "a.csv")
+    assert read_release(tmp_path / "a.csv")[1] == rows(clinic, is_id_public=True)
+
+
+def test_states_are_kept_remembered_and_forgotten(clinic: Clinic, tmp_path: Path) -> None:
+    engine, place = clinic.engine, (clinic.records, clinic.memory)
+    expected = deliver_both(clinic, tmp_path / "a.csv")
+    names = [clinic.first.name, clinic.second.name]
+    assert engine.remembered(clinic.memory.folder) == names
+    assert engine.keeps(*place, clinic.first)
+    engine.forget(clinic.memory, names)
+    engine.forget(clinic.memory, names)  # there is nothing left to forget
+    assert engine.remembered(clinic.memory.folder) == []
+    assert not engine.keeps(*place, clinic.first)
+    with pytest.raises(MissingStatesError):
+        engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
+    with pytest.raises(MissingStatesError):
+        engine.remember(*place, clinic.first, clinic.second)
+    engine.remember(*place, None, clinic.first)
+    again = engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
+    assert again == expected
+
+
+def test_states_that_were_not_written_under_the_key_are_not_believed(
+    clinic: Clinic, tmp_path: Path
+) -> None:
+    deliver_both(clinic, tmp_path / "a.csv")
+    other = Memory(clinic.memory.folder, b"t" * 32)
+    assert not clinic.engine.keeps(clinic.records, other, clinic.first)
+    damage(clinic.memory.folder)
+    assert not clinic.engine.keeps(clinic.records, clinic.memory, clinic.first)
+
+
+def test_other_content_than_before_is_not_written(clinic: Clinic, tmp_path: Path) -> None:
+    target = tmp_path / "a.csv"
+    target.write_text("what was there")
+    place = (clinic.records, clinic.memory)
+    with pytest.raises(DeliveryError, match="comes out differently"):
+        clinic.engine.deliver(*place, None, clinic.first, target, expected="another digest")
+    assert target.read_text() == "what was there"
+
+
+def test_progress_ends_with_all_steps(clinic: Clinic, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    clinic.engine.deliver(
+        clinic.records,
+        clinic.memory,
+        None,
+        clinic.first,
+        tmp_path / "a.csv",
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told[-1] == (2 * N_RECORDS, 2 * N_RECORDS)
+
+
+def test_redrawing_gives_the_digests_and_finds_wrong_states(clinic: Clinic, tmp_path: Path) -> None:
+    engine, place = clinic.engine, (clinic.records, clinic.memory)
+    first = engine.deliver(*place, None, clinic.first, tmp_path / "a.csv")
+    second = engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
+    releases = [clinic.first, clinic.second]
+    assert list(engine.redraw(*place, releases)) == [(first, True), (second, True)]
+    damage(clinic.memory.folder)
+    assert list(engine.redraw(*place, releases)) == [(first, False), (second, False)]
+    engine.forget(clinic.memory, [clinic.second.name])
+    assert list(engine.redraw(*place, releases)) == [(first, False), (second, True)]
+
+
+def test_a_study_finds_its_engine_by_its_name(engine: Engine[Any], tmp_path: Path) -> None:
+    [name] = [name for name, each in ENGINES.items() if each is engine]
+    table = write_patients(tmp_path / "patients.csv")
+    made = Study.create(
+        tmp_path / "clinic",
+        str(table),
+        id="patient",
+        private=PRIVATE,
+        external=["outcome"],
+        ledger="folder",
+        engine=name,
+    )
+    with made:
+        made.set_party("lab-a", 0.4)
+        receipts = [
+            made.release("lab-a", asked, bits=0.1, out=tmp_path / f"{asked}.csv")
+            for asked in ("diagnosis", "smoker", "outcome", "age")
+        ]
+    with Study.open(tmp_path / "clinic") as study:
+        again = study.release("lab-a", "diagnosis", bits=0.1, out=tmp_path / "again.parquet")
+        assert again.digest == receipts[0].digest
+        assert study.verify().problems == ()
+    suffix = {"local": ".npy", "toy": ".json"}[name]
+    assert all(path.suffix == suffix for path in (tmp_path / "clinic" / "states").iterdir())
+
+
+def test_an_unknown_engine_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    table = write_patients(tmp_path / "patients.csv")
+    with pytest.raises(InvalidInputError, match="'locale' is no engine: there is 'local'"):
+        Study.create(
+            tmp_path / "clinic", str(table), id="patient", private=PRIVATE, engine="locale"
+        )
+    assert not (tmp_path / "clinic").exists()

@@ -1,0 +1,291 @@
+"""A toy engine: plain Python and JSON files. It shows what an engine needs."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacit.errors import DeliveryError, InvalidInputError
+from tacit.sampling import keyed_digest, pseudonyms, uniforms
+from tacit.storage import atomic_file
+from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
+from tacit.tables.delivery.release_file import (
+    Block,
+    ContentDigest,
+    RecordedRelease,
+    release_writer,
+)
+from tacit.tables.encoding.attribute import Attribute, Bins, Categories
+from tacit.tables.encoding.codes import Encoding, IdColumn
+from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.snapshot import Description
+
+
+@dataclass(frozen=True)
+class ToyRecords:
+    """Records of tables whose one id is a text."""
+
+    folder: Path
+    encoding: Encoding
+    rows: list[tuple[str, int, list[int]]]
+    """Id, cell, and level of each external column; sorted by id."""
+
+    @property
+    def n_records(self) -> int:
+        return len(self.rows)
+
+    @property
+    def x(self) -> list[int]:
+        return [x for _, x, _ in self.rows]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.x, minlength=self.encoding.n_cells)
+
+    def external_counts(self, name: str) -> NDArray[np.int64]:
+        [(k, external)] = [
+            (k, each) for k, each in enumerate(self.encoding.externals) if each.name == name
+        ]
+        counts = np.zeros((self.encoding.n_cells, external.n_levels), dtype=np.int64)
+        for _, x, levels in self.rows:
+            counts[x, levels[k]] += 1
+        return counts
+
+    def sketch(self, salt: bytes, k: int) -> list[str]:
+        return self._smallest(salt, k, "t")
+
+    def normalised_sketch(self, salt: bytes, k: int) -> list[str]:
+        return self._smallest(salt, k, "")
+
+    def _smallest(self, salt: bytes, k: int, tag: str) -> list[str]:
+        texts = (f"{salt.hex()}:{tag}{len(row[0].encode())}:{row[0]}" for row in self.rows)
+        return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)[:k]
+
+    def digest(self, key: bytes) -> str:
+        description = Description(n_records=self.n_records, encoding=self.encoding)
+        text = description.model_dump_json().encode()
+        externals = (self.external_counts(each.name) for each in self.encoding.externals)
+        return keyed_digest(
+            key,
+            [
+                len(text).to_bytes(8, "big") + text,
+                *(counts.astype("<i8").tobytes() for counts in (self.counts, *externals)),
+                *(x.to_bytes(4, "little") for x in self.x),
+                *(f"t{len(row[0].encode())}:{row[0]}".encode() for row in self.rows),
+            ],
+        )
+
+    def seal(self, key: bytes) -> str:
+        return keyed_digest(key, [(self.folder / "records.json").read_bytes()])
+
+    def check(self, key: bytes, digest: str) -> None:
+        if ToyEngine().open(self.folder).digest(key) != digest:
+            raise InvalidInputError("the records were changed")
+
+    def check_seal(self, key: bytes, seal: str) -> None:
+        if self.seal(key) != seal:
+            raise InvalidInputError("the records were changed")
+
+
+class ToyEngine:
+    """Implements ``Engine`` for CSV files."""
+
+    def count(
+        self,
+        source: str,
+        id_columns: Sequence[str],
+        attributes: Sequence[Column],
+        externals: Sequence[Column],
+        folder: Path,
+        *,
+        remark: Callable[[str], None] | None = None,
+    ) -> ToyRecords:
+        rows = _read(source)
+        encoding = Encoding(
+            ids=tuple(IdColumn(name=name, sql_type="VARCHAR") for name in id_columns),
+            attributes=tuple(_freeze(rows, column) for column in attributes),
+            externals=tuple(_freeze(rows, column) for column in externals),
+        )
+        folder.mkdir()
+        stored = {"encoding": encoding.model_dump(mode="json"), "rows": _encode(rows, encoding)}
+        (folder / "records.json").write_text(json.dumps(stored))
+        if remark is not None:
+            remark("counted by a toy")
+        return self.open(folder)
+
+    def open(self, folder: Path) -> ToyRecords:
+        stored = json.loads((folder / "records.json").read_text())
+        encoding = Encoding.model_validate(stored["encoding"])
+        return ToyRecords(folder, encoding, [tuple(row) for row in stored["rows"]])
+
+    def compare(self, records: ToyRecords, source: str) -> list[str]:
+        now = _encode(_read(source), records.encoding)
+        return [] if now == records.rows else ["records changed"]
+
+    def remembered(self, folder: Path) -> list[str]:
+        return sorted(path.stem for path in folder.glob("*.json"))
+
+    def keeps(self, records: ToyRecords, memory: Memory, release: RecordedRelease) -> bool:
+        return _load(memory, release) is not None
+
+    def remember(
+        self,
+        records: ToyRecords,
+        memory: Memory,
+        before: RecordedRelease | None,
+        release: RecordedRelease,
+    ) -> None:
+        _, states = _draw(records, _states_after(records, memory, before), release)
+        memory.folder.mkdir(exist_ok=True)
+        stored = {"states": states, "seal": _seal(memory, release, states)}
+        (memory.folder / f"{release.name}.json").write_text(json.dumps(stored))
+
+    def deliver(
+        self,
+        records: ToyRecords,
+        memory: Memory,
+        before: RecordedRelease | None,
+        release: RecordedRelease,
+        target: Path,
+        *,
+        expected: str | None = None,
+        progress: Progress | None = None,
+    ) -> str:
+        letters, _ = _draw(records, _states_after(records, memory, before), release)
+        block = _sorted(records, letters, release)
+        digest = _digest(block, release)
+        if expected not in (None, digest):
+            raise DeliveryError("the release comes out differently from when it was delivered")
+        self.remember(records, memory, before, release)
+        with atomic_file(target) as file:
+            release_writer(target)(file, release.alphabet, iter([block]))
+        if progress is not None:
+            progress(2 * len(letters), 2 * len(letters))
+        return digest
+
+    def redraw(
+        self, records: ToyRecords, memory: Memory, releases: Sequence[RecordedRelease]
+    ) -> Iterator[tuple[str, bool]]:
+        states = [0] * records.n_records
+        for release in releases:
+            letters, states = _draw(records, states, release)
+            is_there = (memory.folder / f"{release.name}.json").exists()
+            is_right = not is_there or _load(memory, release) == states
+            yield _digest(_sorted(records, letters, release), release), is_right
+
+    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+        for name in names:
+            (memory.folder / f"{name}.json").unlink(missing_ok=True)
+
+
+def _read(source: str) -> list[dict[str, str]]:
+    with Path(source).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _freeze(rows: list[dict[str, str]], column: Column) -> Attribute:
+    values = [row[column.name] for row in rows]
+    if set(values) == {"no", "yes"}:
+        truth = Categories(texts=("false", "true"))
+        return Attribute(name=column.name, sql_type="BOOLEAN", coding=truth, has_missing=False)
+    is_number = all(value.lstrip("-").isdigit() for value in values)
+    coding = (
+        Bins(cuts=tuple(column.cuts))
+        if column.cuts is not None
+        else Categories(texts=tuple(sorted(set(values))))
+    )
+    sql_type = "BIGINT" if is_number else "VARCHAR"
+    return Attribute(name=column.name, sql_type=sql_type, coding=coding, has_missing=False)
+
+
+def _encode(rows: list[dict[str, str]], encoding: Encoding) -> list[tuple[str, int, list[int]]]:
+    encoded = []
+    for row in rows:
+        x = 0
+        for attribute in encoding.attributes:
+            x = x * attribute.n_levels + _level(attribute, row[attribute.name])
+        levels = [_level(external, row[external.name]) for external in encoding.externals]
+        encoded.append((row[encoding.ids[0].name], x, levels))
+    assert all(x < prod(encoding.shape) for _, x, _ in encoded)
+    return sorted(encoded)
+
+
+def _level(attribute: Attribute, value: str) -> int:
+    match attribute.coding:
+        case Bins(cuts=cuts):
+            return bisect_left(cuts, int(value))
+        case Categories(texts=texts):
+            is_truth = attribute.sql_type == "BOOLEAN"
+            return ("no", "yes").index(value) if is_truth else texts.index(value)
+    raise AssertionError("a toy has no groups")
+
+
+def _draw(
+    records: ToyRecords, states: list[int], release: RecordedRelease
+) -> tuple[list[int], list[int]]:
+    """Letter and next state of every record, one by one."""
+    letters, after = [], []
+    words = uniforms(release.draw_key, 0, records.n_records).tolist()
+    for x, m, word in zip(records.x, states, words, strict=True):
+        bounds = list(accumulate(release.channel.weights[m, x].tolist()))
+        letter = bisect_right(bounds, word)
+        letters.append(letter)
+        after.append(int(release.next_state[m, letter]))
+    return letters, after
+
+
+def _sorted(records: ToyRecords, letters: list[int], release: RecordedRelease) -> Block:
+    names, attempt = [row[0] for row in records.rows], 0
+    while release.pseudonym_key is not None:
+        words = pseudonyms(release.pseudonym_key(attempt), 0, len(letters)).tolist()
+        names = [f"{word:016x}" for word in words]
+        if len(set(names)) == len(names):
+            break
+        attempt += 1
+    by_name = sorted(zip(names, letters, strict=True))
+    return Block(
+        pa.array([name for name, _ in by_name]), np.array([letter for _, letter in by_name], "u2")
+    )
+
+
+def _digest(block: Block, release: RecordedRelease) -> str:
+    digest = ContentDigest(release.digest_key)
+    digest.update(release.alphabet.columns(block))
+    return digest.hexdigest()
+
+
+def _states_after(
+    records: ToyRecords, memory: Memory, release: RecordedRelease | None
+) -> list[int]:
+    if release is None:
+        return [0] * records.n_records
+    states = _load(memory, release)
+    if states is None:
+        raise MissingStatesError("the states before are not kept")
+    return states
+
+
+def _load(memory: Memory, release: RecordedRelease) -> list[int] | None:
+    try:
+        stored = json.loads((memory.folder / f"{release.name}.json").read_text())
+        states: list[int] = stored["states"]
+        return states if stored["seal"] == _seal(memory, release, states) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _seal(memory: Memory, release: RecordedRelease, states: list[int]) -> str:
+    said = json.dumps([release.name, states]).encode()
+    return hmac.new(memory.seal_key, said, "sha256").hexdigest()
