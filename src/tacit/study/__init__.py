@@ -5,19 +5,27 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.study.recipient import RecipientEstimate, estimate_file
-    from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
-    from tacit.study.reports.standing import Standing
-    from tacit.study.requests.quote import Quote
+    from tacit.study.books.records import HoldingRecord
+    from tacit.study.recipient import LevelEstimate, RecipientEstimate, estimate_file
+    from tacit.study.reports.receipts import Certificate, EntryReceipt, HeldShare, Receipt
+    from tacit.study.reports.standing import Holding, SmallCell, Standing
+    from tacit.study.requests.quote import CurvePoint, Quote, Share
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
 __all__ = [
     "Certificate",
+    "CurvePoint",
     "EntryReceipt",
+    "HeldShare",
+    "Holding",
+    "HoldingRecord",
+    "LevelEstimate",
     "Quote",
     "Receipt",
     "RecipientEstimate",
+    "Share",
+    "SmallCell",
     "Standing",
     "Study",
     "Verification",
@@ -28,10 +36,11 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "recipient": ("RecipientEstimate", "estimate_file"),
-        "requests.quote": ("Quote",),
-        "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
-        "reports.standing": ("Standing",),
+        "books.records": ("HoldingRecord",),
+        "recipient": ("LevelEstimate", "RecipientEstimate", "estimate_file"),
+        "requests.quote": ("CurvePoint", "Quote", "Share"),
+        "reports.receipts": ("Certificate", "EntryReceipt", "HeldShare", "Receipt"),
+        "reports.standing": ("Holding", "SmallCell", "Standing"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),
     },
