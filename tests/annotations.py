@@ -40,7 +40,8 @@ def _classes_of_members(base: type) -> Iterator[type]:
 def _has_constructors(base: type) -> bool:
     """Whether people make it by ``open``, ``create`` and the like, and not by its name."""
     return any(
-        isinstance(member, classmethod) and member.__func__.__annotations__.get("return") == "Self"
+        isinstance(member, classmethod)
+        and member.__func__.__annotations__.get("return") in ("Self", base.__name__)
         for name, member in vars(base).items()
         if not name.startswith("_")
     )

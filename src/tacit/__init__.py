@@ -188,6 +188,7 @@ ROOMS = (
     "errors",
     "estimation",
     "information",
+    "ledger",
     "paper",
     "plots",
     "policy",

@@ -191,6 +191,31 @@ def test_weights_are_spelled_with_their_signs():
     )
 
 
+# --- in words -----------------------------------------------------------------------------------
+
+
+def test_a_prompt_shows_what_is_determined():
+    found = estimate(letters_of([500, 300, 200]), ALIKE)
+    shown = repr(found)
+    assert shown.startswith("Estimate(1,000 letters, 2 of 4 frequencies determined: f[0] within 0.")
+    assert f"f[1] = {found.frequencies[1]:.4f} ({found.intervals[1, 0]:.4f} to " in shown
+    assert repr(found.contrasts[0]).startswith(
+        f"Contrast(f[0] + f[2] = {found.contrasts[0].value:.4f}, "
+    )
+    assert "\n" not in shown
+
+
+def test_letters_of_another_channel_are_said_to_be():
+    found = estimate(letters_of([5000, 0]), [[0.5, 0.5], [0.4, 0.6]])
+    assert "NOT CONSISTENT" in repr(found)
+
+
+def test_a_notebook_shows_every_frequency():
+    table = estimate(letters_of([500, 300, 200]), ALIKE)._repr_html_()
+    assert table.count("<tr>") == 1 + len(ALIKE)
+    assert "nan" not in table
+
+
 # --- laws ---------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.markup import html_table
 from tacit.paper.table1 import JOINT
 from tacit.paper.table2 import table2, table2_text
 from tacit.plots import table_figure
@@ -44,13 +45,10 @@ def _draw(out: Path, name: str, header: list[str], rows: list[list[str]], title:
 
 def _page(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> str:
     """A table as a page of its own, in HTML."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
         "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
+        "caption{font-size:1.5em;margin-bottom:.7em;text-align:left}"
         "td,th{border:1px solid #999;padding:.3em .7em;text-align:center}</style>\n"
-        f"<h1>{escape(title)}</h1>\n<table>\n<tr>{head}</tr>\n{body}\n</table>\n</html>\n"
+        f"{html_table(title, header, rows)}\n</html>\n"
     )
