@@ -102,7 +102,7 @@ def trace_solve() -> Trace:
 def trace_release() -> Trace:
     """A release to a second party, with limits on each, on any two and on everyone."""
     from tacit.cli import run
-    from tacit.cli.story import write_people
+    from tacit.cli.demo import write_people
 
     def command(*words: str) -> None:
         with redirect_stdout(StringIO()) as said:

@@ -612,7 +612,7 @@ def tables(shown: str) -> list[list[str]]:
 def test_text_begins_with_a_verdict_and_marks_bounds(bounded_audit: Audit) -> None:
     shown = bounded_audit.as_text()
     assert shown.splitlines()[0] == VERDICT
-    assert "Audit of 4 releases about X (6 letters, " in shown
+    assert "Audit of 4 releases about 6 combinations of levels (" in shown
     assert max(map(len, shown.splitlines())) <= text.WIDTH
     averages, worst, attacks = tables(shown)
     for table in (averages, worst, attacks):

@@ -12,7 +12,8 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.question import Question, Wish
+from tacit.study.requests.question import Question
+from tacit.study.requests.request import Request
 from tacit.study.requests.utilities import Measure
 from tacit.study.verification.optimality import prove
 
@@ -64,7 +65,7 @@ def designs(seed, kind="hamming", policy=LOOSE, parties="abac"):
     account, steps = Account.start(counts, 16, policy), []
     for turn, party in enumerate(parties):
         asked = external(rng, counts, 3) if turn % 3 == 2 else question(rng, 6, 3)
-        wish = Wish(party, asked, measure(rng, kind, 3), None)
+        wish = Request(party, asked, measure(rng, kind, 3), None)
         scheme = Scheme.resume(
             counts / counts.sum(), account.memory, steps, policy, reserve=RESERVE_BITS
         )

@@ -218,18 +218,18 @@ def test_bad_policies_are_named(options, message):
 def test_a_refusal_says_who_binds_and_changes_nothing():
     scheme = four_releases()
     before = scheme.history, scheme.leakage(), scheme.n_states
-    with pytest.raises(tacit.RefusedError) as refused:
+    with pytest.raises(tacit.InfeasibleError) as refused:
         scheme.release("income", party="e", individual=0.05, collusion=0.1)
     assert refused.value.coalition == ("a", "b", "c", "d", "e")
-    assert refused.value.bits_asked == 0.1
-    assert refused.value.bits_left == pytest.approx(0.1 - scheme.leakage())
-    assert refused.value.largest_individual == 0.1
+    assert refused.value.limit_bits == 0.1
+    assert refused.value.bits_short == pytest.approx(scheme.leakage() - 0.1)
+    assert refused.value.suggestions == (tacit.Suggestion("release", {"individual": 0.1}),)
     assert (scheme.history, scheme.leakage(), scheme.n_states) == before
 
 
 def test_a_returning_party_below_what_it_holds_is_refused():
     scheme = four_releases()
-    with pytest.raises(tacit.RefusedError) as refused:
+    with pytest.raises(tacit.InfeasibleError) as refused:
         scheme.release("income", party="a", individual=0.1)
     assert refused.value.coalition == ("a",)
 

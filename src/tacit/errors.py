@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What to do about an error, as data: a front turns it into a command, a button or JSON.
+
+    Attributes:
+        action: what to do, by the name that the library has for it: ``"release"``,
+            ``"set_party"``, ``"set_collusion"``, ``"create"``, ``"open"``, ``"verify"``,
+            ``"restore"`` and so on.
+        arguments: what to do it with, by the names of the library's parameters; whoever follows
+            the suggestion chooses the rest.
+        is_answered: whether a request that is made so would be answered now.
+    """
+
+    action: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    is_answered: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return {"action": self.action, **self.arguments}
 
 
 class TacitError(Exception):
-    """Root of everything that tacit raises on purpose."""
+    """Root of everything that tacit raises on purpose.
+
+    Attributes:
+        suggestions: what would help; all of them together where there are several.
+    """
+
+    def __init__(self, message: str = "", *, suggestions: Iterable[Suggestion] = ()) -> None:
+        super().__init__(message)
+        self.suggestions = tuple(suggestions)
 
 
 class InvalidInputError(TacitError, ValueError):
@@ -15,50 +47,43 @@ class InvalidInputError(TacitError, ValueError):
 
 
 class InfeasibleError(TacitError):
-    """A limit that no release can meet, because more has leaked already.
+    """What was asked does not fit within a limit; nothing was changed or spent.
 
     Attributes:
-        coalition: key of the view whose limit is too low, as in ``Problem.coalitions`` or
-            ``Problem.views``; the tuple of all earlier axes stands for full collusion.
-        bits_short: how many bits the limit would have to grow to become feasible.
+        coalition: whose limit it is: parties, sorted; for a ``Problem`` the key of the view, as in
+            ``Problem.coalitions`` or ``Problem.views``, where the tuple of all earlier axes stands
+            for full collusion.
+        limit_bits: that limit.
+        held_bits: what they hold already, at most.
+        bits_short: how many bits the limit would have to grow to cover what is held.
+        limited_by: on whom a study's limit was set: the parties themselves, others with them, any
+            so many, or everyone; ``None`` where it is a limit that is about to be set.
     """
-
-    def __init__(self, coalition: Hashable, limit_bits: float, leaked_bits: float) -> None:
-        self.coalition = coalition
-        self.limit_bits = limit_bits
-        self.leaked_bits = leaked_bits
-        self.bits_short = leaked_bits - limit_bits
-        enough = ceil(leaked_bits * 1e9) / 1e9  # rounded up, so that pasting it works
-        super().__init__(
-            f"coalition {coalition!r} already holds {leaked_bits:.6g} bits about a record, "
-            f"{self.bits_short:.3g} more than its limit of {limit_bits:.6g}: "
-            f"raise the limit to at least {enough:.9f} or leave that coalition out"
-        )
-
-
-class RefusedError(InfeasibleError):
-    """A release that some coalition's limit does not allow; nothing was changed.
-
-    Attributes:
-        coalition: the parties whose limit is too low, sorted.
-        bits_asked: the limit that was asked for, or that a standing policy sets.
-        bits_left: what that leaves; negative.
-        largest_individual: the largest ``individual`` that the other limits allow.
-    """
-
-    coalition: tuple[str, ...]
 
     def __init__(
         self,
-        coalition: tuple[str, ...],
-        bits_asked: float,
-        bits_held: float,
-        largest_individual: float,
+        coalition: Hashable,
+        limit_bits: float,
+        held_bits: float,
+        *,
+        reason: str | None = None,
+        limited_by: str | None = None,
+        suggestions: Iterable[Suggestion] = (),
     ) -> None:
-        super().__init__(coalition, bits_asked, bits_held)
-        self.bits_asked = bits_asked
-        self.bits_left = bits_asked - bits_held
-        self.largest_individual = largest_individual
+        self.coalition: Any = coalition
+        self.limit_bits = limit_bits
+        self.held_bits = held_bits
+        self.bits_short = max(0.0, held_bits - limit_bits)
+        self.limited_by = limited_by
+        super().__init__(reason or self._holds_too_much(), suggestions=suggestions)
+
+    def _holds_too_much(self) -> str:
+        enough = ceil(self.held_bits * 1e9) / 1e9  # rounded up, so that pasting it works
+        return (
+            f"coalition {self.coalition!r} already holds {self.held_bits:.6g} bits about a record, "
+            f"{self.bits_short:.3g} more than its limit of {self.limit_bits:.6g}: "
+            f"raise the limit to at least {enough:.9f} or leave that coalition out"
+        )
 
 
 class UnconvergedError(TacitError):
@@ -87,32 +112,3 @@ class RolledBackError(LedgerError):
 
 class DeliveryError(TacitError):
     """A release that is recorded but whose file could not be written; asking again is free."""
-
-
-class NotWithinLimitsError(TacitError):
-    """A request to a study that its limits do not allow; nothing was spent.
-
-    Attributes:
-        coalition: the parties whose limit stands in the way, sorted.
-        limit_bits: that limit.
-        held_bits: what they hold already, at most.
-        fits: the nearest command that would be answered; ``None`` if there is none.
-        limited_by: on whom that limit was set: the parties themselves, others with them, any so
-            many, or everyone; ``None`` where it is a limit that is about to be set.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        coalition: tuple[str, ...],
-        limit_bits: float,
-        held_bits: float,
-        fits: str | None,
-        limited_by: str | None = None,
-    ) -> None:
-        self.coalition = coalition
-        self.limit_bits = limit_bits
-        self.held_bits = held_bits
-        self.fits = fits
-        self.limited_by = limited_by
-        super().__init__(reason + (f"; what fits: {fits}" if fits else ""))

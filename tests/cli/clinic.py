@@ -61,6 +61,14 @@ def refused(code: int, *arguments: object) -> str:
     return message
 
 
+def unchanged(code: int, *arguments: object) -> str:
+    """What a refused command says; no file appears or changes, the ledger's included."""
+    before = found_in(Path())
+    message = refused(code, *arguments)
+    assert found_in(Path()) == before
+    return message
+
+
 def write_rows(path: Path, rows: Iterable[Iterable[object]], header: Iterable[str] = HEADER) -> str:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

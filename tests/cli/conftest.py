@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import OWN_LEDGER, PRIVATE, copied, done, write_patients
+from tests.cli.clinic import OWN_LEDGER, PRIVATE, copied, done, write_patients, write_rows
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +47,14 @@ def used(_used: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     copied(_used, tmp_path / "clinic")
     return Path("clinic")
+
+
+@pytest.fixture
+def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of 20,000 coins, 30 % of them heads."""
+    monkeypatch.chdir(tmp_path)
+    sides = ["heads"] * 6_000 + ["tails"] * 14_000
+    write_rows(Path("coins.csv"), enumerate(sides), ("coin", "side"))
+    done("init", "study", "--table", "coins.csv", "--id", "coin", "--private", "side")
+    done("party", "add", "study", "lab", "--limit", 0.2)
+    return Path("study")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli import failing
+from tacit.cli import failure
 from tests.cli.clinic import tacit
 from tests.cli.tree import arguments, commands, options
 
@@ -53,7 +53,7 @@ def test_nothing_is_documented_that_is_not_there() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     listed = set(map(int, re.findall(r"^\| (\d+) \|", section("Exit codes"), re.MULTILINE)))
-    assert listed == {0, failing.INTERRUPTED, *failing.EXIT_CODES.values()}
+    assert listed == {0, failure.INTERRUPTED, *failure.EXIT_CODES.values()}
 
 
 def test_examples_run_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.failing import PACKAGES
+from tacit.cli.failure import PACKAGES
 from tests.cli.clinic import done
 
 CUSTODIANS_OWN = ("sqlalchemy", "alembic", "duckdb", "cryptography", "jinja2")

@@ -1,4 +1,4 @@
-"""Quotes spend nothing, refusals help: the command that they name can be pasted and works."""
+"""Refusals help: they name the limit that binds, and the command that they name works."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import done, found_in, refused, tacit, write_rows
+from tests.cli.clinic import done, refused, tacit, write_rows
 from tests.study.forging import forge_last
 
 
@@ -21,54 +21,6 @@ def pasted(message: str) -> list[str]:
 def held(study: Path) -> dict[str, float]:
     standing = done("status", study, "--json").json
     return {each["name"]: each["held"] for each in standing["parties"] + standing["coalitions"]}
-
-
-def test_a_quote_spends_nothing(used: Path) -> None:
-    before = found_in(Path())
-    done("quote", used, "lab-a", "income")
-    done("quote", used, "lab-a", "income", "--json")
-    assert found_in(Path()) == before
-
-
-def test_a_quote_is_what_the_release_costs(used: Path) -> None:
-    words = [used, "lab-a", "income", "--bits", 0.05]
-    quoted = done("quote", *words, "--json").json
-    receipt = done("release", *words, "--out", "a.csv", "--json").json
-    assert receipt["party_bits"] == pytest.approx(quoted["own"]["after"], abs=1e-12)
-    assert receipt["value"] == pytest.approx(quoted["value"], abs=1e-12)
-    assert receipt["in_words"] == quoted["in_words"]
-
-
-def test_a_quote_for_machines_has_all_figures(used: Path) -> None:
-    quoted = done("quote", used, "lab-a", "income", "--bits", 0.05, "--json").json
-    own, worst = quoted["own"], quoted["worst"]
-    assert own["parties"] == ["lab-a"]
-    assert own["added"] == pytest.approx(own["after"] - own["held"])
-    assert worst["left"] == min(share["left"] for share in quoted["coalitions"])
-    assert worst["left"] == pytest.approx(worst["limit"] - worst["after"])
-    points = [point["bits"] for point in quoted["curve"]]
-    assert points == sorted(points)
-    assert [point["bits"] for point in quoted["curve"] if point["is_asked"]] == [0.05]
-    values = [point["value"] for point in quoted["curve"]]
-    assert values == sorted(values, reverse=True)  # more bits, fewer errors
-
-
-def test_every_point_of_the_curve_can_be_asked_for(fresh: Path) -> None:
-    for point in done("quote", fresh, "lab-a", "diagnosis", "--json").json["curve"]:
-        words = [fresh, "lab-a", "diagnosis", "--bits", point["bits"]]
-        quoted = done("quote", *words, "--json").json
-        assert quoted["value"] == pytest.approx(point["value"], abs=1e-5)
-
-
-def test_a_repeated_request_is_quoted_at_no_cost(used: Path) -> None:
-    words = [used, "lab-a", "diagnosis", "--bits", 0.2]
-    quoted = done("quote", *words, "--json").json
-    assert quoted["answered_by"] == 5
-    assert quoted["own"]["added"] == 0
-    said = done("quote", *words).out
-    assert "answered by release 5: asking again delivers it once more and" in said
-    assert "receipt: tacit receipt clinic 5" in said
-    assert done("release", *words, "--out", "again.csv", "--json").json["entry"] == 5
 
 
 def test_what_is_left_fits(used: Path) -> None:
@@ -90,7 +42,7 @@ def test_a_spent_party_is_told_what_would_help(fresh: Path) -> None:
     done("release", fresh, "lab-a", "income", "--out", "a.csv")
     said = refused(3, "release", fresh, "lab-a", "age", "--out", "b.csv")
     assert "lab-a holds 0.3000 of its 0.3 bits: nothing is left to it" in said
-    command = said.partition("only after tacit ")[2].replace("BITS", "0.32")
+    command = said.partition("only if limits are raised with tacit ")[2].replace("BITS", "0.32")
     done(*shlex.split(command))
     done("release", fresh, "lab-a", "age", "--out", "b.csv")
 
@@ -152,6 +104,86 @@ def test_the_error_that_can_be_reached_fits(fresh: Path, utility: str) -> None:
     done(*command)
 
 
+BINDING = {
+    "lab-a + lab-b": ("--group", "lab-a,lab-b=0.2"),
+    "any 2 parties": ("--any", "2=0.2"),
+    "any single party": ("--any", "1=0.2"),
+    "everyone": ("--everyone", "0.2"),
+}
+
+
+@pytest.mark.parametrize("whom", BINDING)
+def test_a_refusal_names_the_limit_that_binds_and_its_command_helps(fresh: Path, whom: str) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.8)
+    done("collusion", "set", fresh, *BINDING[whom])
+    done("release", fresh, "lab-a", "income", "--out", "a.csv")
+    words = ("release", fresh, "lab-a", "age", "--out", "b.csv")
+    said = refused(3, *words)
+    assert said.startswith(f"lab-a holds 0.2000 of the 0.2 bits that {whom} may hold: nothing is")
+    error = tacit(*words, "--json").json["error"]
+    assert (error["limit_bits"], error["limited_by"]) == (0.2, whom)
+    command = said.partition("only if limits are raised with tacit ")[2]
+    assert command.startswith("collusion set clinic --")
+    done(*shlex.split(command.replace("BITS", "0.3")))
+    done(*words)
+
+
+def test_every_limit_that_is_used_up_is_named(fresh: Path) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.2)
+    done("collusion", "set", fresh, "--any", "2=0.2", "--group", "lab-a,lab-b=0.2")
+    done("release", fresh, "lab-a", "income", "--out", "a.csv")
+    said = refused(3, "release", fresh, "lab-a", "age", "--out", "b.csv")
+    assert "the 0.2 bits that any 2 parties and lab-a + lab-b and lab-a may hold" in said
+    commands = said.partition("only if limits are raised with tacit ")[2].replace("BITS", "0.3")
+    for command in commands.split(" and tacit "):
+        done(*shlex.split(command))
+    done("release", fresh, "lab-a", "age", "--out", "b.csv")
+
+
+def test_asking_for_more_than_a_group_allows_names_the_group(fresh: Path) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.8)
+    done("collusion", "set", fresh, "--group", "lab-a,lab-b=0.2")
+    said = refused(3, "quote", fresh, "lab-a", "age", "--bits", "0.5")
+    assert said.startswith(
+        "lab-a asks for 0.5 bits and has 0.2000 left of the 0.2 bits that lab-a + lab-b may hold; "
+    )
+    quoted = done("quote", fresh, "lab-a", "age", "--bits", "0.1")
+    assert "0.1000 of the 0.2, the limit on lab-a + lab-b, would be left" in quoted.out
+
+
+def test_a_full_coalition_is_named_with_the_limit_on_it_and_its_command_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No attribute says anything about another; lab-a holds all that any two may."""
+    monkeypatch.chdir(tmp_path)
+    cells = product((20, 40, 70), ("flu", "none"), ("high", "low"), range(5))
+    write_rows(Path("t.csv"), ((n, *cell[:3]) for n, cell in enumerate(cells)))
+    private = ["--private", "diagnosis", "--private", "income"]
+    done("init", "clinic", "--table", "t.csv", "--id", "patient_id", *private)
+    done("collusion", "set", "clinic", "--any", "2=0.2", "--group", "lab-a,lab-c,lab-d=0.9")
+    words = ("release", "clinic", "lab-a", "diagnosis", "--utility", "information")
+    done(*words, "--out", "a.csv")
+    words = ("release", "clinic", "lab-c", "income", "--out", "c.csv")
+    said = refused(3, *words)
+    assert said.startswith("everyone holds 0.2000 of 0.2 bits (the limit on any 2 parties), which")
+    assert tacit(*words, "--json").json["error"]["limited_by"] == "any 2 parties"
+    command = said.partition("only if limits are raised with tacit ")[2]
+    assert command == "collusion set clinic --any 2=BITS"
+    done(*shlex.split(command.replace("BITS", "0.3")))
+    done(*words)
+
+
+def test_too_coarse_names_the_limit_that_binds(fresh: Path) -> None:
+    done("collusion", "set", fresh, "--group", "lab-a,lab-b=0.2")
+    said = refused(3, "release", fresh, "lab-a", "age", "--max-error", "0.01", "--out", "a.csv")
+    assert said.startswith("the limit of 0.2 bits on lab-a + lab-b allows a mean error of")
+
+
+def test_so_few_bits_are_not_taken_for_a_limit(fresh: Path) -> None:
+    said = refused(3, "quote", fresh, "lab-a", "age", "--bits", "0.0000000001")
+    assert "bits buy lab-a nothing better than a blind guess: ask for more" in said
+
+
 def test_utilities_are_said_in_words(independent: Path) -> None:
     done("collusion", "set", independent, "--everyone", 2)
     Path("costs.json").write_text(json.dumps([[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
@@ -164,14 +196,3 @@ def test_utilities_are_said_in_words(independent: Path) -> None:
     for utility, said in in_words.items():
         words = ["quote", independent, "lab-c", "age", "--utility", utility, "--bits", 0.1]
         assert said in done(*words, "--json").json["in_words"]
-
-
-def test_nothing_shown_promises_too_much(used: Path) -> None:
-    """What is held is shown rounded up, what is left rounded down."""
-    standing = done("status", used, "--json").json
-    lines = done("status", used).out.splitlines()[2:]
-    for each, line in zip(standing["parties"] + standing["coalitions"], lines, strict=True):
-        shown = line.removeprefix(each["name"]).split()
-        assert float(shown[1]) >= each["held"] > float(shown[1]) - 1.001e-4
-        assert float(shown[2]) == each["limit"]
-        assert float(shown[3]) <= each["left"] < float(shown[3]) + 1.001e-4

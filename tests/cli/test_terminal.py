@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import done, refused
+from tests.cli.clinic import done
 from tests.cli.terminal import COLUMNS, on_terminal, process
 
 
@@ -49,38 +49,6 @@ def test_no_name_is_broken_into_letters_however_narrow_the_terminal(
     assert any(line.startswith("laboratory-") for line in status.lines)
     for number in ("0.2000", "0.1000", "0.3"):
         assert any(number in line for line in status.lines)  # no figure is cut
-
-
-def test_close_asks(used: Path) -> None:
-    no, interrupted, yes, again = on_terminal(
-        *[["close", used]] * 3, ["status", used], typed=["n\n", "\x03", "y\n"]
-    )
-    question = "Destroy the key of clinic? Nothing can ever be released or delivered again"
-    assert question in no.sent
-    assert (no.code, interrupted.code, yes.code) == (1, 130, 0)
-    assert no.lines[-1] == "tacit: nothing was changed: it was not confirmed"
-    assert interrupted.lines[-1].startswith("tacit: interrupted: ")
-    assert yes.lines[-1] == "clinic is closed after 2 releases; tacit verify still works"
-    assert "CLOSED." in again.sent
-    assert not (used / "key").exists()
-
-
-def test_close_without_anybody_to_ask(used: Path) -> None:
-    said = refused(4, "close", used)
-    assert said == "nobody is there to be asked whether this is meant: add --yes"
-    assert (used / "key").exists()
-
-
-def test_the_whole_demo_fits(tmp_path: Path) -> None:
-    [shown] = on_terminal(["demo"], cwd=tmp_path)
-    assert shown.code == 0
-    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 19
-    assert any("; what fits: tacit release" in line for line in shown.lines)
-    assert any("█" in line for line in shown.lines)
-    # A terminal breaks commands and messages wherever they end; tables must not be broken.
-    tables = [line for line in shown.lines if "█" in line or line.endswith("%")]
-    assert max(map(len, tables)) <= COLUMNS
-    assert (tmp_path / "tacit-demo" / "receipt.html").is_file()
 
 
 def test_nothing_but_plain_lines_goes_into_a_pipe(used: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from tacit.cli import app
+from tacit.cli.app import command_tree
 
 
 @cache
@@ -23,7 +23,7 @@ def commands() -> dict[tuple[str, ...], Any]:
         for name, child in children.items():
             walk(child, (*path, name))
 
-    walk(get_command(app), ())
+    walk(get_command(command_tree()), ())
     return found
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tacit import Policy
-from tacit.errors import NotWithinLimitsError, TacitError, UnconvergedError
-from tacit.study import Study
+from tacit.errors import InfeasibleError, TacitError, UnconvergedError
+from tacit.study import Costs, Study
 from tests.redteam.replay import replay
 from tests.redteam.studies import make_study, write_table
 
@@ -70,7 +70,7 @@ class Campaign:
         assert callable(act)
         try:
             act()
-        except NotWithinLimitsError:
+        except InfeasibleError:
             self.outcomes["refused"] += 1
         except UnconvergedError:
             self.outcomes["unconverged"] += 1
@@ -206,9 +206,9 @@ def _act(
         return
     party = parties[0] if draw.random() < 0.5 else draw.choice(parties)
     asked, sql = _question(draw, facts)
-    utility = _utility(draw, facts, asked, place, hardness)
+    utility = _utility(draw, facts, asked, hardness)
     bits, again = draw.choice(ASKED), draw.random() < 0.25
-    what = f"release by {utility if utility.isalpha() else 'costs'}"
+    what = f"release by {utility if isinstance(utility, str) else 'costs'}"
     campaign.attempt(
         what,
         lambda: study.release(
@@ -232,8 +232,8 @@ def _question(draw: random.Random, facts: Facts) -> tuple[str | None, str | None
 
 
 def _utility(
-    draw: random.Random, facts: Facts, asked: str | None, place: Path, hardness: Hardness
-) -> str:
+    draw: random.Random, facts: Facts, asked: str | None, hardness: Hardness
+) -> str | Costs:
     if draw.random() < hardness.information:
         return "information"
     if asked in facts.numeric and draw.random() < 0.7:
@@ -241,8 +241,7 @@ def _utility(
     if asked in facts.attributes and draw.random() < 0.2:
         n = facts.attributes[asked]
         costs = [[0 if r == a else draw.choice([0.1, 1, 7]) for r in range(n)] for a in range(n)]
-        (place / "costs.json").write_text(json.dumps(costs))
-        return str(place / "costs.json")
+        return Costs(costs)
     return "hamming"
 
 

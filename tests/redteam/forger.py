@@ -39,7 +39,7 @@ from tacit.errors import TacitError
 from tacit.ledger.queries import StoredEntry
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme import Policy
-from tacit.study import Study, verify_study
+from tacit.study import Costs, Study, verify_study
 from tests.ledger.chains import tamper
 from tests.study.clinic import make_clinic
 from tests.study.forging import remove_traces
@@ -61,8 +61,7 @@ Json = Any
 
 def make_originals(place: Path) -> list[Path]:
     """A study with every kind of question and of utility, and a copy that is closed."""
-    costs = place / "costs.json"
-    costs.write_text("[[0, 1], [2, 0]]")
+    costs = Costs([[0, 1], [2, 0]])
     with make_clinic(place, n_records=120, everyone=0.9, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
         study.set_collusion(
@@ -72,7 +71,7 @@ def make_originals(place: Path) -> list[Path]:
         study.release("lab-a", "age", utility="absolute", bits=0.1, out=place / "1.csv")
         study.release("lab-b", "outcome", bits=0.05, out=place / "2.parquet")
         study.release("lab-a", sql="smoker = 'yes' and age > 65", bits=0.1, out=place / "3.csv")
-        study.release("lab-c", "diagnosis", utility=str(costs), bits=0.1, out=place / "4.csv")
+        study.release("lab-c", "diagnosis", utility=costs, bits=0.1, out=place / "4.csv")
     folders = [place / "clinic", place / "closed"]
     shutil.copytree(*folders)
     with Study.open(folders[1]) as study:

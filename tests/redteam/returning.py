@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tacit import Policy
-from tacit.cli.story import write_people
+from tacit.cli.demo import write_people
 from tacit.errors import TacitError
 from tests.redteam.replay import replay
 from tests.redteam.studies import make_study

@@ -101,7 +101,7 @@ def test_the_ledger_alone_is_restored(scene: Scene) -> None:
     assert len(loot.refusals) == 11
     for said in loot.refusals:
         assert "has lost entries" in said
-        assert "--accept-rollback" in said
+        assert "the rollback can be accepted" in said
         assert "tacit verify" in said
 
 

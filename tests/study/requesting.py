@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tacit.errors import NotWithinLimitsError, TacitError
+from tacit.errors import InfeasibleError, TacitError
 from tacit.study import Study
 
 PARTIES = tuple(f"lab-{number:02d}" for number in range(24))
@@ -43,7 +43,7 @@ def ask(study: Study, rng: np.random.Generator, out: Path) -> str:
     party, question, bits = chosen(rng)
     try:
         study.release(party, question, out=out, bits=bits)
-    except NotWithinLimitsError as error:
+    except InfeasibleError as error:
         return "refused" if error.coalition and "\n" not in str(error) else f"unclean: {error}"
     except TacitError as error:
         return f"{type(error).__name__}: {error}"

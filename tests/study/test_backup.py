@@ -60,7 +60,7 @@ def test_entries_that_a_ledger_lost_come_back(tmp_path: Path) -> None:
     clinic, entries = tmp_path / "clinic", entries_of(tmp_path / "clinic")
     back_up(clinic, tmp_path / "monday.tar")
     shutil.copy(tmp_path / "old.sqlite", tmp_path / "shared.sqlite")
-    with Study.open(clinic) as study, pytest.raises(RolledBackError, match="tacit restore"):
+    with Study.open(clinic) as study, pytest.raises(RolledBackError, match="newest backup"):
         study.set_party("lab-a", 0.7)
     assert restore(tmp_path / "monday.tar", clinic).entries == 2
     assert entries_of(clinic) == entries

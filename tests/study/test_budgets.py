@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from flint import arb
 
-from tacit.cli import app
-from tacit.errors import InvalidInputError, NotWithinLimitsError
+from tacit.cli import run
+from tacit.cli.suggestions import Typed, command_of
+from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.scheme import Policy
-from tacit.study import Standing, Study
+from tacit.study import Costs, Standing, Study
 from tacit.study.books.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
@@ -97,7 +98,7 @@ def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
             n_entries = len(entries_of(folder))
             try:
                 custodian.act(tmp_path / "out.csv")
-            except NotWithinLimitsError:
+            except InfeasibleError:
                 assert len(entries_of(folder)) == n_entries
         assert_within_limits(folder, custodian.limits, custodian.policy)
         assert_bounds_hold(study.status(), folder)
@@ -176,13 +177,13 @@ def test_a_policy_below_what_is_held_is_refused(
     """Even where only one member of the coalition holds anything so far."""
     for party in PARTIES[:holders]:
         study.release(party, "age", out=tmp_path / "a.csv", bits=0.12)
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError, match=r"0\.1\b"):
+    with untouched(tmp_path), pytest.raises(InfeasibleError, match=r"0\.1\b"):
         study.set_collusion(policy)
 
 
 def test_a_party_limit_below_what_is_held_is_refused(study: Study, tmp_path: Path) -> None:
     study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12)
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError, match="lab-a"):
+    with untouched(tmp_path), pytest.raises(InfeasibleError, match="lab-a"):
         study.set_party("lab-a", 0.11)
 
 
@@ -191,7 +192,7 @@ def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
     held = study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12).party_bits
     study.set_party("lab-a", held)
     study.set_collusion(Policy(everyone=held, any_size=2, bits=held))
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
+    with untouched(tmp_path), pytest.raises(InfeasibleError):
         study.release("lab-a", "diagnosis", out=tmp_path / "b.csv")
     study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
     assert exact_bits(tmp_path / "clinic", PARTIES).upper() <= held
@@ -206,14 +207,14 @@ def test_a_coalition_with_nothing_left_is_told_nothing_new(
     asked = ["lab-a age", "lab-b diagnosis", "registry smoker", "lab-b age", "lab-b smoker"]
     for wish in (*asked, "registry diagnosis", "registry age", "lab-b outcome"):
         party, question = wish.split()
-        with suppress(NotWithinLimitsError):
+        with suppress(InfeasibleError):
             sqlite_study.release(party, question, out=tmp_path / "a.csv", bits=0.01)
     assert exact_bits(tmp_path / "clinic", ("lab-b", "registry")).upper() < 0.03
 
 
 def test_the_least_limit_that_a_refusal_names_is_accepted(study: Study, tmp_path: Path) -> None:
     study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.1234)
-    with pytest.raises(NotWithinLimitsError, match="at least") as refused:
+    with pytest.raises(InfeasibleError, match="at least") as refused:
         study.set_party("lab-a", 0.01)
     least = float(str(refused.value).partition("at least ")[2].split()[0].rstrip(".;:,"))
     study.set_party("lab-a", least)
@@ -271,9 +272,9 @@ def spent(sqlite_study: Study, tmp_path: Path) -> Study:
 
 
 def test_a_first_request_that_is_refused_leaves_nothing(study: Study, tmp_path: Path) -> None:
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
+    with untouched(tmp_path), pytest.raises(InfeasibleError):
         study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.5)
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError):
+    with untouched(tmp_path), pytest.raises(InfeasibleError):
         study.release("lab-a", "age", out=tmp_path / "a.csv", max_error=0.01)
 
 
@@ -284,13 +285,13 @@ def test_the_helper_notices_a_new_file_and_a_new_entry(study: Study, tmp_path: P
         study.set_party("lab-c", 0.1)
 
 
-COSTS = "0,1\n5,0\n"
+COSTS = Costs([[0, 1], [5, 0]])
 
 REFUSED: dict[str, dict[str, object]] = {
     "more than is left": {"party": "lab-a", "asked": "smoker", "bits": 0.2},
     "by sql": {"party": "lab-a", "sql": "smoker and age > 40", "bits": 0.2},
     "judged by distance": {"party": "lab-b", "asked": "age", "utility": "absolute", "bits": 0.39},
-    "judged by costs": {"party": "lab-a", "asked": "smoker", "utility": "costs.csv", "bits": 0.2},
+    "judged by costs": {"party": "lab-a", "asked": "smoker", "utility": COSTS, "bits": 0.2},
     "too coarse": {"party": "registry", "asked": "smoker", "bits": 0.02, "max_error": 0.1},
     "too coarse with all that is left": {"party": "lab-a", "asked": "smoker", "max_error": 0.01},
 }
@@ -301,21 +302,23 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
     spent: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "costs.csv").write_text(COSTS)
+    (tmp_path / "costs.csv").write_text("0,1\n5,0\n")
     asked = REFUSED[refused]
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError) as refusal:
+    with untouched(tmp_path), pytest.raises(InfeasibleError) as refusal:
         spent.release(out=tmp_path / "c.csv", **asked)  # type: ignore[arg-type]
     assert "\n" not in str(refusal.value)
-    assert refusal.value.fits is not None
-    tacit, *words = shlex.split(refusal.value.fits)
+    [suggestion] = refusal.value.suggestions
+    typed = Typed(["release", "clinic", "--out", "c.csv", "--utility", "costs.csv"])
+    tacit, *words = shlex.split(command_of(suggestion, typed) or "")
     assert tacit == "tacit"
     n_intents = len(intents_of(tmp_path / "clinic"))
-    app(words, standalone_mode=False)
+    assert run(words) == 0
     *_, answered = intents_of(tmp_path / "clinic")
     assert len(intents_of(tmp_path / "clinic")) == n_intents + 1
     record = IntentRecord.of(answered)
-    kind = str(asked.get("utility", "hamming"))
-    assert (record.party, record.measure.kind) == (asked["party"], kind.removesuffix(".csv"))
+    utility = asked.get("utility", "hamming")
+    kind = "costs" if utility is COSTS else utility
+    assert (record.party, record.measure.kind) == (asked["party"], kind)
 
 
 def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
@@ -325,11 +328,12 @@ def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
     monkeypatch.chdir(tmp_path)
     receipt = sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
     sqlite_study.set_collusion(Policy(groups={("lab-a", "registry"): receipt.party_bits}))
-    with untouched(tmp_path), pytest.raises(NotWithinLimitsError) as refusal:
+    with untouched(tmp_path), pytest.raises(InfeasibleError) as refusal:
         sqlite_study.release("registry", "smoker", out=tmp_path / "r.csv")
     assert refusal.value.coalition == ("lab-a", "registry")
-    assert refusal.value.fits is not None
-    app(shlex.split(refusal.value.fits)[1:], standalone_mode=False)
+    [suggestion] = refusal.value.suggestions
+    command = command_of(suggestion, Typed(["release", "clinic", "--out", "r.csv"]))
+    assert run(shlex.split(command or "")[1:]) == 0
     assert exact_bits(tmp_path / "clinic", ("lab-a", "registry")).upper() <= receipt.party_bits
     assert float(exact_bits(tmp_path / "clinic", ("registry",)).mid()) > 0.1
 
@@ -397,7 +401,7 @@ def everything_told(study: Study) -> Iterator[object]:
     for wish in WISHES:
         yield study.quote("registry", **wish).as_dict()  # type: ignore[arg-type]
     for bits, max_error in ((0.2, None), (0.05, 0.01)):
-        with pytest.raises(NotWithinLimitsError) as refused:
+        with pytest.raises(InfeasibleError) as refused:
             study.release("lab-a", "smoker", out="c.csv", bits=bits, max_error=max_error)
         yield str(refused.value)
     study.release("lab-a", "outcome", out="c.csv", bits=0.05)

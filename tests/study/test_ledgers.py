@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.errors import LedgerError, NotWithinLimitsError
+from tacit.errors import InfeasibleError, LedgerError
 from tacit.ledger import Ledger
 from tacit.scheme import Policy
 from tacit.study import Study, estimate_file, verify_study
@@ -40,7 +40,7 @@ def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
         first = study.release("lab-a", "diagnosis", out=tmp_path / "a.parquet", bits=0.2)
         assert first.value == quote.value < quote.blind
         study.release("lab-b", "outcome", out=tmp_path / "b.csv")
-        with pytest.raises(NotWithinLimitsError, match="lab-b"):
+        with pytest.raises(InfeasibleError, match="lab-b"):
             study.release("lab-b", sql="smoker or age > 65", out=tmp_path / "c.csv")
         study.release("lab-a", "age", out=tmp_path / "d.csv", utility="absolute")
         standing = study.status()

@@ -22,7 +22,8 @@ from tacit.study.books.books import Books
 from tacit.study.books.draws import first_past
 from tacit.study.books.records import IntentRecord
 from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
-from tacit.study.requests.question import Question, Wish
+from tacit.study.requests.question import Question
+from tacit.study.requests.request import Request
 from tacit.study.requests.utilities import Measure
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
@@ -220,24 +221,24 @@ def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) 
 def drafted_by_hand(folder: Path, study: Study) -> Draft:
     first, *entries = entries_of(folder)
     question = Question.of_cells(Cells(study.attributes).of_attributes(["diagnosis"]))
-    wish = Wish("lab-a", question, Measure.read("hamming"), 0.1)
+    wish = Request("lab-a", question, Measure.of("hamming"), 0.1)
     return draft(Books.begin(first).read_on(entries), wish)
 
 
 def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, ...]) -> Draft:
     """Binary R told with errors that take turns, instead of what was drafted."""
-    p_r_given_x = drafted.wish.question.request.p_r_given_x
+    p_r_given_x = drafted.request.question.request.p_r_given_x
     told = [p_r_given_x * (1 - flip) + p_r_given_x[:, ::-1] * flip for flip in flips]
     law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
     channel = IntegerChannel.quantised(law[None])
-    after, next_state = drafted.before.after(drafted.wish.party, channel)
-    wish = replace(drafted.wish, measure=Measure.read("information"))
+    after, next_state = drafted.before.after(drafted.request.party, channel)
+    wish = replace(drafted.request, measure=Measure.of("information"))
     solution = replace(
         drafted.design.solution, time_sharing=TimeSharing.DISCLOSED, weights=shares, bound=None
     )
     return replace(
         drafted,
-        wish=wish,
+        request=wish,
         design=replace(drafted.design, solution=solution),
         channel=channel,
         next_state=next_state,

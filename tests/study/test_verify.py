@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from tacit.errors import InvalidInputError, KeyFileError, NotWithinLimitsError, TacitError
+from tacit.errors import InfeasibleError, InvalidInputError, KeyFileError, TacitError
 from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
@@ -377,7 +377,7 @@ def test_an_undelivered_release_is_noted(tmp_path: Path) -> None:
         found = study.verify()
         assert found.is_whole
         assert any("never delivered" in note for note in found.notes)
-        with pytest.raises(NotWithinLimitsError):
+        with pytest.raises(InfeasibleError):
             study.set_party("lab-a", 0.2)
         assert arb(0.3) > exact_bits(tmp_path / "clinic", ("lab-a",)) > 0.2
 

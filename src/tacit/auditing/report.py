@@ -128,7 +128,10 @@ class Audit:
     def _heading(self) -> list[str]:
         releases = "1 release" if self.n_releases == 1 else f"{self.n_releases} releases"
         lines = [
-            f"Audit of {releases} about X ({self.n_x} letters, {self.entropy_bits:.4f} bits).",
+            *wrapped(
+                f"Audit of {releases} about {self.n_x:,} combinations of levels "
+                f"({self.entropy_bits:.4f} bits to learn)."
+            ),
             "Leakage in bits about one record, rounded up.",
         ]
         if not all(finding.exposure.is_exact for finding in self.findings):
@@ -143,9 +146,10 @@ class Audit:
     def _attacks(self) -> list[str]:
         return [
             *wrapped(
-                "Chance in % that one guess of a record's x is right: before, predicted after, and "
-                "observed on simulated records that the coalition guessed by its posterior. All "
-                f"intervals hold together with {100 * self.confidence:g} % confidence."
+                "Chance in % that one guess of a record's levels is right: before, predicted "
+                "after, and observed on simulated records that the coalition guessed by its "
+                "posterior. All intervals hold together with "
+                f"{100 * self.confidence:g} % confidence."
             ),
             *attack_lines(self.findings),
         ]

@@ -13,6 +13,6 @@ except ImportError as error:  # pragma: no cover - the development environment h
         "install tacit with its extra, tacit[cli]"
     ) from error
 
-from tacit.cli.app import app, main, run
+from tacit.cli.app import main, run
 
-__all__ = ["app", "main", "run"]
+__all__ = ["main", "run"]

@@ -1,50 +1,86 @@
-"""All commands, and the one place where they are run."""
+"""The table of all commands, and the function that runs one.
+
+To add a command, write a file with one function and add its line to ``COMMANDS``.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 import typer
 
-from tacit.cli.asking import quote, release
-from tacit.cli.backup import backup, restore
+from tacit.cli.audit import audit
+from tacit.cli.backup import backup
+from tacit.cli.close import close
+from tacit.cli.collusion import set_collusion
 from tacit.cli.demo import demo
-from tacit.cli.failing import INTERRUPTED, INTERRUPTION, failure_of, missing_package
-from tacit.cli.looking import audit, estimate, receipt, status, verify
+from tacit.cli.estimate import estimate
+from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
+from tacit.cli.init import init
+from tacit.cli.party import add_party
+from tacit.cli.quote import quote
+from tacit.cli.receipt import receipt
+from tacit.cli.release import release
 from tacit.cli.reproduce import reproduce
-from tacit.cli.setting_up import close, collusion_set, init, party_add
+from tacit.cli.restore import restore
+from tacit.cli.status import status
+from tacit.cli.verify import verify
 from tacit.errors import TacitError
 
-app = typer.Typer(
-    name="tacit", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
-)
-party = typer.Typer(help="Who may ask, and for how many bits.", rich_markup_mode=None)
-collusion = typer.Typer(help="Who may pool what with whom.", rich_markup_mode=None)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "party add": add_party,
+    "collusion set": set_collusion,
+    "quote": quote,
+    "release": release,
+    "status": status,
+    "audit": audit,
+    "receipt": receipt,
+    "verify": verify,
+    "estimate": estimate,
+    "backup": backup,
+    "restore": restore,
+    "close": close,
+    "demo": demo,
+    "reproduce": reproduce,
+}
+"""What is typed after ``tacit`` -> what runs. Of two words, the first names a group.
+
+A command takes ``as_json`` (``options.AsJson``), prints, and raises ``TacitError``.
+"""
+
+GROUPS = {
+    "party": "Who may ask, and for how many bits.",
+    "collusion": "Who may pool what with whom.",
+}
+"""The help of each group."""
 
 
-@app.callback()
-def about() -> None:
+def command_tree() -> typer.Typer:
+    """All commands of the table, as Typer runs them."""
+    tree = typer.Typer(
+        name="tacit", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    tree.callback()(_about)
+    groups = {name: typer.Typer(help=text, rich_markup_mode=None) for name, text in GROUPS.items()}
+    for name, group in groups.items():
+        tree.add_typer(group, name=name)
+    for words, command in COMMANDS.items():
+        group_name, _, name = words.rpartition(" ")
+        (groups[group_name] if group_name else tree).command(name)(command)
+    return tree
+
+
+def _about() -> None:
     """Hand out parts of private data, one request after another, within limits that hold
     however the recipients combine their files.
 
     First tacit init, party add and collusion set, then quote and release. For all of it on real
     data: tacit demo.
     """
-
-
-app.command()(init)
-party.command("add")(party_add)
-collusion.command("set")(collusion_set)
-app.add_typer(party, name="party")
-app.add_typer(collusion, name="collusion")
-for command in (
-    *(quote, release, status, audit, receipt, verify, estimate),
-    *(backup, restore, close, demo, reproduce),
-):
-    app.command()(command)
 
 
 def main() -> None:
@@ -65,19 +101,20 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
 
     Args:
         arguments: what stands after ``tacit``.
-        errors: where a refusal is told; stderr by default.
+        errors: where a refusal is printed; stderr by default.
     """
     as_json = "--json" in arguments
+    words = list(arguments) or ["--help"]
     try:
-        code = app(list(arguments) or ["--help"], prog_name="tacit", standalone_mode=False)
+        code = command_tree()(words, prog_name="tacit", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as in: tacit status clinic | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (TacitError, typer.TyperException, OSError) as error:
-        return failure_of(error).tell(as_json=as_json, stream=errors)
+        return failure_of(error, arguments).tell(as_json=as_json, stream=errors)
     except ModuleNotFoundError as error:
-        missing = missing_package(error, arguments[0])
+        missing = missing_package(error, words[0])
         if missing is None:
             raise
         return missing.tell(as_json=as_json, stream=errors)

@@ -1,13 +1,27 @@
-"""The command ``tacit demo``: a whole study on real data, in one go."""
+"""The command ``tacit demo``: every other command once, on real data."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tacit.cli.display import command_line, show_json
+from tacit.cli.failure import REFUSED
 from tacit.cli.options import AsJson
+from tacit.errors import InvalidInputError, TacitError
+
+_SEED = 1996
+
+_TOO_MUCH = "more.csv"
+"""The file of the one request that is refused."""
 
 
 def demo(
@@ -20,6 +34,83 @@ def demo(
 
     A custodian's week on the census data Adult: study, quotes, releases, audit, verification.
     """
-    from tacit.cli.story import tell
+    if (out / "clinic").exists():
+        raise InvalidInputError(
+            f"{out / 'clinic'} is there already and a study is made once: remove {out}, or use "
+            "--out for another folder"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    write_people(out)
+    steps = [_step(words, as_json) for words in _commands(out)]
+    if as_json:
+        show_json({"folder": str(out), "steps": steps})
 
-    tell(out, as_json=as_json)
+
+def _commands(out: Path) -> Iterator[list[str]]:
+    clinic = str(out / "clinic")
+    table, groups = str(out / "people.csv"), f"education:map={out / 'education.json'}"
+    private = ["--private", "age:cut=30,45,60", "--private", groups, "--private", "income"]
+    limits = ["--everyone", "0.9", "--ledger", "folder"]
+    yield ["init", clinic, "--table", table, "--id", "person", *private, *limits]
+    yield ["party", "add", clinic, "lab-a", "--limit", "0.3"]
+    yield ["party", "add", clinic, "lab-b", "--limit", "0.3"]
+    yield ["party", "add", clinic, "registry", "--limit", "0.4"]
+    yield ["collusion", "set", clinic, "--any", "2=0.5", "--group", "lab-a,lab-b=0.45"]
+    yield ["quote", clinic, "lab-a", "education"]
+    yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a.parquet")]
+    senior = "age > 60 and education = 'bachelor and above'"
+    yield ["release", clinic, "lab-b", "--sql", senior, "--out", str(out / "lab-b.csv")]
+    more = ["income", "--bits", "0.25"]
+    yield ["release", clinic, "lab-b", *more, "--out", str(out / _TOO_MUCH)]
+    ages = ["age", "--utility", "absolute", "--bits", "0.25"]
+    yield ["release", clinic, "registry", *ages, "--out", str(out / "registry.parquet")]
+    yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a-again.csv")]
+    yield ["status", clinic]
+    yield ["audit", clinic]
+    yield ["receipt", clinic, "6", "--html", str(out / "receipt.html")]
+    yield ["estimate", str(out / "lab-a.parquet")]
+    yield ["backup", clinic, str(out / "friday.tar")]
+    yield ["restore", str(out / "friday.tar"), clinic]
+    yield ["close", clinic, "--yes"]
+    yield ["verify", clinic, "--receipt", str(out / "receipt.html")]
+
+
+def _step(words: list[str], as_json: bool) -> dict[str, object]:
+    """Run one command as if it had been typed; one of them is meant to be refused."""
+    from tacit.cli.app import run  # the table of commands has this one
+
+    command = command_line("tacit", *words)
+    printed = io.StringIO()
+    if as_json:
+        with redirect_stdout(printed):
+            code = run([*words, "--json"], errors=printed)
+    else:
+        print(f"\n$ {command}", flush=True)
+        code = run(words, errors=sys.stdout)
+    expected = REFUSED if words[-1].endswith(_TOO_MUCH) else 0
+    if code != expected:
+        raise TacitError(f"{command} ended with exit code {code}, not {expected}")
+    return {"command": command, "exit_code": code, "result": json.loads(printed.getvalue() or "{}")}
+
+
+def write_people(out: Path) -> None:
+    """The people behind Adult's counts, in random order, as a table and its grouping."""
+    import numpy as np
+
+    from tacit.datasets import adult
+    from tacit.datasets.adult import EDUCATION_GROUPS
+
+    data = adult(education=None, age_cuts=None)
+    cells = np.repeat(np.arange(data.counts.size), data.counts.reshape(-1))
+    np.random.default_rng(_SEED).shuffle(cells)
+    education, income, age = np.unravel_index(cells, data.counts.shape)
+    levels, incomes, ages = data.levels
+    with (out / "people.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("person", "education", "income", "age"))
+        rows.writerows(
+            (number, levels[e], incomes[i], ages[a])
+            for number, (e, i, a) in enumerate(zip(education, income, age, strict=True), 1)
+        )
+    groups = {level: name for name, members in EDUCATION_GROUPS.items() for level in members}
+    (out / "education.json").write_text(json.dumps(groups, indent=2) + "\n")

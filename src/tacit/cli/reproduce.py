@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli.display import show_json, show_rows
 from tacit.cli.options import AsJson
-from tacit.cli.showing import show_json, show_rows
 
 if TYPE_CHECKING:
     from tacit.paper.reproduce import Report

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
-from tacit.errors import InvalidInputError, RefusedError, UnconvergedError
+from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
 from tacit.information import mutual_information
 from tacit.information.laws import as_law
 from tacit.policy import Parties, Policy
@@ -255,7 +255,7 @@ class Scheme:
             gap_tol: asked of the design.
 
         Raises:
-            RefusedError: a limit is below what is held already; nothing has changed.
+            InfeasibleError: a limit is below what is held already; nothing has changed.
         """
         design = self.design(
             asked,
@@ -362,7 +362,8 @@ class Scheme:
         for coalition, bits in limits.items():
             held = self.leakage(coalition & self.parties) if coalition & self.parties else 0.0
             if held > bits + _HELD_TOL:
-                raise RefusedError(tuple(sorted(coalition)), bits, held, min(fits, default=inf))
+                largest = Suggestion("release", {"individual": min(fits, default=inf)})
+                raise InfeasibleError(tuple(sorted(coalition)), bits, held, suggestions=[largest])
         if collusion is not None and collusion < self._collusion:
             raise InvalidInputError(
                 f"collusion={collusion} is below {self._collusion}, which an earlier release was "

@@ -18,9 +18,8 @@ from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
 from tacit.storage import scratch_folder, whole_file, whole_folder
 from tacit.study.books.books import Books
-from tacit.study.folder import Configuration, Layout
-from tacit.study.guards import refuse_own_files, refuse_unregistered
-from tacit.study.rollback import Traces, raise_mark, rolled_back
+from tacit.study.folder import Configuration, Layout, refuse_own_files
+from tacit.study.journal import Journal, Traces, raise_mark, refuse_unregistered
 from tacit.study.setup.creation import IN_FOLDER
 from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
 
@@ -81,7 +80,7 @@ def back_up(folder: Path, file: Path) -> Backup:
     with scratch_folder(file) as scratch:
         copy = scratch / layout.ledger.name
         with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
-            refuse_unregistered(layout, configuration, ledger)
+            refuse_unregistered(layout, configuration.study, ledger)
             _refuse_rollback(layout, configuration.study, ledger)
             with closing(Ledger.create(copy, salt=ledger.salt)) as copied:
                 n_entries = copied.add_missing(configuration.study, ledger)
@@ -194,9 +193,8 @@ def _read(layout: Layout, study: str, ledger: Ledger) -> tuple[Books, Traces]:
 
 
 def _refuse_rollback(layout: Layout, study: str, ledger: Ledger) -> None:
-    books, lost = _read(layout, study, ledger)
-    if lost:
-        raise rolled_back(lost, ledger.url_shown, books.head, layout)
+    journal = Journal(layout, study, ledger)
+    journal.refuse_rollback(journal.find_lost())
 
 
 def _check_same(file: Path, backup: Configuration, there: Configuration, folder: Path) -> None:

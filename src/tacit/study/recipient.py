@@ -62,13 +62,6 @@ class RecipientEstimate:
     contrasts: tuple[str, ...]
     remarks: tuple[str, ...]
 
-    def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
-        """For a table: level, share, from, to, and what the reader should know."""
-        for each in self.levels:
-            share = "" if each.share is None else f"{each.share:.4f}"
-            known = "" if each.share is not None else "bounds"
-            yield each.level, share, f"{each.low:.4f}", f"{each.high:.4f}", known
-
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
         return asdict(self)

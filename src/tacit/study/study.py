@@ -10,32 +10,29 @@ from typing import Self
 from warnings import warn
 
 from tacit.auditing import Audit, audit
-from tacit.errors import DeliveryError, HeadMovedError, InvalidInputError, KeyFileError
+from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
-from tacit.ledger import Head, Ledger
-from tacit.policy import Limit
+from tacit.policy import Limit, Policy
 from tacit.sampling import StudyKey
-from tacit.scheme import Policy
-from tacit.study.books.books import Books, Intent
-from tacit.study.books.records import (
-    ClosedRecord,
-    DeliveredRecord,
-    PartyRecord,
-    PolicyRecord,
-    Record,
-)
-from tacit.study.folder import Configuration, Layout
-from tacit.study.guards import (
+from tacit.study.books.books import Books
+from tacit.study.books.records import ClosedRecord, PartyRecord, PolicyRecord, Record
+from tacit.study.folder import (
+    Configuration,
     refuse_changed_snapshot,
     refuse_own_files,
-    refuse_unregistered,
     source_remarks,
 )
-from tacit.study.releases.dispatch import Dispatch
+from tacit.study.journal import Journal
+from tacit.study.keys import DigestKeys, load_key, snapshot_digest_key
+from tacit.study.releases.release import (
+    ReleaseWriter,
+    deliver_release,
+    find_intent,
+    record_intent,
+)
 from tacit.study.reports.receipts import (
     EntryReceipt,
     Receipt,
-    certificate_of,
     certificate_path,
     entry_receipt,
     receipt_of,
@@ -50,20 +47,12 @@ from tacit.study.reports.standing import (
     table_remarks,
     too_high,
 )
-from tacit.study.requests.draft import intent_record
-from tacit.study.requests.question import Question, Wish, Words
-from tacit.study.requests.quote import Quote, quoted, quoted_again
-from tacit.study.requests.refusals import Place, drafted
-from tacit.study.requests.utilities import Measure
-from tacit.study.rollback import Traces, raise_mark, rolled_back
-from tacit.study.setup.creation import Plan, found
-from tacit.study.setup.digest_keys import (
-    DigestKeys,
-    load_key,
-    paper_key,
-    release_digest_key,
-    snapshot_digest_key,
-)
+from tacit.study.requests.question import Question
+from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
+from tacit.study.requests.refusals import draft_or_refuse
+from tacit.study.requests.request import Request
+from tacit.study.requests.utilities import Costs, Measure
+from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_limit,
@@ -93,18 +82,13 @@ class Study:
         snapshot: the encoded table.
     """
 
-    def __init__(
-        self, layout: Layout, configuration: Configuration, ledger: Ledger, *, accept_rollback: bool
-    ) -> None:
+    def __init__(self, journal: Journal, configuration: Configuration) -> None:
         """Use ``create`` or ``open``."""
-        self._layout = layout
-        self._ledger = ledger
-        self._accept_rollback = accept_rollback
+        self._journal = journal
+        self._layout = journal.layout
         self.configuration = configuration
         self.remarks: tuple[str, ...] = ()
-        self.snapshot = Snapshot.open(layout.snapshot)
-        first, *entries = ledger.entries(configuration.study)
-        self._books = Books.begin(first).read_on(entries)
+        self.snapshot = Snapshot.open(journal.layout.snapshot)
 
     @classmethod
     def create(
@@ -158,9 +142,9 @@ class Study:
             accept_reset,
             min_records,
         )
-        found(Path(folder), plan)
+        create_study(Path(folder), plan)
         study = cls.open(folder)
-        study.remarks = (*plan.remarks, *table_remarks(study._books))
+        study.remarks = (*plan.remarks, *table_remarks(study._journal.books))
         return study
 
     @classmethod
@@ -173,14 +157,11 @@ class Study:
                 with. What they released is then not counted: whoever received it may hold more
                 than the limits say. The first change records that this was accepted.
         """
-        layout = Layout(Path(folder))
-        configuration = Configuration.read(layout.folder)
-        ledger = Ledger.open(configuration.ledger or layout.ledger)
+        journal = Journal.open(Path(folder), accept_rollback=accept_rollback)
         try:
-            refuse_unregistered(layout, configuration, ledger)
-            return cls(layout, configuration, ledger, accept_rollback=accept_rollback)
+            return cls(journal, Configuration.read(Path(folder)))
         except BaseException:
-            ledger.close()
+            journal.ledger.close()
             raise
 
     def __enter__(self) -> Self:
@@ -196,12 +177,12 @@ class Study:
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""
-        self._ledger.close()
+        self._journal.ledger.close()
 
     @property
     def ledger_shown(self) -> str:
         """Address of the ledger, without passwords."""
-        return self._ledger.url_shown
+        return self._journal.ledger.url_shown
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -211,7 +192,7 @@ class Study:
     @property
     def policy(self) -> Policy:
         """Limits on coalitions."""
-        return self._refreshed().policy
+        return self._journal.refresh().policy
 
     # -- who may learn what -----------------------------------------------------------------
 
@@ -225,7 +206,7 @@ class Study:
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:
-            self._refuse_closed(books)
+            self._journal.refuse_closed(books)
             if party not in books.limits:
                 check_new_names([party], books.limits)
             own = frozenset({party})
@@ -233,11 +214,11 @@ class Study:
             is_new = books.limits.get(party) != limit
             return PartyRecord(party=party, limit=limit) if is_new else None
 
-        is_recorded = self._append("party", record)
+        is_recorded = self._journal.append("party", record)
         return [
             *([] if is_recorded else [UNCHANGED]),
-            *too_high(f"the limit of {party}", limit, entropy(self._books.p_x)),
-            *lower_around(self._books, [party]),
+            *too_high(f"the limit of {party}", limit, entropy(self._journal.books.p_x)),
+            *lower_around(self._journal.books, [party]),
         ]
 
     def set_collusion(self, policy: Policy) -> list[str]:
@@ -254,25 +235,25 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        known = self._refreshed().limits
+        known = self._journal.refresh().limits
 
         def record(books: Books) -> Record | None:
-            self._refuse_closed(books)
+            self._journal.refuse_closed(books)
             policy = spelled_policy(change(books.policy), books.limits)
             check_policy(books, policy)
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 
-        is_recorded = self._append("policy", record)
-        stored = PolicyRecord.of_policy(self._books.policy)
+        is_recorded = self._journal.append("policy", record)
+        stored = PolicyRecord.of_policy(self._journal.books.policy)
         return [
             *([] if is_recorded else [UNCHANGED]),
-            *limits_too_high(self._books),
+            *limits_too_high(self._journal.books),
             *let_in(stored, known),
         ]
 
     def spelling(self, name: str) -> str:
         """The name of a party as it is recorded, or as it would be."""
-        return spelled(name, self._refreshed().limits)
+        return spelled(name, self._journal.refresh().limits)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -282,18 +263,18 @@ class Study:
         asked: str | Sequence[str] | None = None,
         *,
         sql: str | None = None,
-        utility: str = "hamming",
+        utility: str | Costs = "hamming",
         bits: float | None = None,
         again: bool = False,
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
-        self._refuse_rollback(self._lost())
-        books = self._refreshed()
-        wish = self._wish(books, Words(party, asked, sql, utility, bits))
-        found = books.find(wish.identity)
-        if found is not None and not again:
-            return quoted_again(books, found)
-        return quoted(books, drafted(books, wish, Place(self._layout.folder)))
+        self._journal.refuse_rollback(self._journal.find_lost())
+        books = self._journal.refresh()
+        request = self._request(books, party, asked, sql, utility, bits)
+        recorded = books.find(request.identity)
+        if recorded is not None and not again:
+            return quote_recorded(books, recorded)
+        return quote_draft(books, draft_or_refuse(books, request))
 
     def release(
         self,
@@ -302,7 +283,7 @@ class Study:
         *,
         out: str | Path,
         sql: str | None = None,
-        utility: str = "hamming",
+        utility: str | Costs = "hamming",
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
@@ -318,8 +299,8 @@ class Study:
             asked: private attributes, or an external column.
             out: the file to write, .parquet or .csv.
             sql: an expression over the private attributes' levels, instead of ``asked``.
-            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or the path
-                of a table of costs.
+            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or a table
+                of ``Costs``.
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose mean cost is above this.
             again: a new release, although the same request was answered before.
@@ -327,37 +308,49 @@ class Study:
             notify: called with what the custodian should know beside the receipt.
 
         Raises:
-            NotWithinLimitsError: a limit is in the way; nothing was spent.
+            InfeasibleError: a limit is in the way; nothing was spent.
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
-        target = Path(out)
+        target, journal = Path(out), self._journal
         check_target(target)
         refuse_own_files(self.configuration.source, target)
         check_max_error(max_error, utility)
-        self._settle_rollback(certificate_path(target))
-        dispatch = self._dispatch()
-        words = Words(party, asked, sql, utility, bits)
-        intent = self._found(words, again)
+        journal.settle_rollback(certificate_path(target))
+        writer = self._writer()
+
+        def read(books: Books) -> Request:
+            return self._request(books, party, asked, sql, utility, bits)
+
+        intent = find_intent(journal, read, again=again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
             for remark in source_remarks(self._layout, self.snapshot, self.configuration.source):
                 notify(remark)
-            intent = self._recorded(words, target, max_error, again)
-        receipt = self._delivered(dispatch, intent, target, progress)
+            intent = record_intent(journal, read, max_error=max_error, again=again)
+        receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
             notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")
         return receipt
 
-    def _wish(self, books: Books, words: Words) -> Wish:
-        self._refuse_closed(books)
-        party = spelled(words.party, books.limits)
-        check_party(books, party, self._layout.folder)
-        if words.bits is not None:
-            check_limit("bits", words.bits)
-        question = self._question(books, words.asked, words.sql)
-        wish = Wish(party, question, Measure.read(words.utility), words.bits)
-        _ = wish.utility  # costs that do not fit the question are refused here
-        return wish
+    def _request(
+        self,
+        books: Books,
+        party: str,
+        asked: str | Sequence[str] | None,
+        sql: str | None,
+        utility: str | Costs,
+        bits: float | None,
+    ) -> Request:
+        """A request as the books understand it; refused where they do not."""
+        self._journal.refuse_closed(books)
+        party = spelled(party, books.limits)
+        check_party(books, party)
+        if bits is not None:
+            check_limit("bits", bits)
+        question = self._question(books, asked, sql)
+        request = Request(party, question, Measure.of(utility), bits)
+        _ = request.utility  # costs that do not fit the question are refused here
+        return request
 
     def _question(
         self, books: Books, asked: str | Sequence[str] | None, sql: str | None
@@ -365,7 +358,7 @@ class Study:
         if (asked is None) == (sql is None):
             both = "both attributes and an SQL expression are asked for"
             seen = "neither attributes nor an SQL expression is asked for" if sql is None else both
-            raise InvalidInputError(f"{seen}: give one of the two, as in diagnosis or --sql '...'")
+            raise InvalidInputError(f"{seen}: give one of the two")
         if isinstance(asked, str) and asked in books.externals:
             return books.externals[asked]
         cells = Cells(self.attributes)
@@ -374,103 +367,28 @@ class Study:
         names = asked.split(",") if isinstance(asked, str) else list(asked or ())
         return Question.of_cells(cells.of_attributes(names))
 
-    # -- releasing --------------------------------------------------------------------------
-
-    def _found(self, words: Words, again: bool) -> Intent | None:
-        """The request's release, if it was recorded before.
-
-        One whose file was never written is taken up, even where a new one is asked for.
-        """
-        books = self._refreshed()
-        found = books.find(self._wish(books, words).identity)
-        is_new = found is None or (again and found.delivery is not None)
-        return None if is_new else found
-
-    def _recorded(self, words: Words, target: Path, max_error: float | None, again: bool) -> Intent:
-        """The request's release in the ledger: designed and appended.
-
-        Designed outside any lock, and appended only while nothing else has been; another process
-        may have recorded the same request meanwhile, and then that is it.
-        """
-        while True:
-            found = self._found(words, again)
-            if found is not None:
-                return found
-            books = self._books
-            draft = drafted(
-                books, self._wish(books, words), Place(self._layout.folder, target), max_error
-            )
-            record = intent_record(draft, books.past)
-            try:
-                entry = self._ledger.append(
-                    self.configuration.study,
-                    "intent",
-                    record.model_dump(mode="json"),
-                    draft.channel.to_bytes(),
-                    head=books.head,
-                )
-            except HeadMovedError:
-                continue
-            self._mark_intent(entry.head)
-            return self._books.intents[entry.number]
-
-    def _mark_intent(self, head: Head) -> None:
-        try:
-            raise_mark(self._layout, head, self._refreshed().accepted)
-        except OSError as error:
-            raise DeliveryError(
-                f"the release is recorded but {self._layout.high_water} cannot be written "
-                f"({error.strerror}): mend that and run the same command again, which costs nothing"
-            ) from error
-
-    def _delivered(
-        self, dispatch: Dispatch, intent: Intent, target: Path, progress: Progress | None
-    ) -> Receipt:
-        """Write the file and its certificate, and record that they were."""
-        digest = dispatch.write(self._books, intent, target, progress)
-        sealing = paper_key(dispatch.key, self.configuration.study)
-        paper = certificate_of(
-            self._books, intent, digest, release_digest_key(dispatch.key, intent)
-        ).sealed(sealing)
-        try:
-            paper.write(certificate_path(target))
-        except OSError as error:
-            raise DeliveryError(
-                f"{certificate_path(target)} cannot be written ({error.strerror}): "
-                "mend that and run the same command again, which costs nothing"
-            ) from error
-
-        def record(books: Books) -> Record | None:
-            if books.intents[intent.number].delivery is not None:
-                return None
-            return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
-
-        self._append("delivered", record)
-        return receipt_of(self._books, self._books.intents[intent.number]).sealed(sealing)
-
-    def _dispatch(self) -> Dispatch:
-        """Key and snapshot, checked to be this study's, byte by byte."""
-        configuration = self.configuration
-        self._refuse_closed(self._refreshed())
-        key = load_key(self._layout, configuration.study, self._books)
-        seal_key = snapshot_digest_key(key, configuration.study)
-        refuse_changed_snapshot(self.snapshot, seal_key, self._books.created)
-        is_id_public = self._books.created.is_id_public
-        return Dispatch(configuration.study, self._layout, self.snapshot, key, is_id_public)
+    def _writer(self) -> ReleaseWriter:
+        """Writes releases with the study's key and snapshot, which are checked byte by byte."""
+        self._journal.refuse_closed(self._journal.refresh())
+        study, created = self.configuration.study, self._journal.books.created
+        key = load_key(self._layout, study, self._journal.books)
+        refuse_changed_snapshot(self.snapshot, snapshot_digest_key(key, study), created)
+        return ReleaseWriter(study, self._layout, self.snapshot, key, created.is_id_public)
 
     # -- looking ----------------------------------------------------------------------------
 
     def status(self) -> Standing:
         """Parties, coalitions, bits used and left."""
-        return standing(self.configuration.study, self._refreshed(), self._lost().in_words)
+        lost = self._journal.find_lost()
+        return standing(self.configuration.study, self._journal.books, lost.in_words)
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""
-        return small_cells(self._books, below)
+        return small_cells(self._journal.books, below)
 
     def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
         """What each party, each coalition and everyone learned, with an executed attack."""
-        return audit(self._refreshed().audited_scheme, records=records, seed=seed)
+        return audit(self._journal.refresh().audited_scheme, records=records, seed=seed)
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
         """The receipt of a release by its number in the ledger, or of any other entry.
@@ -481,7 +399,7 @@ class Study:
         Raises:
             KeyFileError: there is a key, and it is damaged, open to others or not this study's.
         """
-        books = self._refreshed()
+        books = self._journal.refresh()
         keys = DigestKeys.find(self._layout, self.configuration.study, books)
         return self._unsealed_receipt(books, number).sealed(None if keys is None else keys.paper)
 
@@ -494,7 +412,7 @@ class Study:
                 f"there is no entry {number}: the ledger ends at {books.head.number}, "
                 f"its releases are {known}"
             )
-        return entry_receipt(self._ledger.entries(self.configuration.study, number - 1)[0])
+        return entry_receipt(self._journal.ledger.entries(self.configuration.study, number - 1)[0])
 
     def verify(self, receipt: str | Path | None = None) -> Verification:
         """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""
@@ -511,66 +429,8 @@ class Study:
                 with suppress(KeyFileError):  # its key may be gone, or half gone
                     keep(load_key(self._layout, self.configuration.study, books), books)
                 return None
-            keep(self._dispatch().key, books)
+            keep(self._writer().key, books)
             return ClosedRecord(releases=len(books.intents))
 
-        self._append("closed", record)
+        self._journal.append("closed", record)
         StudyKey.destroy(self._layout.key)
-
-    # -- the ledger -------------------------------------------------------------------------
-
-    def _refreshed(self) -> Books:
-        """The books with everything that was appended since."""
-        entries = self._ledger.entries_since(self.configuration.study, self._books.head)
-        self._books = self._books.read_on(entries)
-        return self._books
-
-    def _append(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
-        """Append what ``record`` makes of the latest books, unless it makes nothing of them.
-
-        Returns:
-            Whether anything was appended.
-        """
-        self._settle_rollback()
-        return self._append_now(kind, record)
-
-    def _append_now(self, kind: str, record: Callable[[Books], Record | None]) -> bool:
-        while True:
-            books = self._refreshed()
-            made = record(books)
-            if made is None:
-                return False
-            body = made.model_dump(mode="json")
-            try:
-                entry = self._ledger.append(self.configuration.study, kind, body, head=books.head)
-            except HeadMovedError:
-                continue
-            raise_mark(self._layout, entry.head, self._refreshed().accepted)
-            return True
-
-    def _lost(self, certificate: Path | None = None) -> Traces:
-        """Traces of entries that the ledger has lost."""
-        study = self.configuration.study
-        traces = Traces.find(self._layout, study, certificate)  # before the ledger is read
-        return traces.lost(self._refreshed(), self._ledger, study)
-
-    def _refuse_rollback(self, lost: Traces) -> None:
-        """Refuse to go on with a ledger that has lost entries, unless that was accepted."""
-        if lost and not self._accept_rollback:
-            raise rolled_back(lost, self._ledger.url_shown, self._books.head, self._layout)
-
-    def _settle_rollback(self, certificate: Path | None = None) -> None:
-        """Before a change: refuse a ledger that has lost entries, or record that it is accepted."""
-        lost = self._lost(certificate)
-        self._refuse_rollback(lost)
-        if lost:
-            self._append_now("rollback", lambda _: lost.record)
-        else:  # entries may have been appended elsewhere, or just before a crash
-            raise_mark(self._layout, self._books.head, self._books.accepted)
-
-    def _refuse_closed(self, books: Books) -> None:
-        if books.is_closed:
-            raise InvalidInputError(
-                f"{self._layout.folder} is closed, its key was destroyed: nothing can be changed "
-                "or released any more; tacit verify, status, audit and receipt still work"
-            )

@@ -34,7 +34,8 @@ from tacit.study.books.records import (
     RollbackRecord,
     check_readable,
 )
-from tacit.study.requests.question import Question, Wish
+from tacit.study.requests.question import Question
+from tacit.study.requests.request import Request
 from tacit.study.requests.utilities import Measure
 
 RESERVE_BITS = 1e-6
@@ -80,7 +81,7 @@ class Intent:
     Attributes:
         entry: where it stands in the ledger.
         record: what stands there.
-        wish: what it answers.
+        request: what it answers.
         channel: the integer table that is sampled.
         next_state: state after it, [m, letter]; -1 where that cannot occur.
         draw: name of the random numbers that it is drawn with, see ``study.draws``.
@@ -92,7 +93,7 @@ class Intent:
 
     entry: Entry
     record: IntentRecord
-    wish: Wish
+    request: Request
     channel: IntegerChannel
     next_state: Transitions
     draw: str
@@ -215,7 +216,7 @@ class Books:
     def _scheme(self, policy: Policy) -> Scheme:
         steps = [
             Step(
-                intent.wish.party,
+                intent.request.party,
                 intent.channel.law,
                 intent.next_state,
                 intent.record.everyone_bits,
@@ -242,7 +243,7 @@ class Books:
     @property
     def holders(self) -> Parties:
         """Parties that received something."""
-        return frozenset(intent.wish.party for intent in self.intents.values())
+        return frozenset(intent.request.party for intent in self.intents.values())
 
     def find(self, identity: str) -> Intent | None:
         """The latest release for a request, if there is one."""
@@ -269,7 +270,7 @@ def _refuse_newer(created: Entry) -> None:
 
 def _continued(account: Account, intent: Intent) -> Account:
     return account.recorded(
-        intent.wish.party, intent.channel, intent.next_state, intent.record.everyone_bits
+        intent.request.party, intent.channel, intent.next_state, intent.record.everyone_bits
     )
 
 
@@ -298,16 +299,16 @@ def _read_intent(books: Books, entry: Entry) -> Books:
 
 def _intent(books: Books, entry: Entry) -> Intent:
     record = IntentRecord.of(entry)
-    wish = Wish(
+    request = Request(
         record.party,
         books.question(record.question),
         Measure.of_record(record.measure),
         record.bits,
     )
     n_cells, n_states = len(books.counts), len(record.next_state)
-    if n_states != books.n_states or not wish.question.counts.shape[0] == n_cells:
+    if n_states != books.n_states or not request.question.counts.shape[0] == n_cells:
         raise CorruptLedgerError(
-            f"entry {entry.number} of study {entry.study} tells {wish.question.counts.shape[0]} "
+            f"entry {entry.number} of study {entry.study} tells {request.question.counts.shape[0]} "
             f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
         )
     channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
@@ -317,7 +318,7 @@ def _intent(books: Books, entry: Entry) -> Intent:
     return Intent(
         entry,
         record,
-        wish,
+        request,
         channel,
         next_state,
         draw,

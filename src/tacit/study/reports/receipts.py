@@ -23,7 +23,6 @@ from tacit.study.reports.words import (
     value_in_units,
     value_in_words,
 )
-from tacit.study.requests.utilities import Measure
 from tacit.tables.delivery.release_file import csv_text
 
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
@@ -311,7 +310,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
     return Certificate(
         **_common(books, intent),
         digest=digest,
-        labels=intent.wish.question.labels,
+        labels=intent.request.question.labels,
         letters=intent.record.letters,
         time_shares=intent.record.time_shares,
         p_rhat_given_r=intent.record.p_rhat_given_r,
@@ -331,8 +330,8 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "party": record.party,
         "request": record.question.name,
         "measure": record.measure.kind,
-        "in_words": value_in_words(Measure.of_record(record.measure), record.value, record.blind),
+        "in_words": value_in_words(record.measure.kind, record.value, record.blind),
         "party_bits": own,
         "records": int(books.counts.sum()),
-        "remarks": intent.wish.question.remarks,
+        "remarks": intent.request.question.remarks,
     }

@@ -185,7 +185,7 @@ def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
         remarks=(
-            *(f"the ledger has lost entries, {trace}: see tacit verify" for trace in lost),
+            *(f"the ledger has lost entries, {trace}: verify the study" for trace in lost),
             *([ROLLBACK_ACCEPTED] if books.accepted else []),
             *limits_too_high(books),
             *lower_around(books, books.limits),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING
 
-from tacit.policy import Limit, Parties
-from tacit.study.requests.utilities import Measure
+if TYPE_CHECKING:  # the command line loads these words before anything else of tacit
+    from tacit.policy import Limit, Parties
 
 DIGITS = 4
 """Decimals of a bit that people are shown."""
@@ -95,10 +96,10 @@ def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
     return f"{bits.quantize(Decimal(1).scaleb(-digits), rounding):f}"
 
 
-def value_in_words(measure: Measure, value: float, blind: float) -> str:
-    """What answers are worth, beside a blind guess."""
-    worth = worth_in_words(measure, value, blind)
-    match measure.kind:
+def value_in_words(kind: str, value: float, blind: float) -> str:
+    """What answers are worth by a measure, beside a blind guess."""
+    worth = worth_in_words(kind, value, blind)
+    match kind:
         case "information":
             return f"{worth}; a blind guess tells none"
         case "hamming":
@@ -110,9 +111,9 @@ def value_in_words(measure: Measure, value: float, blind: float) -> str:
             return f"{worth}; a blind guess costs {blind:.3g}"
 
 
-def worth_in_words(measure: Measure, value: float, blind: float) -> str:
-    """What answers are worth; as fine as it takes to tell them from a blind guess."""
-    match measure.kind:
+def worth_in_words(kind: str, value: float, blind: float) -> str:
+    """What answers are worth by a measure, with enough digits to differ from a blind guess."""
+    match kind:
         case "information":
             return f"each answer tells {value:.3f} bits about what was asked"
         case "hamming":

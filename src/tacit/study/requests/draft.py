@@ -1,7 +1,8 @@
-"""From a wish to a release that could be recorded: designed, rounded to integers, proved."""
+"""From a request to a release that could be recorded: designed, rounded to integers, proved."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tacit.accounting import Account
 from tacit.arrays import Array
-from tacit.errors import NotWithinLimitsError, RefusedError, UnconvergedError
+from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.information import mutual_information
 from tacit.policy import Parties
 from tacit.sampling import IntegerChannel
@@ -27,7 +28,7 @@ from tacit.study.reports.words import (
     limit_in_words,
     whom_in_words,
 )
-from tacit.study.requests.question import Wish, distortion
+from tacit.study.requests.request import Request, distortion
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
 GAP_TOL = 1e-6
@@ -51,7 +52,7 @@ class Draft:
     """A release that meets every limit, not recorded yet.
 
     Attributes:
-        wish: what it answers.
+        request: what it answers.
         design: the certified optimum that it was rounded from.
         channel: the integer table to be sampled.
         next_state: state after it, [m, letter]; -1 where that cannot occur.
@@ -61,7 +62,7 @@ class Draft:
         blind: what answering without looking at the record is worth.
     """
 
-    wish: Wish
+    request: Request
     design: Design
     channel: IntegerChannel
     next_state: Transitions
@@ -73,7 +74,12 @@ class Draft:
     @property
     def gain(self) -> float:
         """How much better than a blind guess."""
-        return self.value if self.wish.measure.is_information else self.blind - self.value
+        return self.value if self.request.measure.is_information else self.blind - self.value
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the answer is better than a blind guess."""
+        return self.gain > _LEAST_GAIN
 
     @property
     def bound(self) -> float | None:
@@ -85,10 +91,10 @@ class Draft:
         ``verify`` will prove.
         """
         solution = self.design.solution
-        if self.wish.measure.is_information or solution.bound is None:
+        if self.request.measure.is_information or solution.bound is None:
             return solution.bound
         if self._has_spent_coalition:
-            proof = prove(self.before, self.wish, self.channel, self.holdings)
+            proof = prove(self.before, self.request, self.channel, self.holdings)
             return min(proof.bound - proof.reserve_worth, self.value)
         return min(solution.bound - RESERVE_BITS * sum(solution.multipliers.values()), self.value)
 
@@ -113,7 +119,7 @@ class Draft:
     @property
     def letters(self) -> tuple[str, ...]:
         """What each answer is called."""
-        return names_of_answers(self.wish, self.channel.weights.shape[-1] // self.time_shares)
+        return names_of_answers(self.request, self.channel.weights.shape[-1] // self.time_shares)
 
     @property
     def limits(self) -> dict[Parties, float]:
@@ -122,29 +128,29 @@ class Draft:
 
     def p_rhat_given_r(self) -> Array:
         """What the recipient may know: [r, letter]."""
-        return recipient_law(told_law(self.before, self.wish, self.channel))
+        return recipient_law(told_law(self.before, self.request, self.channel))
 
 
-def draft(books: Books, wish: Wish) -> Draft:
-    """The best release for a wish that meets every limit strictly.
+def draft(books: Books, request: Request) -> Draft:
+    """The best release for a request that meets every limit strictly.
 
     Raises:
-        NotWithinLimitsError: a limit leaves nothing, or less than was asked for.
+        InfeasibleError: a limit leaves nothing, or less than was asked for.
         UnconvergedError: no design came near enough to the best.
     """
-    ceiling = own_ceiling(books, wish)
-    design = _designed(books, wish, ceiling)
+    ceiling = own_ceiling(books, request)
+    design = _designed(books, request, ceiling)
     before = books.proved
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
-    after, next_state = before.after(wish.party, channel)
+    after, next_state = before.after(request.party, channel)
     if _broken_limits(design, before, after):
         channel = IntegerChannel.quantised(design.channel)
-        after, next_state = before.after(wish.party, channel)
+        after, next_state = before.after(request.party, channel)
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
-    value = value_of(told_law(before, wish, channel), wish)
-    blind = wish.blind_value(books.p_x)
-    return Draft(wish, design, channel, next_state, before, after, value, blind)
+    value = value_of(told_law(before, request, channel), request)
+    blind = request.blind_value(books.p_x)
+    return Draft(request, design, channel, next_state, before, after, value, blind)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
@@ -173,7 +179,7 @@ def _broken_limits(design: Design, before: Account, after: Account) -> dict[Part
 
 def _too_much(
     books: Books, design: Design, coalition: Parties, held: float, after: Account
-) -> NotWithinLimitsError:
+) -> InfeasibleError:
     """A release that would tell a coalition more than its limit, as far as can be proved."""
     name, allowed = " + ".join(sorted(coalition)), _allowed(books, coalition)
     if coalition == {design.party} and design.limits[coalition] < books.own_limit(design.party):
@@ -190,17 +196,17 @@ def _too_much(
 
 
 def refusal(
-    books: Books, reason: str, coalition: Parties, fits: str | None = None
-) -> NotWithinLimitsError:
+    books: Books, reason: str, coalition: Parties, suggestions: Iterable[Suggestion] = ()
+) -> InfeasibleError:
     """A refusal because of a coalition's smallest limit."""
     binding = books.all_limits.binding_on(coalition)
-    return NotWithinLimitsError(
-        reason,
+    return InfeasibleError(
         tuple(sorted(coalition)),
         binding[0].bits,
         books.proved.upper_bits(coalition),
-        fits,
-        whom_in_words(binding),
+        reason=reason,
+        limited_by=whom_in_words(binding),
+        suggestions=suggestions,
     )
 
 
@@ -208,27 +214,22 @@ def _allowed(books: Books, coalition: Parties) -> str:
     return bits_of(books.all_limits.binding_on(coalition), coalition)
 
 
-def own_ceiling(books: Books, wish: Wish) -> float:
-    """Bits that the party may hold after its wish; refused where its limits leave too few."""
-    party, own = wish.party, frozenset({wish.party})
+def own_ceiling(books: Books, request: Request) -> float:
+    """Bits that the party may hold after its request; refused where its limits leave too few."""
+    party, own = request.party, frozenset({request.party})
     limit = books.own_limit(party)
     held = books.proved.upper_bits(own)
     left = limit - held
-    if wish.bits is None:
+    if request.bits is None:
         if left < _LEAST_BITS:
             reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
             raise refusal(books, f"{reason}: nothing is left to it", own)
         return limit
-    if wish.bits > left:
-        asked = f"{party} asks for {limit_in_words(wish.bits)} bits and has"
+    if request.bits > left:
+        asked = f"{party} asks for {limit_in_words(request.bits)} bits and has"
         left_words = f"{bits_down(max(left, 0.0))} left of {_allowed(books, own)}"
         raise refusal(books, f"{asked} {left_words}", own)
-    return held + wish.bits
-
-
-def is_worth_it(drafted: Draft) -> bool:
-    """Whether the answer is better than a blind guess."""
-    return drafted.gain > _LEAST_GAIN
+    return held + request.bits
 
 
 def tightest(drafted: Draft) -> Parties:
@@ -240,10 +241,10 @@ def tightest(drafted: Draft) -> Parties:
     return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
-def names_of_answers(wish: Wish, n_letters: int) -> tuple[str, ...]:
+def names_of_answers(request: Request, n_letters: int) -> tuple[str, ...]:
     """What each answer is called; numbers where an answer only informs about R."""
-    if n_letters == len(wish.question.labels) and not wish.measure.is_information:
-        return wish.question.labels
+    if n_letters == len(request.question.labels) and not request.measure.is_information:
+        return request.question.labels
     return tuple(str(letter) for letter in range(1, n_letters + 1))
 
 
@@ -253,28 +254,28 @@ def recipient_law(law: Array) -> Array:
     return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
 
 
-def told_law(before: Account, wish: Wish, channel: IntegerChannel) -> Array:
+def told_law(before: Account, request: Request, channel: IntegerChannel) -> Array:
     """p(r, letter) of a release, [r, letter]."""
     p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
-    return np.asarray(wish.question.request.p_r_given_x.T @ p_x_letter)
+    return np.asarray(request.question.request.p_r_given_x.T @ p_x_letter)
 
 
-def _designed(books: Books, wish: Wish, ceiling: float) -> Design:
+def _designed(books: Books, request: Request, ceiling: float) -> Design:
     try:
         design = books.scheme.design(
-            wish.question.request,
-            party=wish.party,
-            utility=wish.utility,
+            request.question.request,
+            party=request.party,
+            utility=request.utility,
             individual=None if ceiling == inf else ceiling,
             gap_tol=GAP_TOL,
         )
-    except RefusedError as error:
+    except InfeasibleError as error:
         raise _held_already(books, frozenset(error.coalition)) from None
     gap = design.solution.gap
     if design.solution.status is Status.INACCURATE and not (gap is not None and gap <= _WORST_GAP):
         _refuse_spent(books, design)
         raise UnconvergedError(
-            f"the design for {wish.question.name!r} is only within {gap:.2g} of the best: "
+            f"the design for {request.question.name!r} is only within {gap:.2g} of the best: "
             "ask for a few bits more or less"
         )
     return design
@@ -289,7 +290,7 @@ def _refuse_spent(books: Books, design: Design) -> None:
             raise refusal(books, f"{reason} was found", coalition)
 
 
-def _held_already(books: Books, coalition: Parties) -> NotWithinLimitsError:
+def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
     """A coalition above its limit: only one that counts as everyone does can have come there."""
     reason = f"{holding_in_words(books, coalition)}, and may be told nothing more"
     return refusal(books, reason, coalition)
@@ -308,11 +309,11 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
     return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits{by}"
 
 
-def value_of(law: Array, wish: Wish) -> float:
+def value_of(law: Array, request: Request) -> float:
     """Mean cost of answers with law p(r, letter), or their bits about R."""
-    if wish.measure.is_information:
+    if request.measure.is_information:
         return mutual_information(law)
-    return float((law.T * distortion(wish)).sum())
+    return float((law.T * distortion(request)).sum())
 
 
 def intent_record(drafted: Draft, past: str) -> IntentRecord:
@@ -323,11 +324,11 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         past: name of all that was released before it.
     """
     return IntentRecord(
-        identity=drafted.wish.identity,
-        party=drafted.wish.party,
-        question=drafted.wish.question.record,
-        measure=drafted.wish.measure.record,
-        bits=drafted.wish.bits,
+        identity=drafted.request.identity,
+        party=drafted.request.party,
+        question=drafted.request.question.record,
+        measure=drafted.request.measure.record,
+        bits=drafted.request.bits,
         letters=drafted.letters,
         time_shares=drafted.time_shares,
         p_rhat_given_r=drafted.p_rhat_given_r().tolist(),

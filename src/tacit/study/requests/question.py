@@ -1,21 +1,15 @@
-"""What a party asks a study for, and what makes two requests the same."""
+"""What can be asked about a record: a variable with its public law given the cells."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.arrays import Array
-from tacit.problem import Utility
 from tacit.scheme import Request
 from tacit.study.books.records import QuestionRecord
 from tacit.study.reports.words import external_in_words
-from tacit.study.requests.utilities import Measure
 from tacit.tables.encoding.attribute import labels_of
 from tacit.tables.questions.cells import CellFunction
 
@@ -50,11 +44,6 @@ class Question:
         return Question(function.name, labels, function.numbers, counts, sql=sql)
 
     @property
-    def arguments(self) -> tuple[str, ...]:
-        """How it is asked for on the command line."""
-        return (self.name,) if self.sql is None else ("--sql", self.sql)
-
-    @property
     def remarks(self) -> tuple[str, ...]:
         """What whoever gets the answer should know."""
         return () if self.external is None else (external_in_words(self.external),)
@@ -78,70 +67,3 @@ class Question:
             sql=self.sql,
             letter_of_cell=tuple(self.counts.argmax(axis=1).tolist()) if is_function else None,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A request in the custodian's own words, before a study has made sense of them.
-
-    Attributes:
-        party: who asks.
-        asked: private attributes, or an external column.
-        sql: an expression over the attributes' levels, instead.
-        utility: how answers are judged: a word, or the path of a table of costs.
-        bits: what the party may learn from it; ``None`` for all that is left to it.
-    """
-
-    party: str
-    asked: str | Sequence[str] | None
-    sql: str | None
-    utility: str
-    bits: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Wish:
-    """A question with all that makes it a request: who, judged how, for how many bits.
-
-    Attributes:
-        party: who asks.
-        question: what for.
-        measure: how the answer is judged.
-        bits: what the party may learn from it; ``None`` for all that is left to it.
-    """
-
-    party: str
-    question: Question
-    measure: Measure
-    bits: float | None
-
-    @property
-    def utility(self) -> Utility:
-        """As the engine wants it."""
-        return self.measure.utility(self.question.labels, self.question.numbers)
-
-    @property
-    def identity(self) -> str:
-        """Two requests with the same identity are one: the second gets the first one's release.
-
-        The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
-        """
-        question = self.question.record.model_dump(mode="json", exclude={"name", "sql"})
-        what = [self.party, question, self.measure.record.model_dump(mode="json"), self.bits]
-        text = json.dumps(what, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def blind_value(self, p_x: Array) -> float:
-        """What answering without looking at the record is worth: the best constant letter."""
-        if self.measure.is_information:
-            return 0.0
-        p_r = p_x @ self.question.request.p_r_given_x
-        return float((distortion(self) @ p_r).min())
-
-
-def distortion(wish: Wish) -> Array:
-    """The matrix d[rhat, r] of a wish whose answers are judged by a mean cost."""
-    utility = wish.utility
-    if isinstance(utility, str):
-        return 1.0 - np.eye(len(wish.question.labels))
-    return np.asarray(utility, dtype=float)

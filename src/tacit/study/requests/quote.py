@@ -1,4 +1,4 @@
-"""A quote: what a request would cost and be worth, in numbers and in words. It spends nothing."""
+"""A quote: what a request would cost and be worth. It spends nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from tacit.study.books.books import Books, Intent
 from tacit.study.reports.words import (
     bits_down,
     coalition_name,
-    value_in_words,
     whom_in_words,
-    worth_in_words,
 )
 from tacit.study.requests.draft import Draft, draft
 
@@ -82,13 +80,11 @@ class CurvePoint:
     Attributes:
         bits: to ask for.
         value: mean cost of the answers, or bits about R.
-        in_words: the same for people.
         is_asked: whether this is what was asked for.
     """
 
     bits: float
     value: float
-    in_words: str
     is_asked: bool
 
 
@@ -103,7 +99,6 @@ class Quote:
         value: mean cost of the answers, or bits about R.
         blind: the same for a blind guess.
         bound: no release within these limits does better.
-        in_words: value and blind for people.
         own: the party's bits.
         worst: the coalition that would be nearest to its limit.
         coalitions: all that the release feeds.
@@ -122,7 +117,6 @@ class Quote:
     value: float
     blind: float
     bound: float | None
-    in_words: str
     own: Share
     worst: Share
     coalitions: tuple[Share, ...]
@@ -142,19 +136,18 @@ class Quote:
         return asdict(self) | shares
 
 
-def quoted(books: Books, drafted: Draft) -> Quote:
+def quote_draft(books: Books, drafted: Draft) -> Quote:
     """The quote of a draft."""
-    party = drafted.wish.party
+    party = drafted.request.party
     shares = _shares(books, party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (party,))
     return Quote(
         party=party,
-        request=drafted.wish.question.name,
-        measure=drafted.wish.measure.kind,
+        request=drafted.request.question.name,
+        measure=drafted.request.measure.kind,
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
-        in_words=value_in_words(drafted.wish.measure, drafted.value, drafted.blind),
         own=own,
         worst=_worst(shares),
         coalitions=shares,
@@ -162,13 +155,13 @@ def quoted(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=drafted.wish.question.remarks,
+        remarks=drafted.request.question.remarks,
     )
 
 
-def quoted_again(books: Books, intent: Intent) -> Quote:
+def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
-    record, party = intent.record, intent.wish.party
+    record, party = intent.record, intent.request.party
     coalitions = {*books.policy.limits_on(party, books.holders), frozenset({party})}
     shares = _shares(books, party, coalitions, books.proved, books.proved)
     return Quote(
@@ -178,7 +171,6 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         value=record.value,
         blind=record.blind,
         bound=record.bound,
-        in_words=value_in_words(intent.wish.measure, record.value, record.blind),
         own=next(share for share in shares if share.parties == (party,)),
         worst=_worst(shares),
         coalitions=shares,
@@ -186,7 +178,7 @@ def quoted_again(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.number,
         others_bits=_others_bits(books),
-        remarks=intent.wish.question.remarks,
+        remarks=intent.request.question.remarks,
     )
 
 
@@ -234,23 +226,22 @@ def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
-    for part in _SPARSE_CURVE if drafted.wish.measure.is_information else _CURVE:
+    for part in _SPARSE_CURVE if drafted.request.measure.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
         if not 0 < bits <= left:
             continue
         try:
-            other = drafted if part == 1 else draft(books, replace(drafted.wish, bits=bits))
+            other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))
         except TacitError:  # no such answer: the curve has a point less
             continue
         if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
             break
-        words = worth_in_words(drafted.wish.measure, other.value, other.blind)
-        points.append(CurvePoint(bits, other.value, words, is_asked=part == 1))
+        points.append(CurvePoint(bits, other.value, is_asked=part == 1))
     return points
 
 
 def _asked_bits(drafted: Draft, own: Share) -> float:
     """What was asked for, or what the best answer needs where that is less."""
-    wanted = drafted.wish.bits
+    wanted = drafted.request.bits
     asked = own.limit - own.held if wanted is None else wanted
     return asked if asked - own.added < _SAME_BITS else own.added

@@ -1,12 +1,11 @@
-"""What a good answer is, as a custodian says it: a word, or a table of costs in a file."""
+"""How answers are judged: a measure that has a name, or a table of costs."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
@@ -18,6 +17,29 @@ WORDS = ("hamming", "absolute", "squared", "information")
 _MOST_LISTED = 10
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Costs:
+    """What each answer costs where each level is true.
+
+    Attributes:
+        rows: numbers >= 0, a row for each answer and a column for each true level.
+    """
+
+    rows: tuple[tuple[float, ...], ...]
+
+    def __init__(self, rows: ArrayLike) -> None:
+        """Check a table of costs, given as nested sequences or as an array [rhat, r]."""
+        try:
+            table = np.array(rows, dtype=float)
+        except (ValueError, TypeError):
+            raise _no_costs("rows of different lengths, or something that is no number") from None
+        if table.ndim != 2 or table.size == 0:
+            raise _no_costs("no rows of numbers")
+        if not (np.isfinite(table) & (table >= 0)).all():
+            raise _no_costs("a number that is below 0, infinite or NaN")
+        object.__setattr__(self, "rows", tuple(map(tuple, table.tolist())))
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """How answers are judged.
@@ -25,30 +47,27 @@ class Measure:
     Attributes:
         kind: one of ``WORDS``, or ``"costs"``.
         costs: what answering row rhat costs where column r is true, for ``"costs"``.
-        given: how it was given on the command line; costs from the ledger were not.
     """
 
     kind: str
     costs: tuple[tuple[float, ...], ...] | None = None
-    given: str | None = field(default=None, compare=False)
 
     @classmethod
-    def read(cls, text: str) -> Measure:
-        """From the command line: a word, or the path of a JSON or CSV table of costs."""
-        if text in WORDS:
-            return cls(text, given=text)
-        path = Path(text)
-        if not path.is_file():
+    def of(cls, utility: str | Costs) -> Measure:
+        """As it is asked for: one of ``WORDS``, or a table of costs."""
+        if isinstance(utility, Costs):
+            return cls("costs", utility.rows)
+        if utility not in WORDS:
             raise InvalidInputError(
-                f"utility {text!r} is neither one of {', '.join(WORDS)} nor a file of costs: "
-                "give one of these words, or the path of a table with a row for each answer"
+                f"utility {utility!r} is none of {', '.join(WORDS)}: give one of these words, or a "
+                "table of costs as tacit.Costs"
             )
-        return cls("costs", _costs(path), given=text)
+        return cls(utility)
 
     @classmethod
     def of_record(cls, record: MeasureRecord) -> Measure:
         """As it stands in the ledger."""
-        return cls(record.kind, record.costs, None if record.costs else record.kind)
+        return cls(record.kind, record.costs)
 
     @property
     def record(self) -> MeasureRecord:
@@ -103,29 +122,8 @@ def _distances(numbers: tuple[float | None, ...]) -> Array:
     return np.asarray(apart)
 
 
-def _costs(path: Path) -> tuple[tuple[float, ...], ...]:
-    """A table of numbers >= 0, all rows of one length."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        rows = (
-            json.loads(text)
-            if path.suffix == ".json"
-            else [line.split(",") for line in text.splitlines() if line.strip()]
-        )
-        table = np.array(rows, dtype=float)
-    except OSError as error:
-        raise InvalidInputError(f"the costs {path} cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError):
-        raise _no_costs(path, "rows of different lengths, or something that is no number") from None
-    if table.ndim != 2 or table.size == 0:
-        raise _no_costs(path, "no rows of numbers")
-    if not (np.isfinite(table) & (table >= 0)).all():
-        raise _no_costs(path, "a number that is below 0, infinite or NaN")
-    return tuple(map(tuple, table.tolist()))
-
-
-def _no_costs(path: Path, seen: str) -> InvalidInputError:
+def _no_costs(seen: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{path} is no table of costs, it has {seen}: give numbers >= 0, one row for each answer "
-        "and one column for each true level"
+        f"the table of costs has {seen}: give numbers >= 0, one row for each answer and one column "
+        "for each true level"
     )

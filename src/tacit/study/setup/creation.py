@@ -11,16 +11,15 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
 from tacit.ledger.database import absolute_address
 from tacit.sampling import StudyKey
 from tacit.storage import whole_folder
 from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
-from tacit.study.folder import Configuration, Layout
-from tacit.study.guards import keep_look, look, source_shown
-from tacit.study.rollback import raise_mark
-from tacit.study.setup.digest_keys import key_check, snapshot_digest_key
+from tacit.study.folder import Configuration, Layout, keep_look, look, source_shown
+from tacit.study.journal import raise_mark
+from tacit.study.keys import key_check, snapshot_digest_key
 from tacit.tables import Snapshot, build, parse
 
 IN_FOLDER = "folder"
@@ -59,17 +58,17 @@ class Plan:
             )
 
 
-def found(folder: Path, plan: Plan) -> None:
+def create_study(folder: Path, plan: Plan) -> None:
     """Make the study's folder and register it in its ledger."""
     if not folder.parent.is_dir():
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
     try:
         _remove_unregistered(folder)
         if plan.ledger == IN_FOLDER:
-            _found_with_own_ledger(folder, plan)
+            _create_with_own_ledger(folder, plan)
         else:
             address = user_registry() if plan.ledger is None else absolute_address(plan.ledger)
-            _found_in_ledger(folder, plan, address)
+            _create_in_ledger(folder, plan, address)
     except OSError as error:
         raise InvalidInputError(
             f"{folder} cannot be written ({error.strerror or error}): free some space, check the "
@@ -105,14 +104,14 @@ def _remove_unregistered(folder: Path) -> None:
         rmtree(folder)
 
 
-def _found_with_own_ledger(folder: Path, plan: Plan) -> None:
+def _create_with_own_ledger(folder: Path, plan: Plan) -> None:
     with whole_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
         configuration = _fill_folder(partial, plan, None)
         registration = _registration(Layout(partial), plan, configuration, own)
         registration.enter(own, Layout(partial))
 
 
-def _found_in_ledger(folder: Path, plan: Plan, address: str) -> None:
+def _create_in_ledger(folder: Path, plan: Plan, address: str) -> None:
     Ledger.check(address)  # before a table is read that may be long
     with ExitStack() as opened:
         with whole_folder(folder) as partial:
@@ -182,7 +181,8 @@ def _refuse_few(n_records: int, plan: Plan) -> None:
             f"{source_shown(plan.table)} has {n_records:,} records and {plan.min_records:,} is the "
             "fewest: limits are on what a person's own rows tell, and in a small table whoever "
             "knows the counts learns much more from everybody else's rows; add records, or accept "
-            f"that with --min-records {n_records}"
+            "that",
+            suggestions=[Suggestion("create", {"min_records": n_records})],
         )
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, isnan
-from pathlib import Path
 
 from tacit.accounting import Account
-from tacit.errors import InvalidInputError, NotWithinLimitsError
+from tacit.errors import InfeasibleError, InvalidInputError, Suggestion
 from tacit.policy import Limit, Parties
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.reports.words import bits_up, limit_in_words
-from tacit.study.requests.refusals import Place
+from tacit.study.requests.utilities import Costs
 from tacit.study.setup.names import check_new_names
 from tacit.tables.nearest import nearest_first
 
@@ -27,7 +26,7 @@ def check_limit(name: str, bits: float) -> None:
         raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
 
 
-def check_max_error(max_error: float | None, utility: str) -> None:
+def check_max_error(max_error: float | None, utility: str | Costs) -> None:
     """Refuse what is no mean cost."""
     if max_error is None:
         return
@@ -54,19 +53,19 @@ def let_in(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
     """Remarks on parties that a policy names and that were not there before."""
     return [
         f"{party} is new and let in with its group's limit of {limit_in_words(bits)} bits: "
-        "tacit party add gives it its own"
+        "give it its own"
         for party, bits in policy.newcomers.items()
         if party not in known
     ]
 
 
-def check_party(books: Books, party: str, folder: Path) -> None:
+def check_party(books: Books, party: str) -> None:
     """Refuse a party that was never let in."""
     if party not in books.limits:
         known = nearest_first(party, books.limits) or "none yet"
         raise InvalidInputError(
-            f"party {party!r} is unknown (parties: {known}): "
-            f"let it in with {Place(folder).let_in(party)}"
+            f"party {party!r} is unknown (parties: {known}): let it in",
+            suggestions=[Suggestion("set_party", {"party": party})],
         )
 
 
@@ -80,11 +79,10 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
     holds = "holds" if len(coalition) == 1 else "together hold"
     is_everyone = account.memory.present <= coalition
     covered = ", counted as everyone does," * (account.is_covered(coalition) and not is_everyone)
-    raise NotWithinLimitsError(
-        f"a limit of {limit_in_words(limit.bits)} bits on {limit.in_words} is below what {who} "
-        f"{holds} already{covered}: give at least {bits_up(held, 6)}",
+    raise InfeasibleError(
         tuple(sorted(coalition)),
         limit.bits,
         held,
-        None,
+        reason=f"a limit of {limit_in_words(limit.bits)} bits on {limit.in_words} is below what "
+        f"{who} {holds} already{covered}: give at least {bits_up(held, 6)}",
     )

@@ -25,7 +25,7 @@ from tacit.information.rounding import gamma
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.question import Wish, distortion
+from tacit.study.requests.request import Request, distortion
 from tacit.study.verification.witness import LimitedView, answer_worth, centred, find_forces
 
 SPENT_BITS = 2 * RESERVE_BITS
@@ -57,18 +57,18 @@ class Proof:
 
 
 def prove(
-    before: Account, wish: Wish, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
+    before: Account, request: Request, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
 ) -> Proof:
     """A lower bound on the mean cost of every release that could have been made instead.
 
     Args:
         before: what every coalition held when the release was designed.
-        wish: what it answers, judged by a mean cost.
+        request: what it answers, judged by a mean cost.
         channel: the recorded table.
         holdings: the recorded limits and multipliers.
     """
     occurs = before.memory.mass.any(axis=0)
-    cost = (wish.question.request.p_r_given_x @ distortion(wish).T)[occurs]
+    cost = (request.question.request.p_r_given_x @ distortion(request).T)[occurs]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
 from tacit.study.books.books import Books, Intent
+from tacit.study.keys import DigestKeys
 from tacit.study.reports.receipts import (
     PAPER_FORMAT,
     EntryReceipt,
@@ -26,7 +27,6 @@ from tacit.study.reports.receipts import (
     receipt_of,
     seal_of,
 )
-from tacit.study.setup.digest_keys import DigestKeys
 
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
 

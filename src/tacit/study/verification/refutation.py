@@ -11,20 +11,20 @@ from __future__ import annotations
 from tacit.accounting import Account
 from tacit.information import entropy
 from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.question import Wish, distortion
+from tacit.study.requests.request import Request, distortion
 
 _MARGIN = 0.5
 """Of what is left: more than enough for rounding."""
 
 
 def better_value(
-    after: Account, wish: Wish, holdings: tuple[HoldingRecord, ...], value: float
+    after: Account, request: Request, holdings: tuple[HoldingRecord, ...], value: float
 ) -> float:
     """Mean cost of a release within the recorded limits; ``value`` where none better is known.
 
     Args:
         after: what every coalition holds after the recorded release, at most.
-        wish: what it answers, judged by a mean cost.
+        request: what it answers, judged by a mean cost.
         holdings: the recorded limits.
         value: mean cost of the recorded release.
     """
@@ -33,6 +33,6 @@ def better_value(
     if left <= 0:
         return value
     share = _MARGIN * left / max(entropy(p_x), left)
-    cost = wish.question.request.p_r_given_x @ distortion(wish).T  # [x, rhat]
+    cost = request.question.request.p_r_given_x @ distortion(request).T  # [x, rhat]
     best = float((p_x * cost.min(axis=1)).sum())
     return value - share * max(value - best, 0.0)

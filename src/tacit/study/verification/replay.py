@@ -99,7 +99,7 @@ def _policy(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
     replay.account = Account.start(after.counts, after.memory, after.policy)
     for intent in after.intents.values():
         replay.account, _ = replay.account.after(
-            intent.wish.party, intent.channel, intent.next_state
+            intent.request.party, intent.channel, intent.next_state
         )
     for coalition, limit in after.all_limits.limits_among(after.holders).items():
         held = replay.account.upper_bits(coalition)
@@ -132,7 +132,7 @@ def _intent(replay: Replay, after: Books, entry: Entry) -> Iterator[str]:
         raise ReplayError(f"its table has shape {intent.channel.weights.shape[:2]}, not {shape}")
     if not _is_transition(before, intent):
         raise ReplayError("its table leads to states that are not recorded")
-    replay.account, _ = before.after(intent.wish.party, intent.channel, intent.next_state)
+    replay.account, _ = before.after(intent.request.party, intent.channel, intent.next_state)
     yield from _limit_problems(replay, intent, before)
     yield from _worth_problems(replay, intent, before)
     yield from _paper_problems(intent, before)
@@ -181,7 +181,7 @@ def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
 
 def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, float]:
     """Limits on every coalition that the release feeds, its own included."""
-    party, bits = intent.wish.party, intent.wish.bits
+    party, bits = intent.request.party, intent.request.bits
     own = frozenset({party})
     limits = books.policy.limits_on(party, books.holders)
     ceiling = books.own_limit(party)
@@ -202,21 +202,21 @@ def _holding_problems(
 
 def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator[str]:
     """Whether the answers are worth what is recorded; and a proof of how near to the best."""
-    wish, record = intent.wish, intent.record
-    value = value_of(told_law(before, wish, intent.channel), wish)
+    request, record = intent.request, intent.record
+    value = value_of(told_law(before, request, intent.channel), request)
     if abs(value - record.value) > _SAME:
         yield f"its answers are worth {value:.9f}, not {record.value:.9f}"
-    blind = wish.blind_value(replay.books.p_x)
+    blind = request.blind_value(replay.books.p_x)
     if abs(blind - record.blind) > _SAME:
         yield f"a blind guess is worth {blind:.9f}, not {record.blind:.9f}"
-    if wish.measure.is_information:
+    if request.measure.is_information:
         if record.bound is not None and record.bound < value - _SAME:
             yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
         return
-    proof = prove(before, wish, intent.channel, record.holdings)
+    proof = prove(before, request, intent.channel, record.holdings)
     replay.proved_gaps[intent.number] = max(value - proof.bound, 0.0)
     replay.reserve_worths[intent.number] = proof.reserve_worth
-    known = better_value(replay.account, wish, record.holdings, value)
+    known = better_value(replay.account, request, record.holdings, value)
     yield from _bound_problems(record, value, proof, known)
 
 
@@ -248,17 +248,17 @@ def _bound_problems(
 
 def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
     """Whether what the recipient is told follows from the table."""
-    wish, record = intent.wish, intent.record
-    if record.identity != wish.identity:
+    request, record = intent.request, intent.record
+    if record.identity != request.identity:
         yield "its identity is not that of its request"
     if record.draw is not None and record.draw != intent.draw:
         yield "its draw is not named after its table and the releases before it"
-    if record.question != wish.question.record:
+    if record.question != request.question.record:
         yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
-    if rest or record.letters != names_of_answers(wish, n_letters):
+    if rest or record.letters != names_of_answers(request, n_letters):
         yield "its answers are named wrongly"
-    law = recipient_law(told_law(before, wish, intent.channel))
+    law = recipient_law(told_law(before, request, intent.channel))
     told = np.array(record.p_rhat_given_r)
     if told.shape != law.shape or np.abs(told - law).max() > _SAME:
         yield "the law that its recipient is told is not that of its table"

@@ -12,11 +12,11 @@ from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books.books import Books, Intent
 from tacit.study.folder import Configuration, Layout
-from tacit.study.releases.dispatch import Dispatch
+from tacit.study.journal import Traces
+from tacit.study.keys import DigestKeys, load_key
+from tacit.study.releases.release import ReleaseWriter
 from tacit.study.reports.words import ROLLBACK_ACCEPTED
-from tacit.study.rollback import Traces
 from tacit.study.setup.creation import public_facts
-from tacit.study.setup.digest_keys import DigestKeys, load_key
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.study.verification.replay import Replay, ReplayError
 from tacit.tables import Snapshot
@@ -141,7 +141,7 @@ def _unproved(replay: Replay) -> Iterator[str]:
     """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
     for number, intent in replay.books.intents.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
-        if intent.wish.measure.is_information:
+        if intent.request.measure.is_information:
             yield f"release {number} is judged by information: no proof shows how near to the best"
         elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
             recorded = record.value - record.bound
@@ -157,7 +157,7 @@ def _folder_problems(layout: Layout, books: Books) -> list[str]:
     """Whether the folder is what the ledger says of it."""
     problems = []
     if books.is_closed and layout.key.exists():
-        problems.append("the study is closed but its key is still there: run tacit close again")
+        problems.append("the study is closed but its key is still there: close it again")
     try:
         facts = public_facts(Snapshot.open(layout.snapshot))
     except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
@@ -216,9 +216,9 @@ def _draw_problems(layout: Layout, study: str, books: Books) -> list[str]:
     if books.is_closed or not layout.key.exists():
         return []
     key, snapshot = load_key(layout, study, books), Snapshot.open(layout.snapshot)
-    dispatch = Dispatch(study, layout, snapshot, key, books.created.is_id_public)
+    writer = ReleaseWriter(study, layout, snapshot, key, books.created.is_id_public)
     try:
-        return list(dispatch.problems(books))
+        return list(writer.problems(books))
     except InvalidInputError as error:
         return [f"releases cannot be drawn again: {error}"]
 

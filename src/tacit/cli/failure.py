@@ -1,28 +1,28 @@
-"""What a command says and ends with when it cannot do what was asked."""
+"""What a command prints, and its exit code, when it cannot do what was asked."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import typer
 
-from tacit.cli.showing import plain, show_json
+from tacit.cli.display import plain, show_json
+from tacit.cli.suggestions import Typed, command_of, tail_of
 from tacit.errors import (
     DeliveryError,
     InfeasibleError,
     InvalidInputError,
     KeyFileError,
     LedgerError,
-    NotWithinLimitsError,
     TacitError,
 )
 
 USAGE, REFUSED, INVALID, LEDGER, UNWRITTEN, KEY, INTERRUPTED = 2, 3, 4, 5, 6, 7, 130
 
 EXIT_CODES: dict[type[Exception], int] = {
-    NotWithinLimitsError: REFUSED,
     InfeasibleError: REFUSED,
     InvalidInputError: INVALID,
     LedgerError: LEDGER,
@@ -32,7 +32,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     typer.TyperException: USAGE,
     TacitError: 1,
 }
-"""0: done. The first that fits counts."""
+"""Exit code of each kind of error; the first kind that an error belongs to counts. 0 means done."""
 
 PACKAGES = {
     "cli": ("rich", "typer"),
@@ -45,7 +45,7 @@ PACKAGES = {
 }
 """An extra of tacit -> packages that it brings, as they are imported."""
 
-Failing = TacitError | typer.TyperException | OSError
+KnownError = TacitError | typer.TyperException | OSError
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Failure:
     details: dict[str, object] = field(default_factory=dict)
 
     def tell(self, *, as_json: bool, stream: TextIO | None = None) -> int:
-        """Say so: a line on stderr, or on ``stream``; for machines a document on stdout, too."""
+        """Print it on stderr, or on ``stream``; for machines also a document on stdout."""
         if stream is None or not as_json:
             print(f"tacit: {self.message}", file=stream or sys.stderr, flush=True)
         if as_json:
@@ -81,11 +81,12 @@ INTERRUPTION = Failure(
 )
 
 
-def failure_of(error: Failing) -> Failure:
-    """What to say about an error."""
+def failure_of(error: KnownError, words: Sequence[str] = ()) -> Failure:
+    """What to say about an error of the command that was typed."""
+    typed = Typed(words)
     code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
     kind = "UsageError" if code == USAGE else type(error).__name__
-    return Failure(kind, plain(_message(error)), code, _details(error))
+    return Failure(kind, plain(_message(error, typed)), code, _details(error, typed))
 
 
 def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
@@ -99,7 +100,7 @@ def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
     return Failure("MissingPackage", f"{said}: pip install 'tacit[{extra}]'", 1)
 
 
-def _message(error: Failing) -> str:
+def _message(error: KnownError, typed: Typed) -> str:
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
         command = "tacit" if context is None else context.command_path
@@ -107,16 +108,17 @@ def _message(error: Failing) -> str:
     if isinstance(error, OSError):
         what = error.filename or "a file"
         return f"cannot use {what} ({error.strerror or error}): check the place, and its free space"
-    return str(error)
+    return str(error) + tail_of(error.suggestions, typed)
 
 
-def _details(error: Failing) -> dict[str, object]:
-    if not isinstance(error, NotWithinLimitsError):
+def _details(error: KnownError, typed: Typed) -> dict[str, object]:
+    if not isinstance(error, InfeasibleError):
         return {}
+    fits = [command_of(each, typed) for each in error.suggestions if each.is_answered]
     return {
         "coalition": list(error.coalition),
         "limit_bits": error.limit_bits,
         "held_bits": error.held_bits,
-        "fits": error.fits,
+        "fits": fits[0] if fits else None,
         "limited_by": error.limited_by,
     }

@@ -1,4 +1,4 @@
-"""The command line as a whole: help at once, JSON everywhere, one line for whatever goes wrong."""
+"""The command line as a whole: help at once, JSON everywhere, errors in one line."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 
 from tacit import cli
-from tacit.cli import failing
-from tacit.errors import (
-    CorruptLedgerError,
-    DeliveryError,
-    HeadMovedError,
-    InvalidInputError,
-    KeyFileError,
-    LedgerError,
-    RefusedError,
-    TacitError,
-    UnconvergedError,
-)
-from tests.cli.clinic import PRIVATE, done, tacit
+from tacit.cli import failure
+from tacit.cli.app import COMMANDS
+from tacit.cli.display import show_done
+from tacit.cli.options import AsJson
+from tacit.errors import InvalidInputError
+from tests.cli.clinic import PRIVATE, done, refused, tacit, unchanged
 from tests.cli.tree import commands, options
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
 JSON_SECTION = PAGE.read_text(encoding="utf-8").partition("\n## JSON\n")[2]
+
 
 HEAVY = ("numpy", "scipy", "duckdb", "pyarrow", "sqlalchemy", "pydantic", "rich", "jinja2")
 
@@ -62,7 +60,7 @@ def test_every_command_and_option_says_what_it_is(path: tuple[str, ...]) -> None
 def test_errors_of_every_command_are_json_too(path: tuple[str, ...]) -> None:
     """No command works without anything, or with an option that it does not have."""
     answer = tacit(*path, "--no-such-option", "--json")
-    assert answer.code == failing.USAGE
+    assert answer.code == failure.USAGE
     assert answer.json["error"]["kind"] == "UsageError"
     assert len(answer.err.splitlines()) == 1
     assert answer.err.endswith(f"see tacit {' '.join(path)} --help\n")
@@ -111,50 +109,6 @@ def documented_keys(words: tuple[str, ...]) -> set[str]:
     return keys
 
 
-def test_the_demo_for_machines(tmp_path: Path) -> None:
-    story = done("demo", "--out", tmp_path, "--json").json
-    codes = {step["command"].split()[1]: step["exit_code"] for step in story["steps"]}
-    assert set(codes) == {path[0] for path in commands()} - {"demo", "reproduce"}
-    [refusal] = [step for step in story["steps"] if step["exit_code"]]
-    assert refusal["exit_code"] == failing.REFUSED
-    assert refusal["result"]["error"]["fits"].startswith("tacit release ")
-    again = tacit("demo", "--out", tmp_path, "--json")
-    assert again.code == failing.INVALID
-    assert "is there already and a study is made once" in again.json["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (TacitError("x"), 1),
-        (UnconvergedError("x"), 1),
-        (RefusedError(("a",), 0.1, 0.2, 0.3), 3),
-        (InvalidInputError("x"), 4),
-        (LedgerError("x"), 5),
-        (HeadMovedError("x"), 5),
-        (CorruptLedgerError("x"), 5),
-        (DeliveryError("x"), 6),
-        (OSError(28, "No space left on device", "a.csv"), 6),
-        (KeyFileError("x"), 7),
-    ],
-)
-def test_exit_codes(error: TacitError | OSError, code: int) -> None:
-    assert failing.failure_of(error).exit_code == code
-
-
-def test_a_refusal_is_one_line_and_nothing_on_stdout(fresh: Path) -> None:
-    answer = tacit("quote", fresh, "lab-a", "diagnose")
-    assert answer.code == failing.INVALID
-    assert answer.out == ""
-    assert answer.err.startswith("tacit: 'diagnose' is no private attribute of this study")
-    assert answer.err.count("\n") == 1
-
-
-def test_a_message_stays_on_one_line() -> None:
-    failure = failing.failure_of(InvalidInputError("two\nlines, \x1b[31mred\x1b[0m, and née"))
-    assert failure.message == "two\\nlines, \\x1b[31mred\\x1b[0m, and née"
-
-
 def test_a_reader_that_goes_away_is_no_error(used: Path) -> None:
     """As in: tacit audit clinic | head -1."""
     command = [sys.executable, "-m", "tacit.cli", "receipt", str(used), "1"]
@@ -176,3 +130,58 @@ def test_options_are_found_by_walking() -> None:
     """The walk that other tests rely on sees what is there."""
     assert ("party", "add") in commands()
     assert options(("release",)) >= {"--out", "--sql", "--json", "--max-error"}
+
+
+def test_a_folder_that_is_no_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("notes").mkdir()
+    for words in (
+        ["status"],
+        ["audit"],
+        ["verify"],
+        ["receipt", "1"],
+        ["close", "--yes"],
+        ["quote", "lab-a", "age"],
+        ["release", "lab-a", "age", "--out", "a.csv"],
+        ["party", "add", "lab-a", "--limit", "1"],
+        ["collusion", "set", "--any", "2=1"],
+    ):
+        command, *rest = words
+        place = 2 if command in ("party", "collusion") else 1
+        arguments = [*words[:place], "notes", *words[place:]]
+        said = unchanged(4, *arguments)
+        assert said == "notes is no study: make one with tacit init notes --table ...", rest
+
+
+def test_command_lines_that_are_wrong(fresh: Path) -> None:
+    assert "'releas'" in unchanged(2, "releas", fresh)
+    assert "--bit" in unchanged(2, "quote", fresh, "lab-a", "age", "--bit", "1")
+    assert "Missing argument 'PARTY'" in unchanged(2, "quote", fresh)
+    assert "Missing option '--out'" in unchanged(2, "release", fresh, "lab-a", "age")
+    assert tacit("party").err == "tacit: Missing command: see tacit party --help\n"
+
+
+# -- a command from outside ---------------------------------------------------------------------
+
+
+def greet(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whom to greet.")],
+    as_json: AsJson = False,
+) -> None:
+    """Greet somebody."""
+    if not name.isalpha():
+        raise InvalidInputError(f"name {name!r}: give letters only")
+    show_done({"name": name}, f"hello {name}", as_json=as_json)
+
+
+@pytest.mark.parametrize("words", ["greet", "party greet"])
+def test_a_command_is_one_function_and_its_line_in_the_table(
+    monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.setitem(COMMANDS, words, greet)
+    typed = words.split()
+    assert "Greet somebody." in done(*typed[:-1], "--help").out
+    assert done(*typed, "ann").out == "hello ann\n"
+    assert done(*typed, "ann", "--json").json == {"name": "ann", "remarks": []}
+    assert refused(4, *typed, "x1") == "name 'x1': give letters only"
+    assert refused(2, *typed).endswith(f"see tacit {words} --help")

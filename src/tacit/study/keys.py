@@ -100,7 +100,7 @@ def release_digest_key(key: StudyKey, intent: Intent) -> bytes:
     """Under which the content of a release is digested."""
     if intent.is_of_0_1:
         return key.derive("digest", intent.entry.hash)
-    return key.derive("digest", intent.draw, intent.wish.party)
+    return key.derive("digest", intent.draw, intent.request.party)
 
 
 def draw_key(key: StudyKey, intent: Intent) -> bytes:

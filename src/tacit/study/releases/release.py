@@ -1,8 +1,11 @@
-"""Sampling a recorded release and writing its file: the same bytes whenever it is done."""
+"""Releasing: record the best answer to a request, sample it, write its file.
+
+What is recorded decides every letter, so the same bytes are written whenever it is done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -12,8 +15,14 @@ import numpy as np
 from tacit.errors import DeliveryError
 from tacit.sampling import Sampler, StudyKey
 from tacit.study.books.books import Books, Intent
+from tacit.study.books.records import DeliveredRecord
 from tacit.study.folder import Layout
-from tacit.study.setup.digest_keys import draw_key, release_digest_key, states_key
+from tacit.study.journal import Journal
+from tacit.study.keys import draw_key, paper_key, release_digest_key, states_key
+from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
+from tacit.study.requests.draft import intent_record
+from tacit.study.requests.refusals import draft_or_refuse
+from tacit.study.requests.request import Request
 from tacit.tables import Snapshot
 from tacit.tables.delivery.local import (
     Delivery,
@@ -35,9 +44,80 @@ _MOST_TRIES = 10
 """States that are gone as often as that were not cleared up by somebody faster: the disk is bad."""
 
 
+def find_intent(
+    journal: Journal, read: Callable[[Books], Request], *, again: bool
+) -> Intent | None:
+    """A request's release, if it was recorded before.
+
+    One whose file was never written is taken up, even where a new one is asked for.
+
+    Args:
+        journal: of the study.
+        read: makes the request of the latest books, and refuses what they do not allow.
+        again: whether a new release is asked for.
+    """
+    books = journal.refresh()
+    recorded = books.find(read(books).identity)
+    is_new = recorded is None or (again and recorded.delivery is not None)
+    return None if is_new else recorded
+
+
+def record_intent(
+    journal: Journal,
+    read: Callable[[Books], Request],
+    *,
+    max_error: float | None,
+    again: bool,
+) -> Intent:
+    """Design a request's release and record it: this spends its bits.
+
+    It is designed outside any lock, and appended only if nothing else was appended meanwhile. If
+    another process has recorded the same request meanwhile, that release is taken.
+    """
+    while True:
+        recorded = find_intent(journal, read, again=again)
+        if recorded is not None:
+            return recorded
+        books = journal.books
+        draft = draft_or_refuse(books, read(books), max_error)
+        record = intent_record(draft, books.past)
+        number = journal.record_intent(record, draft.channel.to_bytes(), books.head)
+        if number is not None:
+            return journal.books.intents[number]
+
+
+def deliver_release(
+    journal: Journal,
+    writer: ReleaseWriter,
+    intent: Intent,
+    target: Path,
+    progress: Progress | None,
+) -> Receipt:
+    """Write a recorded release's file and certificate, and record that they were written."""
+    digest = writer.write(journal.books, intent, target, progress)
+    seal_key = paper_key(writer.key, journal.study)
+    digest_key = release_digest_key(writer.key, intent)
+    paper = certificate_of(journal.books, intent, digest, digest_key).sealed(seal_key)
+    try:
+        paper.write(certificate_path(target))
+    except OSError as error:
+        raise DeliveryError(
+            f"{certificate_path(target)} cannot be written ({error.strerror}): "
+            "mend that and run the same command again, which costs nothing"
+        ) from error
+
+    def make(books: Books) -> DeliveredRecord | None:
+        if books.intents[intent.number].delivery is not None:
+            return None
+        return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
+
+    journal.append("delivered", make)
+    return receipt_of(journal.books, journal.books.intents[intent.number]).sealed(seal_key)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Dispatch:
-    """All that is needed to write a study's releases.
+class ReleaseWriter:
+    """Samples and writes a study's recorded releases.
 
     Attributes:
         study: the study's id.
@@ -108,7 +188,7 @@ class Dispatch:
     def _names(self, intent: Intent) -> Pseudonyms | PublicIds:
         if self.is_id_public:
             return PublicIds(self.snapshot.ids_path)
-        party = intent.wish.party
+        party = intent.request.party
         return Pseudonyms(lambda attempt: self.key.derive("pseudonym", self.study, party, attempt))
 
     def _draw(self, intent: Intent, states: States) -> Draw:

@@ -1,0 +1,125 @@
+"""The command ``tacit collusion set``: limits on what parties may learn together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from tacit.cli.display import plain, show_done
+from tacit.cli.options import AcceptRollback, AsJson, Folder
+from tacit.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from tacit.scheme import Policy
+
+_Coalition = TypeVar("_Coalition")
+"""A number of parties, or the parties themselves."""
+
+
+def set_collusion(
+    folder: Folder,
+    everyone: Annotated[
+        str | None, typer.Option(metavar="BITS", help="Bits for all parties together, or none.")
+    ] = None,
+    any_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--any",
+            metavar="N=BITS",
+            help="Bits for any N parties together, or N=none; again for each N. none alone takes "
+            "all of these away.",
+        ),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B=BITS",
+            help="Bits for these parties together, or A,B=none; again for each group.",
+        ),
+    ] = None,
+    accept_rollback: AcceptRollback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Limit what parties may learn together, or show the limits.
+
+    What is not named stays as it is.
+    """
+    from tacit.study import Study
+    from tacit.study.books.records import PolicyRecord
+
+    remarks: list[str] = []
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
+        if everyone is not None or any_of or group:
+            limits = [_group(text, study.spelling) for text in group or ()]
+            remarks = study.change_collusion(
+                lambda policy: _changed(policy, everyone, any_of or (), limits)
+            )
+        policy = study.policy
+    stored = PolicyRecord.of_policy(policy).model_dump(mode="json")
+    line = plain(f"Limits on coalitions: {policy.in_words}")
+    show_done(stored, line, remarks, as_json=as_json)
+
+
+def _changed(
+    policy: Policy,
+    everyone: str | None,
+    any_of: Sequence[str],
+    groups: Sequence[tuple[Collection[str], float | None]],
+) -> Policy:
+    """A policy with some of its limits replaced."""
+    from dataclasses import replace
+
+    if everyone is not None:
+        policy = replace(policy, everyone=_bits(f"--everyone {everyone}", everyone))
+    sizes = {} if "none" in any_of else dict(policy.sizes)
+    _put(sizes, [_any(text) for text in any_of if text != "none"], "--any")
+    limits: dict[Collection[str], float] = {
+        frozenset(group): bits for group, bits in policy.groups.items()
+    }
+    _put(limits, groups, "--group")
+    return replace(policy, sizes=sizes, groups=limits)
+
+
+def _put(
+    limits: dict[_Coalition, float],
+    changes: Sequence[tuple[_Coalition, float | None]],
+    option: str,
+) -> None:
+    """Set limits, or take them away."""
+    if len(dict(changes)) < len(changes):
+        raise InvalidInputError(f"{option} names the same parties twice: give them one limit")
+    for coalition, bits in changes:
+        limits.pop(coalition, None)
+        if bits is not None:
+            limits[coalition] = bits
+
+
+def _bits(given: str, text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"{given}: give a number of bits, or none for no limit") from None
+
+
+def _any(text: str) -> tuple[int, float | None]:
+    size, is_pair, bits = text.partition("=")
+    if not is_pair or not re.fullmatch("[0-9]{1,6}", size):
+        raise InvalidInputError(f"--any {text}: give N=BITS, as in --any 2=0.5, N=none, or none")
+    if int(size) == 0:
+        raise InvalidInputError(f"--any {text}: give a number of parties, 1 or more")
+    return int(size), _bits(f"--any {text}", bits)
+
+
+def _group(text: str, spelling: Callable[[str], str]) -> tuple[Collection[str], float | None]:
+    names, is_pair, bits = text.rpartition("=")
+    members = frozenset(spelling(name) for name in names.split(",") if name)
+    if not is_pair or len(members) < 2:
+        raise InvalidInputError(
+            f"--group {text}: name two parties or more, as in --group lab-a,lab-b=0.6"
+        )
+    return members, _bits(f"--group {text}", bits)

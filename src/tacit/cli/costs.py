@@ -1,0 +1,47 @@
+"""Utilities as they are typed: a word, or a file with a table of costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from tacit.study import Costs
+
+
+def read_utility(text: str) -> str | Costs:
+    """A word as it is, or the table of costs in a JSON or CSV file."""
+    from tacit.study.requests.utilities import WORDS
+
+    if text in WORDS:
+        return text
+    path = Path(text)
+    if not path.is_file():
+        raise InvalidInputError(
+            f"utility {text!r} is neither one of {', '.join(WORDS)} nor a file of costs: "
+            "give one of these words, or the path of a table with a row for each answer"
+        )
+    return _read_costs(path)
+
+
+def _read_costs(path: Path) -> Costs:
+    from tacit.study import Costs
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        return Costs(json.loads(text) if path.suffix == ".json" else _csv_rows(text))
+    except OSError as error:
+        raise InvalidInputError(f"the costs {path} cannot be read: {error.strerror}") from None
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}") from None
+    except ValueError as error:  # no JSON, or no UTF-8
+        raise InvalidInputError(
+            f"{path} is no table of costs ({error}): give JSON, or lines of numbers with commas"
+        ) from None
+
+
+def _csv_rows(text: str) -> list[list[str]]:
+    return [line.split(",") for line in text.splitlines() if line.strip()]

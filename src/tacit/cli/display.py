@@ -1,0 +1,210 @@
+"""How results and progress look: tables and bars on a terminal, plain lines elsewhere, or JSON.
+
+Results go to stdout, progress to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import ceil
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_BAR_CELLS = 20
+_LEAST_WIDE = 12
+"""Columns for names, however narrow a terminal is."""
+
+_NUMBER = re.compile(r"[+≤-]?\d[\d,]*(\.\d+)? ?%?|∞|-?")
+
+_LONG_SECONDS = 5.0
+"""Work that takes longer prints a line where there is no terminal."""
+
+_LONG_STEPS = 2_000_000
+"""A release with fewer steps is written in about a second and prints no lines on progress."""
+
+_LIVE_IN_DOUBLE_QUOTES = frozenset('"$`\\!\n')
+"""Signs that a shell does not take literally between double quotes."""
+
+# -- results ------------------------------------------------------------------------------------
+
+
+def show_json(result: Any) -> None:
+    """One JSON document, in ASCII."""
+    print(json.dumps(result, indent=2, allow_nan=False))
+
+
+def plain(text: str) -> str:
+    """A text on one line; control characters are escaped, since they could move the cursor."""
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+
+
+def show_done(
+    result: Mapping[str, object], line: str, remarks: Sequence[str] = (), *, as_json: bool
+) -> None:
+    """What a command has changed: a line and remarks, or all of it for machines."""
+    if as_json:
+        show_json({**result, "remarks": list(remarks)})
+    else:
+        print(line)
+        show_remarks(remarks)
+
+
+def show_remarks(remarks: Iterable[str]) -> None:
+    """Remarks on the result, a line each."""
+    for remark in remarks:
+        print(f"note: {plain(remark)}")
+
+
+def command_line(*words: object) -> str:
+    """A command to paste into a shell; words with apostrophes in double quotes, to be readable."""
+    return " ".join(map(_quoted, map(str, words)))
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number of things: ``1 release``, ``2,000 releases``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def counted_bits(bits: float) -> str:
+    """Bits as they were given, with the unit: ``1 bit``, ``0.3 bits``."""
+    return f"{bits:.12g} {'bit' if bits == 1 else 'bits'}"
+
+
+def bar(held: float, limit: float) -> str:
+    """Bits held of a limit, as a bar; rounded up, so that it never shows less than is held."""
+    full, empty = ("█", "░") if _can_show("█░") else ("#", ".")
+    cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit)) if limit > 0 else _BAR_CELLS
+    cells = max(cells, int(held > 0))  # the share of a tiny number may round to 0
+    return full * cells + empty * (_BAR_CELLS - cells)
+
+
+def show_rows(heading: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int = 0) -> None:
+    """A table: drawn to fit on a terminal, padded with blanks elsewhere.
+
+    Args:
+        heading: of the columns.
+        rows: texts; columns of numbers are flushed right.
+        wide: the column that is broken over several lines where a terminal is too narrow.
+    """
+    shown = [[plain(cell) for cell in row] for row in rows]
+    is_number = [all(map(_NUMBER.fullmatch, column)) for column in zip(*shown, strict=True)]
+    if sys.stdout.isatty():
+        _draw(heading, shown, is_number, wide)
+        return
+    widths = [max(map(len, column)) for column in zip(heading, *shown, strict=True)]
+    for row in (heading, *shown):
+        cells = zip(row, widths, is_number, strict=True)
+        padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
+        print("  ".join(padded).rstrip())
+
+
+def _draw(heading: Sequence[str], rows: list[list[str]], is_number: list[bool], wide: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for k, title in enumerate(heading):
+        table.add_column(
+            Text(title),
+            justify="right" if is_number[k] else "left",
+            no_wrap=k != wide,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*map(_coloured, row))
+    console = Console(highlight=False)
+    # A line that a narrow terminal breaks can be read; a column of single letters cannot.
+    console.width = max(console.width, _least_width([list(heading), *rows], wide))
+    console.print(table)
+
+
+def _least_width(rows: list[list[str]], wide: int) -> int:
+    """Columns that a table needs if its wide column gets no more than ``_LEAST_WIDE``."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    widths[wide] = min(widths[wide], _LEAST_WIDE)
+    return sum(widths) + 2 * len(widths)
+
+
+def _coloured(cell: str) -> Text:
+    """A cell of a table, a full bar in red; no markup: a level may be called [red]."""
+    from rich.text import Text
+
+    is_full = cell in ("█" * _BAR_CELLS, "#" * _BAR_CELLS)
+    return Text(cell, style="red" if is_full else "")
+
+
+def _can_show(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(sign: str) -> str:
+    return "\\n" if sign == "\n" else sign.encode("unicode_escape").decode()
+
+
+def _quoted(word: str) -> str:
+    is_readable = "'" in word and not _LIVE_IN_DOUBLE_QUOTES & set(word)
+    return f'"{word}"' if is_readable else shlex.quote(word)
+
+
+# -- progress -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal; elsewhere a line for each quarter of work that is long."""
+    if not sys.stderr.isatty():
+        yield _Quarters(what)
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextmanager
+def waiting(what: str, seconds: float = _LONG_SECONDS) -> Iterator[None]:
+    """A spinner on a terminal; elsewhere one line once work has lasted ``seconds``."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(what):
+            yield
+        return
+    line = Timer(seconds, print, [f"{what} ..."], {"file": sys.stderr, "flush": True})
+    line.daemon = True
+    line.start()
+    try:
+        yield
+    finally:
+        line.cancel()
+
+
+class _Quarters:
+    """Prints a line whenever another quarter is done."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._printed = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        quarter = 4 * done // total
+        if total >= _LONG_STEPS and self._printed < quarter < 4:
+            self._printed = quarter
+            print(f"{self._what}: {25 * quarter} %", file=sys.stderr, flush=True)

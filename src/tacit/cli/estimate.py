@@ -1,0 +1,60 @@
+"""The command ``tacit estimate``: what a recipient can read from a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
+from tacit.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from tacit.study.recipient import LevelEstimate, RecipientEstimate
+
+
+def estimate(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A release, .parquet or .csv, its certificate beside it."
+        ),
+    ],
+    confidence: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of every interval, between 0 and 1.")
+    ] = 0.95,
+    as_json: AsJson = False,
+) -> None:
+    """For recipients: frequencies with intervals.
+
+    Of what was asked, among the records of the file.
+    """
+    from tacit.study import estimate_file
+
+    found = estimate_file(file, confidence=confidence)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        _show_estimate(found)
+
+
+def _show_estimate(found: RecipientEstimate) -> None:
+    print(
+        f"{plain(found.request)}: {counted(found.n, 'record')}, "
+        f"{100 * found.confidence:g} % intervals"
+    )
+    show_rows(("level", "share", "from", "to", ""), [_row(level) for level in found.levels])
+    if found.contrasts:
+        print("told together, as sums of shares:")
+        for contrast in found.contrasts:
+            print(f"  {plain(contrast)}")
+    show_remarks(found.remarks)
+
+
+def _row(level: LevelEstimate) -> tuple[str, str, str, str, str]:
+    """Level, share, interval, and whether that is only what is possible at all."""
+    low, high = f"{level.low:.4f}", f"{level.high:.4f}"
+    if level.share is None:
+        return level.level, "", low, high, "bounds"
+    return level.level, f"{level.share:.4f}", low, high, ""

@@ -1,0 +1,169 @@
+"""The command ``tacit init``: make a study of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.display import (
+    command_line,
+    counted,
+    plain,
+    show_json,
+    show_remarks,
+    show_rows,
+    waiting,
+)
+from tacit.cli.options import AsJson, Folder
+
+if TYPE_CHECKING:
+    from tacit.study import Standing
+    from tacit.study.reports.standing import SmallCell
+
+_MOST_CELLS_SHOWN = 20
+
+
+def init(
+    folder: Folder,
+    table: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE",
+            help="A .csv, .parquet or .duckdb file (::table), or postgresql://...#table.",
+        ),
+    ],
+    id_columns: Annotated[
+        str,
+        typer.Option(
+            "--id", metavar="COLUMN", help="What tells records apart; several with commas."
+        ),
+    ],
+    private: Annotated[
+        list[str],
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="NAME, NAME:cut=30,45,60, NAME:quantiles=4 or NAME:map=groups.json; again for "
+            "each private attribute.",
+        ),
+    ],
+    external: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="One that may be asked for too, declared in the same way. Nobody's own value is "
+            "read for an answer: it is predicted from the private attributes.",
+        ),
+    ] = None,
+    everyone: Annotated[
+        float | None,
+        typer.Option(metavar="BITS", help="What all parties together may learn about a record."),
+    ] = None,
+    public_id: Annotated[
+        bool, typer.Option("--public-id", help="Write raw ids into release files.")
+    ] = False,
+    min_cell: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", min=0, help="List cells with fewer records; 0 for none."),
+    ] = 10,
+    min_records: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Refuse a smaller table: whoever knows its counts learns more than the limits "
+            "say, from everybody else's rows.",
+        ),
+    ] = 50,
+    memory: Annotated[
+        int,
+        typer.Option(metavar="STATES", help="The most states to remember a record's past by."),
+    ] = 64,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="postgresql://..., sqlite:///... or folder, for a file in the study's folder; by "
+            "default $TACIT_LEDGER, else a file in your data folder that all your studies share.",
+        ),
+    ] = None,
+    accept_reset: Annotated[
+        bool,
+        typer.Option(
+            "--accept-reset",
+            help="Take records that the ledger knows from another study. Their bits are then "
+            "counted from 0 again: whoever holds releases of both studies may hold the sum.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a study of a table."""
+    from tacit.study import Study
+    from tacit.study.setup.creation import least_overlap_noticed
+
+    with (
+        waiting("reading the table"),
+        Study.create(
+            folder,
+            table,
+            id=id_columns.split(","),
+            private=private,
+            external=external or (),
+            everyone=everyone,
+            public_id=public_id,
+            memory=memory,
+            ledger=ledger,
+            accept_reset=accept_reset,
+            min_records=min_records,
+        ) as study,
+    ):
+        standing, small = study.status(), study.small_cells(min_cell)
+        names, place = [attribute.name for attribute in study.attributes], study.ledger_shown
+        remarks = [*study.remarks, *standing.remarks]
+    noticed = least_overlap_noticed(standing.records)
+    if as_json:
+        found = {"attributes": names, "small_cells": [cell.as_dict() for cell in small]}
+        found |= {"remarks": remarks, "ledger": place, "overlap_noticed": noticed}
+        show_json(standing.as_dict() | found)
+        return
+    _show_study(folder, standing, names)
+    _show_ledger(place, noticed)
+    _show_cells(names, small, min_cell)
+    show_remarks(remarks)
+    print(f"Next: {command_line('tacit', 'party', 'add', folder)} NAME --limit BITS")
+
+
+def _show_study(folder: Path, standing: Standing, names: Sequence[str]) -> None:
+    print(
+        f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
+        f"{standing.entropy_bits:.4f} bits to learn about each "
+        f"({', '.join(map(plain, names))})."
+    )
+    print("How many records have each combination of levels counts as public, and so does")
+    print("every quote, design and refusal.")
+
+
+def _show_ledger(place: str, noticed: int) -> None:
+    print(f"Ledger: {plain(place)}")
+    shared = "any" if noticed == 1 else f"{noticed:,} or more"
+    print(f"It notices another study with {shared} of these records, by their ids.")
+
+
+def _show_cells(names: Sequence[str], small: Sequence[SmallCell], min_cell: int) -> None:
+    """Few records by private levels, then by these and each external column."""
+    kinds: dict[str | None, list[SmallCell]] = {}
+    for cell in small:
+        kinds.setdefault(cell.external[0] if cell.external else None, []).append(cell)
+    for external, cells in kinds.items():
+        with_it = "" if external is None else f" with {plain(external)}"
+        have = f"combination{with_it} has" if len(cells) == 1 else f"combinations{with_it} have"
+        print(f"{len(cells):,} {have} fewer than {min_cell} records:")
+        rows = [
+            (*cell.levels, *(cell.external or ())[1:], str(cell.records))
+            for cell in cells[:_MOST_CELLS_SHOWN]
+        ]
+        show_rows((*names, *([] if external is None else [external]), "records"), rows)
+        if len(cells) > _MOST_CELLS_SHOWN:
+            print(f"and {len(cells) - _MOST_CELLS_SHOWN:,} more; --json lists all")

@@ -1,0 +1,149 @@
+"""The command ``tacit quote``: what a request would cost and be worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.costs import read_utility
+from tacit.cli.display import (
+    bar,
+    command_line,
+    counted_bits,
+    plain,
+    show_json,
+    show_rows,
+    waiting,
+)
+from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
+from tacit.study.reports.words import (
+    bits_down,
+    bits_up,
+    limit_in_words,
+    value_in_words,
+    worth_in_words,
+)
+
+if TYPE_CHECKING:
+    from tacit.study import Quote
+    from tacit.study.requests.quote import CurvePoint
+
+
+def quote(
+    folder: Folder,
+    party: Party,
+    request: Requested = None,
+    sql: Sql = None,
+    utility: Utility = "hamming",
+    bits: Bits = None,
+    again: Again = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a request would cost and be worth.
+
+    Spends nothing.
+    """
+    from tacit.study import Study
+
+    judged = read_utility(utility)
+    with Study.open(folder) as study, waiting("designing"):
+        quoted = study.quote(party, request, sql=sql, utility=judged, bits=bits, again=again)
+    if as_json:
+        show_json(_for_machines(quoted))
+    elif quoted.answered_by is not None:
+        _show_answered(quoted, folder)
+    else:
+        _show_quote(quoted)
+
+
+def _for_machines(quoted: Quote) -> dict[str, Any]:
+    """A quote, and its worth in the words that people read."""
+    document = quoted.as_dict()
+    document["in_words"] = value_in_words(quoted.measure, quoted.value, quoted.blind)
+    for entry, point in zip(document["curve"], quoted.curve, strict=True):
+        entry["in_words"] = _worth(quoted, point)
+    return document
+
+
+def _show_quote(quoted: Quote) -> None:
+    own, worst = quoted.own, quoted.worst
+    _show_question(quoted)
+    whose = "its" if own.limited_by == own.name else "the"
+    by = "" if own.limited_by == own.name else f", the limit on {plain(own.limited_by)},"
+    print(
+        f"  {plain(own.name)} would learn {bits_up(own.added)} bits about a record; "
+        f"{bits_down(own.left)} of {whose} {limit_in_words(own.limit)}{by} would be left"
+    )
+    print(
+        f"  nearest to its limit: {plain(worst.name)}, which would hold {bits_up(worst.after)} of "
+        f"{counted_bits(worst.limit)}"
+    )
+    print(f"  {_more(quoted)}")
+    others = bits_up(quoted.others_bits)
+    print(f"  to whoever knows every count, others' rows would add at most {others} bits")
+    print()
+    _show_shares(quoted)
+    if len(quoted.curve) > 1:
+        _show_curve(quoted)
+
+
+def _show_answered(quoted: Quote, folder: Path) -> None:
+    """The quote of a request that was answered before."""
+    _show_question(quoted)
+    print(f"  answered by release {quoted.answered_by}: asking again delivers it once more and")
+    print("  costs nothing; --again asks for a new one")
+    print(f"  receipt: {command_line('tacit', 'receipt', folder, quoted.answered_by)}")
+    print()
+    _show_shares(quoted)
+
+
+def _show_question(quoted: Quote) -> None:
+    print(f"{plain(quoted.request)} for {plain(quoted.party)}, judged by {quoted.measure}:")
+    print(f"  {value_in_words(quoted.measure, quoted.value, quoted.blind)}")
+    for remark in quoted.remarks:
+        print(f"  {plain(remark)}")
+
+
+def _more(quoted: Quote) -> str:
+    from tacit.study.requests.quote import MOST_COUNTED
+
+    match quoted.about_more:
+        case 0:
+            return "no other request of this size would fit after it"
+        case 1:
+            return "about one more request of this size would fit after it"
+        case many if many < MOST_COUNTED:
+            return f"about {many} more requests of this size would fit after it"
+        case _:
+            return "any number of requests of this size would fit after it"
+
+
+def _show_shares(quoted: Quote) -> None:
+    rows = [
+        (
+            share.name,
+            bits_up(share.held),
+            f"+{bits_up(share.added)}",
+            bar(share.after, share.limit),
+            limit_in_words(share.limit),
+            bits_down(share.left),
+        )
+        for share in quoted.coalitions
+    ]
+    show_rows(("bits about one record", "held", "this", "", "limit", "left"), rows)
+
+
+def _show_curve(quoted: Quote) -> None:
+    print("\nFor fewer or more bits:")
+    rows = [
+        (
+            limit_in_words(point.bits),
+            _worth(quoted, point) + (" <- this" if point.is_asked else ""),
+        )
+        for point in quoted.curve
+    ]
+    show_rows(("--bits", "worth"), rows, wide=1)
+
+
+def _worth(quoted: Quote, point: CurvePoint) -> str:
+    return worth_in_words(quoted.measure, point.value, quoted.blind)

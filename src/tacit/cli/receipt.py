@@ -1,0 +1,88 @@
+"""The command ``tacit receipt``: a paper on one entry of the ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.display import bar, plain, show_json, show_rows
+from tacit.cli.options import AsJson, Folder
+from tacit.study.reports.words import bits_up, limit_in_words, time_in_words, value_in_units
+
+if TYPE_CHECKING:
+    from tacit.study import EntryReceipt, Receipt
+
+
+def receipt(
+    folder: Folder,
+    number: Annotated[
+        int,
+        typer.Argument(metavar="ENTRY", help="Number of a release, or of any other ledger entry."),
+    ],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as a page that opens offline.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A receipt, to be kept elsewhere.
+
+    With it, verify finds a ledger that was rolled back or rewritten.
+    """
+    from tacit.storage import whole_file
+    from tacit.study import Study
+    from tacit.study.folder import refuse_study_files
+
+    if html is not None:
+        refuse_study_files(html)
+    with Study.open(folder) as study:
+        paper = study.receipt(number)
+    if html is not None:
+        with whole_file(html) as file:
+            file.write(paper.as_html().encode())
+    if as_json:
+        show_json(paper.model_dump(mode="json"))
+    elif html is None:
+        _show_receipt(paper)
+    else:
+        print(f"{plain(str(html))}: receipt of entry {number}, {plain(paper.in_words)}")
+
+
+def _show_receipt(paper: Receipt | EntryReceipt) -> None:
+    from tacit.study import Receipt
+    from tacit.study.reports.receipts import NO_SEAL
+
+    when = time_in_words(paper.time)
+    if isinstance(paper, Receipt):
+        title = f"Release {paper.entry}: {paper.request} for {paper.party}, {when}"
+    else:
+        title = f"Entry {paper.entry}: {paper.kind}, {when}"
+    print(plain(title))
+    print(f"  {plain(paper.in_words)}")
+    if isinstance(paper, Receipt):
+        _show_worth(paper)
+        for remark in paper.remarks:
+            print(f"  {plain(remark)}")
+        _show_holdings(paper)
+        print(f"  file       {plain(paper.file or 'not delivered yet')}")
+        print(f"  digest     {paper.digest or 'not delivered yet'}")
+    print(f"  study      {paper.study}")
+    print(f"  sealed by  {paper.hash}")
+    print(f"  keyed seal {paper.seal or NO_SEAL}")
+
+
+def _show_worth(paper: Receipt) -> None:
+    beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
+    print(f"  {value_in_units(paper.measure, paper.value)}{beats}")
+    print(f"  {plain(paper.limit_in_words)}")
+    print(f"  there are {paper.entropy_bits:.4f} bits to learn about a record, H(X)")
+
+
+def _show_holdings(paper: Receipt) -> None:
+    rows = [
+        (each.name, bar(each.bits, each.limit), bits_up(each.bits, 6), limit_in_words(each.limit))
+        for each in paper.shares
+    ]
+    rows.append(("everyone", "", bits_up(paper.everyone_bits, 6), ""))
+    show_rows(("bits about one record", "", "holds at most", "limit"), rows)

@@ -1,0 +1,87 @@
+"""The command ``tacit release``: answer a request, once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.costs import read_utility
+from tacit.cli.display import command_line, plain, progress_bar, show_json
+from tacit.cli.options import (
+    AcceptRollback,
+    Again,
+    AsJson,
+    Bits,
+    Folder,
+    Party,
+    Requested,
+    Sql,
+    Utility,
+)
+from tacit.study.reports.words import bits_up
+
+if TYPE_CHECKING:
+    from tacit.study import Receipt
+
+
+def release(
+    folder: Folder,
+    party: Party,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write, .parquet or .csv.")],
+    request: Requested = None,
+    sql: Sql = None,
+    utility: Utility = "hamming",
+    bits: Bits = None,
+    max_error: Annotated[
+        float | None,
+        typer.Option(metavar="ERROR", help="Refuse an answer with a larger mean error, or cost."),
+    ] = None,
+    again: Again = False,
+    accept_rollback: AcceptRollback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a request: once, and recorded for good.
+
+    The same request gets the same file again, at no cost.
+    """
+    from tacit.study import Study
+
+    judged = read_utility(utility)
+    with (
+        Study.open(folder, accept_rollback=accept_rollback) as study,
+        progress_bar(f"writing {plain(out.name)}") as progress,
+    ):
+        receipt = study.release(
+            party,
+            request,
+            out=out,
+            sql=sql,
+            utility=judged,
+            bits=bits,
+            max_error=max_error,
+            again=again,
+            progress=progress,
+            notify=_show_note,
+        )
+    if as_json:
+        show_json(receipt.model_dump(mode="json"))
+    else:
+        _show_release(receipt, folder, out)
+
+
+def _show_note(remark: str) -> None:
+    print(f"note: {plain(remark)}", file=sys.stderr, flush=True)
+
+
+def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
+    party = plain(receipt.party)
+    print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
+    print(f"  {receipt.in_words}")
+    for remark in receipt.remarks:
+        print(f"  {plain(remark)}")
+    print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
+    print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
+    print(f"  receipt: {command_line('tacit', 'receipt', folder, receipt.entry)}")

@@ -1,0 +1,52 @@
+"""The command ``tacit status``: who holds what of which limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.cli.display import bar, counted, plain, show_json, show_remarks, show_rows
+from tacit.cli.options import AsJson, Folder
+from tacit.study.reports.words import bits_down, bits_up, limit_in_words
+
+if TYPE_CHECKING:
+    from tacit.study import Standing
+
+
+def status(folder: Folder, as_json: AsJson = False) -> None:
+    """Parties, coalitions, bits used and left."""
+    from tacit.study import Study
+
+    with Study.open(folder) as study:
+        standing = study.status()
+    if as_json:
+        show_json(standing.as_dict())
+    else:
+        _show_status(standing, folder)
+
+
+def _show_status(standing: Standing, folder: Path) -> None:
+    closed = " CLOSED." if standing.is_closed else ""
+    print(
+        f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
+        f"{standing.entropy_bits:.4f} bits to learn about each, "
+        f"{counted(standing.releases, 'release')}.{closed}"
+    )
+    rows = [
+        (
+            each.name,
+            bar(each.held, each.limit),
+            bits_up(each.held),
+            limit_in_words(each.limit),
+            bits_down(each.left),
+            "as everyone" if each.is_covered else "",
+        )
+        for each in (*standing.parties, *standing.coalitions)
+    ]
+    if rows:
+        show_rows(("bits about one record", "", "held", "limit", "left", ""), rows)
+    if standing.coalitions_left_out:
+        print(f"and {standing.coalitions_left_out} more coalitions, farther from their limits")
+    for number in standing.undelivered:
+        print(f"release {number} is recorded but was never delivered: run its command again")
+    show_remarks(standing.remarks)

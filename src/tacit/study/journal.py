@@ -1,0 +1,308 @@
+"""A study's ledger as it is read and written from one folder.
+
+A ledger that was put back from a backup has forgotten what was released since: its bits would be
+spent twice. The folder shows it by its high-water mark, the last entry that the ledger had when it
+was last changed from here, and by states of releases that the ledger does not know; a release file
+shows it by its certificate.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.errors import (
+    DeliveryError,
+    HeadMovedError,
+    InvalidInputError,
+    LedgerError,
+    RolledBackError,
+    Suggestion,
+)
+from tacit.ledger import Entry, Head, Ledger
+from tacit.storage import whole_file
+from tacit.study.books.books import Books
+from tacit.study.books.records import Record, RollbackRecord
+from tacit.study.folder import Configuration, Layout
+from tacit.tables.delivery.states import state_names
+
+_LARGEST_NUMBER = 2**63 - 1
+"""That a ledger can hold."""
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
+"""What reading a file raises that is damaged, or no JSON of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What a folder and a file show of the ledger's entries, whether or not it still has them.
+
+    Attributes:
+        entries: the file that names each -> the entry.
+        states: names of state files.
+    """
+
+    entries: dict[Path, Head]
+    states: tuple[str, ...]
+
+    @staticmethod
+    def find(layout: Layout, study: str, certificate: Path | None = None) -> Traces:
+        """All there are.
+
+        Read them before the ledger: an entry is in the ledger before there is a trace of it.
+
+        Args:
+            layout: of the study's folder.
+            study: its id.
+            certificate: of a release file that may be there already.
+
+        Raises:
+            InvalidInputError: the high-water mark is damaged.
+        """
+        found = {layout.high_water: _read_mark(layout.high_water)}
+        if certificate is not None:
+            found[certificate] = _read_certificate(certificate, study)
+        entries = {file: head for file, head in found.items() if head is not None}
+        return Traces(entries, tuple(state_names(layout.states)))
+
+    def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
+        """Those that the ledger does not know, and that no rollback has been accepted for."""
+        known = {intent.state_name for intent in books.intents.values()} | books.accepted
+        return Traces(
+            {
+                file: head
+                for file, head in self.entries.items()
+                if head.hash not in books.accepted
+                and not ledger.contains(study, head.number, head.hash)
+            },
+            tuple(name for name in self.states if name not in known),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.states)
+
+    @property
+    def in_words(self) -> list[str]:
+        """Each trace, for people."""
+        entries = [f"{file.name} shows entry {head.number}" for file, head in self.entries.items()]
+        return entries + [
+            f"states/{name}.npy is of a release that it lacks" for name in self.states
+        ]
+
+    @property
+    def record(self) -> RollbackRecord:
+        """For the ledger, once it is accepted."""
+        entries = {(head.number, head.hash) for head in self.entries.values()}
+        return RollbackRecord(entries=tuple(sorted(entries)), states=self.states)
+
+
+class Journal:
+    """A study's ledger, its books, and what the folder shows of entries that it has lost.
+
+    Attributes:
+        layout: of the study's folder.
+        study: its id.
+        ledger: where its entries stand.
+        books: what they say, as far as they were read.
+    """
+
+    def __init__(
+        self, layout: Layout, study: str, ledger: Ledger, *, accept_rollback: bool = False
+    ) -> None:
+        """Read the whole ledger.
+
+        Args:
+            layout: of the study's folder.
+            study: its id.
+            ledger: where its entries stand.
+            accept_rollback: go on although entries were lost; the first change records it.
+        """
+        self.layout = layout
+        self.study = study
+        self.ledger = ledger
+        self._accept_rollback = accept_rollback
+        first, *entries = ledger.entries(study)
+        self.books = Books.begin(first).read_on(entries)
+
+    @classmethod
+    def open(cls, folder: Path, *, accept_rollback: bool = False) -> Journal:
+        """The journal of a study's folder."""
+        layout = Layout(folder)
+        configuration = Configuration.read(folder)
+        ledger = Ledger.open(configuration.ledger or layout.ledger)
+        try:
+            refuse_unregistered(layout, configuration.study, ledger)
+            return cls(layout, configuration.study, ledger, accept_rollback=accept_rollback)
+        except BaseException:
+            ledger.close()
+            raise
+
+    def refresh(self) -> Books:
+        """The books with everything that was appended since."""
+        self.books = self.books.read_on(self.ledger.entries_since(self.study, self.books.head))
+        return self.books
+
+    def refuse_closed(self, books: Books) -> None:
+        """Refuse a study whose key was destroyed."""
+        if books.is_closed:
+            raise InvalidInputError(
+                f"{self.layout.folder} is closed, its key was destroyed: nothing can be changed or "
+                "released any more; its status, audit, receipts and verification stay"
+            )
+
+    # -- appending --------------------------------------------------------------------------
+
+    def append(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
+        """Append what ``make`` makes of the latest books, unless it makes nothing of them.
+
+        Returns:
+            Whether anything was appended.
+        """
+        self.settle_rollback()
+        return self._append_now(kind, make)
+
+    def _append_now(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
+        while True:
+            books = self.refresh()
+            record = make(books)
+            if record is None:
+                return False
+            entry = self._try_append(kind, record, b"", books.head)
+            if entry is not None:
+                raise_mark(self.layout, entry.head, self.refresh().accepted)
+                return True
+
+    def record_intent(self, record: Record, channel: bytes, head: Head) -> int | None:
+        """Spend the bits of a release: append it, and remember that the ledger has it.
+
+        Returns:
+            The number of the entry; ``None`` where something was appended after ``head``, so that
+            the release has to be designed again.
+        """
+        entry = self._try_append("intent", record, channel, head)
+        if entry is None:
+            return None
+        try:
+            raise_mark(self.layout, entry.head, self.refresh().accepted)
+        except OSError as error:
+            raise DeliveryError(
+                f"the release is recorded but {self.layout.high_water} cannot be written "
+                f"({error.strerror}): mend that and run the same command again, which costs nothing"
+            ) from error
+        return entry.number
+
+    def _try_append(self, kind: str, record: Record, payload: bytes, head: Head) -> Entry | None:
+        body = record.model_dump(mode="json")
+        try:
+            return self.ledger.append(self.study, kind, body, payload, head=head)
+        except HeadMovedError:
+            return None
+
+    # -- entries that were lost -------------------------------------------------------------
+
+    def find_lost(self, certificate: Path | None = None) -> Traces:
+        """Traces of entries that the ledger has lost."""
+        traces = Traces.find(self.layout, self.study, certificate)  # before the ledger is read
+        return traces.lost(self.refresh(), self.ledger, self.study)
+
+    def refuse_rollback(self, lost: Traces) -> None:
+        """Refuse to go on with a ledger that has lost entries, unless that was accepted."""
+        if not lost or self._accept_rollback:
+            return
+        papers = [str(file) for file in lost.entries.keys() - {self.layout.high_water}]
+        raise RolledBackError(
+            f"the ledger {self.ledger.url_shown} ends at entry {self.books.head.number} and has "
+            f"lost entries that {self.layout.folder} was used with ({'; '.join(lost.in_words)}): "
+            "put the newest backup back. If there is none, the rollback can be accepted: what the "
+            "lost entries released is then not counted, so that whoever received it may hold more "
+            "than the limits say",
+            suggestions=[
+                Suggestion("verify", {"receipts": papers}),
+                Suggestion("restore"),
+                Suggestion("open", {"accept_rollback": True}),
+            ],
+        )
+
+    def settle_rollback(self, certificate: Path | None = None) -> None:
+        """Before a change: refuse a ledger that has lost entries, or record that it is accepted."""
+        lost = self.find_lost(certificate)
+        self.refuse_rollback(lost)
+        if lost:
+            self._append_now("rollback", lambda _: lost.record)
+        else:  # entries may have been appended elsewhere, or just before a crash
+            raise_mark(self.layout, self.books.head, self.books.accepted)
+
+
+def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
+    """Refuse a folder whose making was cut short before its ledger knew of it, or a lost ledger."""
+    if study in ledger.studies():
+        return
+    shown = f"the ledger {ledger.url_shown} does not know {layout.folder}"
+    if layout.high_water.exists():
+        raise RolledBackError(
+            f"{shown}, which was used with it: it was rolled back or replaced; put the newest "
+            "backup back",
+            suggestions=[Suggestion("restore")],
+        )
+    raise LedgerError(
+        f"{shown}: if making it was interrupted, make it again; else restore the ledger"
+    )
+
+
+def raise_mark(layout: Layout, head: Head, accepted: frozenset[str] = frozenset()) -> None:
+    """Remember that the ledger has had this entry.
+
+    Must be on disk before anything is drawn. A mark is lowered only where the entry that it names
+    is among those that the custodian has ``accepted`` as lost.
+    """
+    with _locked(layout.configuration):
+        mark = _read_mark(layout.high_water)
+        if mark is None or mark.number < head.number or mark.hash in accepted:
+            with whole_file(layout.high_water, mode=0o600) as file:
+                file.write(json.dumps({"number": head.number, "hash": head.hash}).encode() + b"\n")
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """One process at a time."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read_mark(path: Path) -> Head | None:
+    try:
+        stored = json.loads(path.read_bytes())
+        return _head(stored["number"], stored["hash"])
+    except FileNotFoundError:
+        return None
+    except _UNREADABLE as error:
+        raise InvalidInputError(
+            f"{path} is damaged ({error}): it says which entry of the ledger was the last; compare "
+            "the ledger with your newest receipt by verifying it, then remove the file"
+        ) from error
+
+
+def _read_certificate(path: Path, study: str) -> Head | None:
+    """The entry that a certificate of this study names; ``None`` for any other file."""
+    try:
+        stored = json.loads(path.read_bytes())
+        is_ours = stored["study"] == study
+        return _head(stored["entry"], stored["hash"]) if is_ours else None
+    except _UNREADABLE:
+        return None
+
+
+def _head(number: object, sealed: object) -> Head:
+    """The entry of this number and hash, if a ledger can have one."""
+    if type(number) is not int or not 1 <= number <= _LARGEST_NUMBER:
+        raise ValueError(f"{str(number)[:20]!r} is no number of an entry")
+    return Head(number, str(sealed))

@@ -1,0 +1,115 @@
+"""Bars, tables, counts and progress: what is shown never promises more than what is."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tacit.cli.display import (
+    bar,
+    command_line,
+    counted,
+    counted_bits,
+    plain,
+    progress_bar,
+    show_rows,
+    waiting,
+)
+
+BITS = st.floats(0, 64, allow_nan=False)
+
+
+@given(BITS, st.floats(1e-6, 64))
+@example(5e-324, 2.0)
+@example(5e-324, 64.0)
+def test_a_bar_shows_every_bit_that_is_used(held: float, limit: float) -> None:
+    shown = bar(held, limit)
+    assert len(shown) == 20
+    assert shown.count("█") / 20 >= min(1.0, held / limit) - 1e-12
+    assert (shown.count("█") > 0) == (held > 0)
+
+
+def test_a_bar_where_blocks_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert bar(1, 2) == "##########.........."
+
+
+def test_counts() -> None:
+    assert [counted(n, "release") for n in (0, 1, 2000)] == [
+        "0 releases",
+        "1 release",
+        "2,000 releases",
+    ]
+
+
+@given(st.text())
+def test_plain_text_moves_no_cursor(text: str) -> None:
+    assert plain(text).isprintable()
+
+
+def test_plain_tables_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    show_rows(("who", "bits", ""), [("a\nb", "0.5", "x"), ("[red]c[/red]", "12.25", "")])
+    assert capsys.readouterr().out.splitlines() == [
+        "who            bits",
+        "a\\nb            0.5  x",
+        "[red]c[/red]  12.25",
+    ]
+
+
+def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("writing a.csv") as progress, waiting("designing"):
+        for done in range(1, 11):
+            progress(done, 10)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_says_a_line_for_each_quarter(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("writing a.csv") as progress:
+        for done in range(1, 101):
+            progress(done * 100_000, 10_000_000)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [f"writing a.csv: {part} %" for part in (25, 50, 75)]
+
+
+def test_long_waits_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with waiting("designing", seconds=0.0):
+        deadline = time.monotonic() + 30
+        said = ""
+        while not said and time.monotonic() < deadline:
+            said = capsys.readouterr().err
+            time.sleep(0.01)
+    assert said == "designing ...\n"
+
+
+# -- commands to paste --------------------------------------------------------------------------
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"))))
+@example(["it's $HOME", "it's `date`", "it's \\", 'it\'s "so"', "it's !1", "'", ""])
+def test_a_command_is_read_by_a_shell_as_it_was_meant(words: list[str]) -> None:
+    assert shlex.split(command_line(*words)) == words
+
+
+def test_a_command_is_readable() -> None:
+    senior = "age > 60 and education = 'bachelor and above'"
+    assert command_line("tacit", "receipt", Path("a b"), 7) == "tacit receipt 'a b' 7"
+    assert command_line("--sql", senior) == f'--sql "{senior}"'
+    assert command_line("it's $HOME") == shlex.quote("it's $HOME")
+
+
+def test_bits_with_their_unit() -> None:
+    assert [counted_bits(bits) for bits in (0.3, 1, 1.0, 2, 0.1234567)] == [
+        "0.3 bits",
+        "1 bit",
+        "1 bit",
+        "2 bits",
+        "0.1234567 bits",
+    ]

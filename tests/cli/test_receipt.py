@@ -1,0 +1,143 @@
+"""``tacit receipt``: receipts as text, page and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import done, unchanged
+
+
+class Page(HTMLParser):
+    """Elements of a page, with what could make a browser fetch something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text: list[str] = []
+        self.data: dict[str, object] = {}
+        self._inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._inside = tag
+        self.links += [f"{tag} {name}" for name, _ in attributes if name in ("src", "href", "data")]
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.data |= json.loads(data or "{}") if data.strip() else {}
+        else:
+            self.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+
+def page_of(study: Path, entry: int) -> tuple[Page, str]:
+    done("receipt", study, entry, "--html", "receipt.html")
+    text = Path("receipt.html").read_text(encoding="utf-8")
+    return Page(text), text
+
+
+@pytest.mark.parametrize("entry", range(1, 9))
+def test_a_page_opens_offline(used: Path, entry: int) -> None:
+    page, text = page_of(used, entry)
+    assert page.links == []
+    for outside in ("http:", "https:", "//", "@import", "url(", "<link", "<img"):
+        assert outside not in text
+    assert page.tags.count("h1") == 1
+    assert page.data == done("receipt", used, entry, "--json").json
+    done("verify", used, "--receipt", "receipt.html")
+
+
+def test_the_page_of_a_release_says_who_holds_what(used: Path) -> None:
+    page, _ = page_of(used, 7)
+    words = " ".join(" ".join(page.text).split())
+    assert "Release 7: age for lab-b" in words
+    assert "lab-a + lab-b" in words
+    receipt = done("receipt", used, 7, "--json").json
+    shown = [float(text) for text in page.text if text.replace(".", "").isdigit() and "." in text]
+    for holding in receipt["holdings"]:  # rounded up
+        assert any(holding["bits"] <= number < holding["bits"] + 2e-6 for number in shown)
+
+
+def test_a_receipt_shows_limits_units_and_times_for_people(used: Path) -> None:
+    """lab-b may hold 0.3 as set, and was asked for 0.1; coalitions of two may hold 0.35."""
+    receipt = done("receipt", used, 7, "--json").json
+    text = done("receipt", used, 7).out
+    page, html = page_of(used, 7)
+    for shown in (text, " ".join(" ".join(page.text).split())):
+        assert "imit of lab-b, as set: 0.3 bits in all" in shown
+        assert f"{receipt['entropy_bits']:.4f} bits to learn about a record, H(X)" in shown
+        assert f"{receipt['value']:.4f} of the values wrong" in shown
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", shown)
+        assert not re.search(r"\d:\d\d\.\d{6}", shown)
+    assert (receipt["party_limit"], receipt["around_limit"]) == (0.3, None)
+    assert 'class="bar"' in html
+    assert 'class="bar full"' not in html
+
+
+def test_a_lower_limit_around_a_party_and_a_full_bar_are_shown(used: Path) -> None:
+    done("party", "add", used, "lab-c", "--limit", 0.8)
+    done("collusion", "set", used, "--group", "lab-c,lab-d=0.2")
+    done("release", used, "lab-c", "income", "--out", "c.csv")
+    entry = 11
+    said = "as set: 0.8 bits in all; a coalition around it may hold only 0.2, and so may lab-c"
+    assert said in done("receipt", used, entry).out
+    page, html = page_of(used, entry)
+    assert said in " ".join(page.text)
+    assert 'class="bar full" role="img" aria-label="100 % of the limit"' in html
+    done("party", "add", used, "lab-c", "--limit", 0.9)  # a receipt shows what was set then
+    done("verify", used, "--receipt", "receipt.html")
+
+
+def test_entries_that_are_no_release_have_receipts_too(used: Path) -> None:
+    said = {entry: done("receipt", used, entry).out for entry in (1, 2, 4, 6)}
+    assert "a study of 600 records begins, private are age, diagnosis, income" in said[1]
+    assert "; everyone may learn 0.9 bits" in said[1]
+    assert "lab-a may learn 0.3 bits about a record" in said[2]
+    assert "any 2 parties: 0.35 bits" in said[4]
+    assert "the file of release 5 was written" in said[6]
+    assert all("sealed by  " in text for text in said.values())
+    done("close", used, "--yes")
+    assert "the key was destroyed after 2 releases" in done("receipt", used, 9).out
+
+
+def test_a_receipt_names_its_file(used: Path) -> None:
+    done("release", used, "lab-a", "income", "--out", "a.csv")
+    said = done("receipt", used, 9).out
+    assert said.startswith("Release 9: income for lab-a, ")
+    assert f"file       {Path('a.csv').resolve()}" in said
+
+
+def test_a_page_holds_its_data_without_markup(coins: Path) -> None:
+    """A party's name, or a level's, cannot end the script that holds the data."""
+    done("party", "add", coins, "</script><b>&", "--limit", 0.1)
+    done("receipt", coins, 3, "--html", "receipt.html")
+    text = Path("receipt.html").read_text(encoding="utf-8")
+    data = text.partition('id="receipt">')[2].partition("</script>")[0]
+    assert not set(data) & set("<>&")
+    assert "</script><b>& may learn" in json.loads(data)["in_words"]
+    done("verify", coins, "--receipt", "receipt.html")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs POSIX permissions")
+def test_a_receipt_that_cannot_be_written(used: Path) -> None:
+    said = unchanged(6, "receipt", used, 5, "--html", "none/receipt.html")
+    assert said.startswith("cannot use none/")
+    assert "(No such file or directory): check the place" in said
+
+
+def test_receipts_of_what_is_not_there(used: Path) -> None:
+    said = unchanged(4, "receipt", used, 99)
+    assert said == "there is no entry 99: the ledger ends at 8, its releases are 5, 7"
+    assert "there is no entry 0" in unchanged(4, "receipt", used, 0)
+    assert "'ENTRY'" in unchanged(2, "receipt", used, "three")
