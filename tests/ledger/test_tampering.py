@@ -6,8 +6,7 @@ import pytest
 
 from tacit.errors import CorruptLedgerError
 from tacit.ledger import Entry, Ledger
-from tacit.ledger.entry import canonical_json
-from tacit.ledger.queries import StoredEntry
+from tacit.ledger.entry import StoredEntry, canonical_json
 from tests.ledger.chains import STUDY, chain, tamper
 
 CHANGED = "entry {} was changed: its content does not give its hash"

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import TacitError
-from tacit.ledger.queries import StoredEntry
+from tacit.ledger.entry import StoredEntry
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme import Policy
 from tacit.study import Costs, Study, verify_study

@@ -12,8 +12,7 @@ from sqlalchemy import create_engine, delete, insert
 
 from tacit.ledger import Entry
 from tacit.ledger.database import parse_address
-from tacit.ledger.entry import canonical_json
-from tacit.ledger.queries import StoredEntry
+from tacit.ledger.entry import StoredEntry, canonical_json
 from tacit.ledger.schema import entries as table
 from tacit.sampling import IntegerChannel
 from tacit.study.folder import Configuration

@@ -1,9 +1,8 @@
-"""Limits that are stored, read again and named; entries that this version does not know."""
+"""Limits that are stored, read again and named."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -14,11 +13,10 @@ import pytest
 
 from tacit.cli import run
 from tacit.cli.suggestions import Typed, command_of
-from tacit.errors import CorruptLedgerError, InfeasibleError, InvalidInputError, LedgerError
+from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tacit.study.books.records import PolicyRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
@@ -71,11 +69,6 @@ def test_an_entry_that_would_lose_a_limit_is_not_read(
         Study.open(tmp_path / "clinic")
     [problem] = verify_study(tmp_path / "clinic").problems
     assert problem.startswith("entry 2 of study")
-
-
-def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
-    record = PolicyRecord.of_policy(Policy(any_size=1, bits=0.2, groups={("B", "a"): 0.3}))
-    assert record.in_words == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
 
 
 def test_a_group_that_names_one_party_twice_is_refused(tmp_path: Path) -> None:
@@ -175,63 +168,6 @@ def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> Non
         assert str(refused.value).endswith("(a request with fewer levels may fit)")
         study.release("a", "smoker", out="a.csv")
         assert study.verify().problems == ()
-
-
-# -- entries of another version -------------------------------------------------------------------
-
-
-def of_kind(entries: list[Entry]) -> list[Entry]:
-    return [*entries[:-1], replace(entries[-1], kind="cohort")]
-
-
-def first_of_kind(entries: list[Entry]) -> list[Entry]:
-    return [replace(entries[0], kind="founded"), *entries[1:]]
-
-
-def with_field(entries: list[Entry]) -> list[Entry]:
-    body = dict(entries[-1].body) | {"until": "2030"}
-    return [*entries[:-1], replace(entries[-1], body=body)]
-
-
-def first_with_field(entries: list[Entry]) -> list[Entry]:
-    first = replace(entries[0], body=dict(entries[0].body) | {"cohorts": []})
-    return [first, *entries[1:]]
-
-
-def with_time(text: str) -> Callable[[list[Entry]], list[Entry]]:
-    return lambda entries: [*entries[:-1], replace(entries[-1], time=text)]
-
-
-UNKNOWN: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
-    "kind": (of_kind, "is of the kind 'cohort', which this version of tacit does not know: update"),
-    "first kind": (first_of_kind, "is of the kind 'founded', which this version of tacit does not"),
-    "field": (
-        with_field,
-        "'party', has fields that this version of tacit does not know (until): up",
-    ),
-    "first field": (first_with_field, "'created', has fields that this version of tacit does not"),
-    "day": (with_time("2025-13-01T00:00:00.000000+00:00"), "has the time '2025-13-01T00:00:00.00"),
-    "zone": (with_time("2025-01-01T00:00:00.000000+01:00"), "which is no ISO-8601 in UTC"),
-    "seconds": (with_time("2025-01-01T00:00:00Z"), "which is no ISO-8601 in UTC"),
-    "epoch": (with_time("1735689600"), "has the time '1735689600'"),
-}
-
-
-@pytest.mark.parametrize("unknown", UNKNOWN)
-def test_entries_of_another_version_are_named(tmp_path: Path, unknown: str) -> None:
-    edit, said = UNKNOWN[unknown]
-    with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
-    forge(tmp_path / "clinic", edit)
-    number = 1 if unknown.startswith("first") else 2
-    with pytest.raises(LedgerError) as refused:
-        Study.open(tmp_path / "clinic")
-    assert str(refused.value).startswith(f"entry {number} of study ")
-    assert said in str(refused.value)
-    assert "update tacit" in str(refused.value)
-    assert isinstance(refused.value, CorruptLedgerError) == (said.startswith(("has the", "which")))
-    found = verify_study(tmp_path / "clinic").problems
-    assert any(str(refused.value) in problem for problem in found)
 
 
 # -- an office of twelve --------------------------------------------------------------------------

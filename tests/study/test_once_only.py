@@ -18,8 +18,8 @@ from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.solution import TimeSharing
 from tacit.study import Study
-from tacit.study.books.books import Books
-from tacit.study.books.draws import first_past
+from tacit.study.books.books import first_past
+from tacit.study.books.kinds import read_books
 from tacit.study.books.records import IntentRecord
 from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
 from tacit.study.requests.question import Question
@@ -219,10 +219,9 @@ def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) 
 
 
 def drafted_by_hand(folder: Path, study: Study) -> Draft:
-    first, *entries = entries_of(folder)
     question = Question.of_cells(Cells(study.attributes).of_attributes(["diagnosis"]))
     wish = Request("lab-a", question, Measure.of("hamming"), 0.1)
-    return draft(Books.begin(first).read_on(entries), wish)
+    return draft(read_books(entries_of(folder)), wish)
 
 
 def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, ...]) -> Draft:

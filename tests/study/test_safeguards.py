@@ -15,7 +15,7 @@ from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, L
 from tacit.sampling import StudyKey
 from tacit.scheme import Policy
 from tacit.study import Study
-from tacit.study.books.books import Books
+from tacit.study.books.kinds import read_books
 from tacit.tables.delivery.states import StateFiles
 from tests.study.clinic import entries_of, make_clinic, read_release
 
@@ -171,7 +171,7 @@ def test_a_study_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     [created] = entries_of(tmp_path / "clinic")
     newer = {**created.body, "format": 99, "made_by": "9.0", "something": "new"}
     with pytest.raises(LedgerError, match=r"tacit 9\.0, which is newer"):
-        Books.begin(replace(created, body=newer))
+        read_books([replace(created, body=newer)])
 
 
 def test_states_that_cannot_be_read_back_end_in_an_error_not_in_a_loop(

@@ -1,12 +1,19 @@
-"""An entry of a study's chain, as the rest of tacit sees it."""
+"""Entries of a study's chain: what each one says, what seals it, and what breaks the chain."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
 
 from tacit.errors import CorruptLedgerError, InvalidInputError
+
+FIRST_KIND = "created"
+"""Kind of the entry that is recorded together with a study's registration."""
+
+LONGEST_NAME = 200
 
 
 def canonical_json(value: object) -> str:
@@ -80,3 +87,144 @@ class Entry:
     def head(self) -> Head:
         """The end of the chain while this entry is the last."""
         return Head(self.number, self.hash)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study's registration, which its first entry follows.
+
+    Attributes:
+        study: its name.
+        n_records: how many ids it has.
+        sketch: hashes of its ids, see ``Sketch.as_text``.
+    """
+
+    study: str
+    n_records: int
+    sketch: str
+
+    def seal(self, salt: bytes) -> str:
+        """SHA-256 that the study's first entry names as the one before it.
+
+        So a sketch, or the ledger's salt, that is edited later breaks the chain at entry 1. Empty,
+        which no entry names, where a value has another type than was recorded.
+        """
+        content = asdict(self)
+        if not _has_types(content, n_records=int):
+            return ""
+        return _sha256_of_json(content | {"salt": salt.hex()})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An entry; as ``Entry``, except that the body is canonical JSON."""
+
+    study: str
+    number: int
+    kind: str
+    time: str
+    body: str
+    payload: bytes
+    previous: str
+    hash: str = ""
+
+    def sealed(self) -> StoredEntry:
+        """The same entry with its hash."""
+        return replace(self, hash=self.seal)
+
+    @property
+    def seal(self) -> str:
+        """SHA-256 over everything but the hash.
+
+        The body counts as the text that is stored, so that even a changed blank shows. Empty where
+        a value has another type than was recorded.
+        """
+        content = asdict(self)
+        if not _has_types(content, number=int, payload=bytes):
+            return ""
+        del content["hash"]
+        return _sha256_of_json(content | {"payload": sha256(self.payload).hexdigest()})
+
+    def entry(self) -> Entry:
+        """The entry, its body parsed.
+
+        Raises:
+            CorruptLedgerError: the body is no JSON object.
+        """
+        body = parse_json(self.body)
+        if not isinstance(body, dict):
+            raise CorruptLedgerError(
+                f"entry {self.number} of study {self.study!r} has a body that is no JSON object: "
+                "restore the ledger from a backup"
+            )
+        return Entry(**(asdict(self) | {"body": body}))
+
+
+def seal_entry(
+    study: str, head: Head, kind: str, body: Mapping[str, object], payload: bytes
+) -> StoredEntry:
+    """The entry that follows ``head``, made now."""
+    return StoredEntry(
+        study=study,
+        number=head.number + 1,
+        kind=check_name("kind", kind),
+        time=datetime.now(UTC).isoformat(timespec="microseconds"),
+        body=canonical_json(dict(body)),
+        payload=payload,
+        previous=head.hash,
+    ).sealed()
+
+
+def check_name(what: str, name: str) -> str:
+    """The name, if both databases can hold it and any terminal can show it."""
+    if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
+        raise InvalidInputError(f"{what} is {name!r}: use 1 to {LONGEST_NAME} printable characters")
+    return name
+
+
+def _has_types(content: dict[str, object], **types: type) -> bool:
+    """Whether the values have these types, else text: SQLite lets an editor put any type."""
+    return all(isinstance(value, types.get(name, str)) for name, value in content.items())
+
+
+def _sha256_of_json(content: dict[str, object]) -> str:
+    return sha256(canonical_json(content).encode()).hexdigest()
+
+
+def faults(rows: Iterable[StoredEntry], start: Head) -> Iterator[str]:
+    """Everything that is wrong with rows that should follow ``start``, ordered by number.
+
+    A chain cannot show that its last entries were cut off, nor that all of them were computed
+    anew from some entry on: for that, compare it with a receipt that was kept elsewhere.
+    """
+    last = start
+    for row in rows:
+        if not _is_number(row.number):
+            yield f"an entry has the number {row.number!r}: entries are numbered 1, 2, 3 and so on"
+            continue
+        yield from _faults_of_place(row, last)
+        if row.hash != row.seal:
+            yield f"entry {row.number} was changed: its content does not give its hash"
+        last = Head(row.number, row.hash)
+    if last.number == 0:
+        yield "every entry is missing"
+
+
+def _is_number(number: object) -> bool:
+    """Whether an entry can have it: SQLite lets an editor put 1.5, or a text."""
+    return isinstance(number, int) and number > 0
+
+
+def _faults_of_place(row: StoredEntry, last: Head) -> Iterator[str]:
+    """At most one: the row has no place here, or does not name the entry before it."""
+    expected = last.number + 1
+    if row.number == expected:
+        if row.previous != last.hash:
+            before = f"entry {last.number}" if last.number else "the study's registration"
+            yield f"entry {row.number} does not follow {before}: one of the two was replaced"
+    elif row.number == expected + 1:
+        yield f"entry {expected} is missing"
+    elif row.number > expected:
+        yield f"entries {expected} to {row.number - 1} are missing"
+    else:
+        yield f"entry {row.number} stands where entry {expected} should be"

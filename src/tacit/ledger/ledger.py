@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert, select
 
-from tacit.errors import CorruptLedgerError, HeadMovedError, InvalidInputError, LedgerError
-from tacit.ledger import queries
+from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError
 from tacit.ledger.database import Database, parse_address
-from tacit.ledger.entry import Entry, Head, canonical_json
-from tacit.ledger.migrate import check_schema, create_schema, require_schema
-from tacit.ledger.queries import StoredEntry, StoredStudy, faults
+from tacit.ledger.entry import (
+    FIRST_KIND,
+    Entry,
+    Head,
+    StoredEntry,
+    StoredStudy,
+    check_name,
+    faults,
+    seal_entry,
+)
+from tacit.ledger.schema import NEWEST_REVISION, entries, ledgers, studies
 from tacit.ledger.sketch import Overlap, Sketch
 
-FIRST_KIND = "created"
-"""Kind of the entry that is recorded together with a study's registration."""
-
 SALT_BYTES = 32
-LONGEST_NAME = 200
+
 _LARGEST_NUMBER = 2**63 - 1
-"""That both databases can be asked for."""
+"""The largest number that both databases accept in a query."""
+
+_ROWS_AT_ONCE = 64
+"""Rows held in memory while a chain is walked; a payload may be large."""
 
 
 class Ledger:
@@ -43,7 +50,7 @@ class Ledger:
         self._database = database
         self.url_shown = database.shown
         with database.reading() as connection:
-            salt = queries.salt(connection)
+            salt: object = connection.execute(select(ledgers.c.salt)).scalar()
         if not isinstance(salt, bytes) or len(salt) != SALT_BYTES:
             raise CorruptLedgerError(
                 f"the ledger {self.url_shown} has lost its salt: restore it from a backup"
@@ -60,14 +67,15 @@ class Ledger:
                 newer version of tacit.
             CorruptLedgerError: it is damaged.
         """
-        return cls._prepared(address, require_schema)
+        return cls._at(address, _upgrade_existing)
 
     @staticmethod
     def check(address: str | Path) -> None:
         """Raise what ``create`` would, as far as can be told without making anything."""
         database = Database.at(parse_address(address))
         try:
-            check_schema(database)
+            if database.revision() not in {None, NEWEST_REVISION}:
+                _refuse_newer(database)
         finally:
             database.close()
 
@@ -81,14 +89,16 @@ class Ledger:
             address: as for ``open``.
             salt: of a new ledger, if it is to hold studies of another one; random by default.
         """
-        return cls._prepared(address, partial(create_schema, salt=salt))
+        return cls._at(address, partial(_upgrade, salt=salt))
 
     @classmethod
-    def _prepared(cls, address: str | Path, prepare: Callable[[Database], None]) -> Ledger:
+    def _at(cls, address: str | Path, upgrade: Callable[[Database], None]) -> Ledger:
+        """The ledger at an address, after ``upgrade`` where its tables are missing or old."""
         with ExitStack() as on_error:
             database = Database.at(parse_address(address))
             on_error.callback(database.close)
-            prepare(database)
+            if database.revision() != NEWEST_REVISION:
+                upgrade(database)
             ledger = cls(database)
             on_error.pop_all()
         return ledger
@@ -111,7 +121,7 @@ class Ledger:
     def studies(self) -> list[str]:
         """Every study in the ledger, sorted."""
         with self._database.reading() as connection:
-            return sorted(found.study for found in queries.registrations(connection))
+            return sorted(connection.execute(select(studies.c.study)).scalars())
 
     def register(
         self,
@@ -137,14 +147,15 @@ class Ledger:
             LedgerError: the name is taken, or records are shared with a study that is not in
                 ``accepting``.
         """
-        registration = StoredStudy.of(_name("study", study), sketch)
-        first = _sealed(study, Head(0, registration.seal(self.salt)), FIRST_KIND, body, payload)
+        registration = StoredStudy(check_name("study", study), sketch.n_records, sketch.as_text)
+        start = Head(0, registration.seal(self.salt))
+        first = seal_entry(study, start, FIRST_KIND, body, payload)
         with self._database.writing() as connection:
-            queries.lock_registrations(connection)
+            _lock_registrations(connection)
             self._refuse_known(connection, study)
             self._refuse_overlap(connection, sketch, accepting)
-            queries.insert_registration(connection, registration)
-            queries.insert_entry(connection, first)
+            connection.execute(insert(studies), asdict(registration))
+            connection.execute(insert(entries), asdict(first))
         return first.entry()
 
     def overlapping(self, sketch: Sketch) -> list[Overlap]:
@@ -174,10 +185,10 @@ class Ledger:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
         """
         with self._database.writing() as connection:
-            queries.lock_study(connection, study)
+            _lock_study(connection, study)
             self._refuse_other_head(connection, study, head)
-            new = _sealed(study, head, kind, body, payload)
-            queries.insert_entry(connection, new)
+            new = seal_entry(study, head, kind, body, payload)
+            connection.execute(insert(entries), asdict(new))
         return new.entry()
 
     def head(self, study: str) -> Head:
@@ -214,7 +225,9 @@ class Ledger:
             return self._followers(connection, study, start)
 
     def _followers(self, connection: Connection, study: str, start: Head) -> list[Entry]:
-        rows = list(queries.entries_after(connection, study, start.number))
+        rows = list(_rows_after(connection, study, start.number))
+        if not rows and start.number:
+            return []
         fault = next(faults(rows, start), None)
         if fault is not None:
             raise CorruptLedgerError(
@@ -224,9 +237,9 @@ class Ledger:
         return [row.entry() for row in rows]
 
     def add_missing(self, study: str, source: Ledger) -> int:
-        """Put back what this ledger has lost of a study, from a copy; how many entries that were.
+        """Add the entries of a study that a copy has and this ledger lacks; return how many.
 
-        Nothing is ever taken away: entries that the copy lacks stay.
+        Entries that the copy lacks stay.
 
         Raises:
             LedgerError: the copy is of another ledger, or the two went on differently.
@@ -238,14 +251,14 @@ class Ledger:
             )
         registration, rows = source._whole(study)
         with self._database.writing() as connection:
-            queries.lock_registrations(connection)
-            queries.lock_study(connection, study)
-            known = list(queries.entries_after(connection, study, 0))
+            _lock_registrations(connection)
+            _lock_study(connection, study)
+            known = list(_rows_after(connection, study, 0))
             self._refuse_divergence(study, known, rows)
-            if queries.registration(connection, study) is None:
-                queries.insert_registration(connection, registration)
+            if _registration(connection, study) is None:
+                connection.execute(insert(studies), asdict(registration))
             for row in rows[len(known) :]:
-                queries.insert_entry(connection, row)
+                connection.execute(insert(entries), asdict(row))
         return max(0, len(rows) - len(known))
 
     def _whole(self, study: str) -> tuple[StoredStudy, list[StoredEntry]]:
@@ -253,8 +266,8 @@ class Ledger:
         with self._database.reading() as connection:
             start = self._start(connection, study, 0)
             self._followers(connection, study, start)
-            registration = queries.registration(connection, study)
-            rows = list(queries.entries_after(connection, study, 0))
+            registration = _registration(connection, study)
+            rows = list(_rows_after(connection, study, 0))
         assert registration is not None  # ``_start`` has read it
         return registration, rows
 
@@ -274,7 +287,7 @@ class Ledger:
         if not 1 <= number <= _LARGEST_NUMBER:
             return False
         with self._database.reading() as connection:
-            return queries.hash_of(connection, study, number) == entry_hash
+            return _hash_of(connection, study, number) == entry_hash
 
     def verify(self, study: str) -> list[str]:
         """Everything that was edited, removed or moved, in words; empty if the chain is whole.
@@ -283,24 +296,25 @@ class Ledger:
         compute every later hash anew: ``contains`` finds both, given a receipt.
         """
         with self._database.reading() as connection:
-            registration = queries.registration(connection, study)
+            registration = _registration(connection, study)
             if registration is None:
                 return [f"study {study!r} is not registered in this ledger"]
             start = Head(0, registration.seal(self.salt))
-            return list(faults(queries.entries_after(connection, study, 0), start))
+            return list(faults(_rows_after(connection, study, 0), start))
 
     def _head(self, connection: Connection, study: str) -> Head:
-        head = queries.last_head(connection, study)
-        if head is None:
+        ends = select(entries.c.number, entries.c.hash).where(entries.c.study == study)
+        row = connection.execute(ends.order_by(entries.c.number.desc()).limit(1)).one_or_none()
+        if row is None:
             raise LedgerError(f"study {study!r} is not in the ledger {self.url_shown}")
-        return head
+        return Head(*row)
 
     def _start(self, connection: Connection, study: str, number: int) -> Head:
         """What the entry after ``number`` has to follow."""
         if number:
-            found = queries.hash_of(connection, study, number)
+            found = _hash_of(connection, study, number)
         else:
-            registration = queries.registration(connection, study)
+            registration = _registration(connection, study)
             found = None if registration is None else registration.seal(self.salt)
         if found is None:
             sought = f"entry {number} of study" if number else "study"
@@ -316,7 +330,7 @@ class Ledger:
             )
 
     def _refuse_known(self, connection: Connection, study: str) -> None:
-        if queries.registration(connection, study) is not None:
+        if _registration(connection, study) is not None:
             raise LedgerError(f"study {study!r} is in the ledger {self.url_shown}: open it instead")
 
     def _refuse_overlap(
@@ -333,31 +347,65 @@ class Ledger:
                 )
 
 
+# A ledger that is up to date does not need Alembic, which takes a while to import.
+
+
+def _upgrade(database: Database, salt: bytes | None) -> None:
+    from tacit.ledger.migration import upgrade
+
+    upgrade(database, salt)
+
+
+def _upgrade_existing(database: Database) -> None:
+    from tacit.ledger.migration import upgrade_existing
+
+    upgrade_existing(database)
+
+
+def _refuse_newer(database: Database) -> None:
+    from tacit.ledger.migration import refuse_newer
+
+    refuse_newer(database)
+
+
+def _lock_registrations(connection: Connection) -> None:
+    """Wait until no other transaction registers a study; SQLite writers wait at their start."""
+    connection.execute(select(ledgers.c.id).with_for_update())
+
+
+def _lock_study(connection: Connection, study: str) -> None:
+    """Wait until no other transaction appends to the study; SQLite writers wait at their start."""
+    connection.execute(select(studies.c.study).where(studies.c.study == study).with_for_update())
+
+
+def _registration(connection: Connection, study: str) -> StoredStudy | None:
+    row = connection.execute(select(studies).where(studies.c.study == study)).one_or_none()
+    return None if row is None else StoredStudy(*row)
+
+
+def _hash_of(connection: Connection, study: str, number: int) -> str | None:
+    """The stored hash of one entry."""
+    key = (entries.c.study == study, entries.c.number == number)
+    found: str | None = connection.execute(select(entries.c.hash).where(*key)).scalar()
+    return found
+
+
+def _rows_after(connection: Connection, study: str, number: int) -> Iterator[StoredEntry]:
+    """The study's entries above ``number``, in order, a few in memory at a time.
+
+    Above 0 are all of them, also those that an editor gave a number that none can have.
+    """
+    rows = select(entries).where(entries.c.study == study)
+    if number:
+        rows = rows.where(entries.c.number > number)
+    streamed = connection.execution_options(yield_per=_ROWS_AT_ONCE)
+    for row in streamed.execute(rows.order_by(entries.c.number)):
+        yield StoredEntry(*row)
+
+
 def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:
     found = [
-        Overlap(other.study, other.parsed().share_in_both(sketch))
-        for other in queries.registrations(connection)
+        Overlap(study, Sketch.parse(study, n_records, text).share_in_both(sketch))
+        for study, n_records, text in connection.execute(select(studies))
     ]
     return sorted((o for o in found if o.share), key=lambda o: (-o.share, o.study))
-
-
-def _sealed(
-    study: str, head: Head, kind: str, body: Mapping[str, object], payload: bytes
-) -> StoredEntry:
-    """The entry that follows ``head``, made now."""
-    return StoredEntry(
-        study=study,
-        number=head.number + 1,
-        kind=_name("kind", kind),
-        time=datetime.now(UTC).isoformat(timespec="microseconds"),
-        body=canonical_json(dict(body)),
-        payload=payload,
-        previous=head.hash,
-    ).sealed()
-
-
-def _name(what: str, name: str) -> str:
-    """The name, if both databases can hold and any terminal can show it."""
-    if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
-        raise InvalidInputError(f"{what} is {name!r}: use 1 to {LONGEST_NAME} printable characters")
-    return name

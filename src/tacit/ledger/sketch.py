@@ -1,8 +1,8 @@
 """Do two studies share records? Answered from a few keyed hashes of each study's ids.
 
-A second study over the same records would start with fresh limits, so a ledger keeps a bottom-k
-sketch of every study: the k smallest keyed hashes of its ids. The key is the ledger's salt, so that
-sketches within one ledger compare, and one that leaks does not by itself tell who is in the table.
+A second study of the same records would start with fresh limits. So a ledger keeps a bottom-k
+sketch of every study: the k smallest keyed hashes of its ids. The key is the ledger's salt:
+sketches of one ledger can be compared, and a leaked sketch alone does not tell who is in the table.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
-from tacit.errors import InvalidInputError
+from tacit.errors import CorruptLedgerError, InvalidInputError
+from tacit.ledger.entry import canonical_json, parse_json
 
 HASH_DIGITS = 16
 """Hexadecimal digits of one hash: 64 bits, so that unequal ids practically never meet."""
@@ -74,3 +76,39 @@ class Sketch:
     def _complete_up_to(self) -> str:
         is_whole = len(self.smallest) == self.n_records
         return _ABOVE_EVERY_HASH if is_whole else self.smallest[-1]
+
+    @property
+    def as_text(self) -> str:
+        """For the ledger: the hashes as canonical JSON.
+
+        A list of those of typed ids, as 0.1 wrote it, or an object with those of normalised ids,
+        too.
+        """
+        if self.normalised is None:
+            return canonical_json(list(self.smallest))
+        return canonical_json(
+            {
+                "typed": list(self.smallest),
+                "normalised": list(self.normalised.smallest),
+                "n_normalised": self.normalised.n_records,
+            }
+        )
+
+    @classmethod
+    def parse(cls, study: str, n_records: int, text: str) -> Sketch:
+        """The sketch of a study as the ledger has it.
+
+        Raises:
+            CorruptLedgerError: the text is not one that ``as_text`` gives.
+        """
+        try:
+            stored: Any = parse_json(text)
+            if isinstance(stored, list):
+                return cls(n_records, tuple(stored))
+            normalised = cls(stored["n_normalised"], tuple(stored["normalised"]))
+            return cls(n_records, tuple(stored["typed"]), normalised)
+        except (CorruptLedgerError, InvalidInputError, TypeError, KeyError):
+            pass
+        raise CorruptLedgerError(
+            f"the registration of study {study!r} is damaged: restore the ledger from a backup"
+        )

@@ -18,6 +18,7 @@ from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
 from tacit.storage import scratch_folder, whole_file, whole_folder
 from tacit.study.books.books import Books
+from tacit.study.books.kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
 from tacit.study.journal import Journal, Traces, raise_mark, refuse_unregistered
 from tacit.study.setup.creation import IN_FOLDER
@@ -187,8 +188,7 @@ def _check_new(configuration: Configuration, file: Path) -> None:
 def _read(layout: Layout, study: str, ledger: Ledger) -> tuple[Books, Traces]:
     """A study's books, and traces of entries that its ledger has lost."""
     traces = Traces.find(layout, study)  # before the ledger is read
-    first, *entries = ledger.entries(study)
-    books = Books.begin(first).read_on(entries)
+    books = read_books(ledger.entries(study))
     return books, traces.lost(books, ledger, study)
 
 

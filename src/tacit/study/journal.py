@@ -27,6 +27,7 @@ from tacit.errors import (
 from tacit.ledger import Entry, Head, Ledger
 from tacit.storage import whole_file
 from tacit.study.books.books import Books
+from tacit.study.books.kinds import read_books, read_on
 from tacit.study.books.records import Record, RollbackRecord
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.states import state_names
@@ -126,8 +127,7 @@ class Journal:
         self.study = study
         self.ledger = ledger
         self._accept_rollback = accept_rollback
-        first, *entries = ledger.entries(study)
-        self.books = Books.begin(first).read_on(entries)
+        self.books = read_books(ledger.entries(study))
 
     @classmethod
     def open(cls, folder: Path, *, accept_rollback: bool = False) -> Journal:
@@ -144,7 +144,8 @@ class Journal:
 
     def refresh(self) -> Books:
         """The books with everything that was appended since."""
-        self.books = self.books.read_on(self.ledger.entries_since(self.study, self.books.head))
+        entries = self.ledger.entries_since(self.study, self.books.head)
+        self.books = read_on(self.books, entries)
         return self.books
 
     def refuse_closed(self, books: Books) -> None:

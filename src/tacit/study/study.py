@@ -15,6 +15,7 @@ from tacit.information import entropy
 from tacit.policy import Limit, Policy
 from tacit.sampling import StudyKey
 from tacit.study.books.books import Books
+from tacit.study.books.kinds import describe_entry
 from tacit.study.books.records import ClosedRecord, PartyRecord, PolicyRecord, Record
 from tacit.study.folder import (
     Configuration,
@@ -412,7 +413,8 @@ class Study:
                 f"there is no entry {number}: the ledger ends at {books.head.number}, "
                 f"its releases are {known}"
             )
-        return entry_receipt(self._journal.ledger.entries(self.configuration.study, number - 1)[0])
+        entry = self._journal.ledger.entries(self.configuration.study, number - 1)[0]
+        return entry_receipt(entry, describe_entry(entry))
 
     def verify(self, receipt: str | Path | None = None) -> Verification:
         """Replay the ledger: chain, certificates, snapshot, files; and a receipt, if given."""

@@ -1,4 +1,4 @@
-"""Alembic runs this file: migrate the connection that ``tacit.ledger.migrate`` hands over."""
+"""Alembic runs this file: migrate the connection that ``tacit.ledger.migration`` hands over."""
 
 from __future__ import annotations
 

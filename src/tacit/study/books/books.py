@@ -1,77 +1,35 @@
-"""The state of a study, read from its ledger: who may learn what, and what was released.
+"""The state of a study, as its ledger gives it: who may learn what, and what was released.
 
 Nothing here depends on what letters came out, only on the designs: two studies with equal ledgers
-have equal books.
+have equal books. What each kind of entry changes in the books is in ``tacit.study.books.kinds``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 import numpy as np
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
-from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry, Head
-from tacit.ledger.ledger import FIRST_KIND
 from tacit.policy import Parties
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transitions
-from tacit.study.books.draws import draw_of, first_past, next_past
 from tacit.study.books.records import (
-    STUDY_FORMAT,
-    ClosedRecord,
     CreatedRecord,
     DeliveredRecord,
     IntentRecord,
-    PartyRecord,
-    PolicyRecord,
     QuestionRecord,
-    RollbackRecord,
-    check_readable,
+    refuse_nonsense,
 )
 from tacit.study.requests.question import Question
 from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Measure
 
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
-
-SENSELESS = (
-    TacitError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""What following an entry can raise that nobody but a forger would have written."""
-
-
-@contextmanager
-def understood(entry: Entry) -> Iterator[None]:
-    """Raise CorruptLedgerError, in one line, for whatever is raised by what an entry says.
-
-    Whoever owns the database can write any entry and seal it. Sums that are no numbers raise, too.
-    """
-    try:
-        with np.errstate(divide="raise", over="raise", invalid="raise"):
-            yield
-    except LedgerError:
-        raise
-    except SENSELESS as error:
-        said = str(error).partition("\n")[0]
-        raise CorruptLedgerError(
-            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
-            f"those before it ({type(error).__name__}: {said}): run tacit verify, and restore the "
-            "ledger from a backup"
-        ) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +42,7 @@ class Intent:
         request: what it answers.
         channel: the integer table that is sampled.
         next_state: state after it, [m, letter]; -1 where that cannot occur.
-        draw: name of the random numbers that it is drawn with, see ``study.draws``.
+        draw: name of the random numbers that it is drawn with, see ``draw_of``.
         past: name of all that was released up to it, itself included.
         party_limit: its party's limit at that time, as it was set.
         own_limit: that, or the limit of a coalition around the party where it was lower.
@@ -118,10 +76,16 @@ class Intent:
         named_by = self.entry.hash if self.is_of_0_1 else self.past
         return f"{self.number}-{named_by[:16]}"
 
+    def add_to(self, account: Account) -> Account:
+        """What every coalition holds after it, given what they held before it."""
+        return account.recorded(
+            self.request.party, self.channel, self.next_state, self.record.everyone_bits
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Books:
-    """A study's ledger up to ``head``, understood.
+    """The state of a study after the entries of its ledger up to ``head``.
 
     Attributes:
         head: the last entry read.
@@ -133,7 +97,7 @@ class Books:
         policy: limits on coalitions.
         account: what every coalition holds, proved.
         intents: all releases, by their number in the ledger.
-        past: name of all that was released so far, see ``study.draws``.
+        past: name of all that was released so far, see ``draw_of``.
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed.
@@ -152,36 +116,6 @@ class Books:
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
 
-    @staticmethod
-    def begin(created: Entry) -> Books:
-        """The books of a study of which only the first entry is read."""
-        _refuse_newer(created)
-        check_readable(created, [FIRST_KIND])
-        with understood(created):
-            return Books._begun(created, CreatedRecord.of(created))
-
-    @staticmethod
-    def _begun(created: Entry, record: CreatedRecord) -> Books:
-        externals = {
-            name: Question(
-                name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
-            )
-            for name, stored in record.externals.items()
-        }
-        counts = np.array(record.counts, dtype=np.int64)
-        policy = Policy(everyone=record.everyone)
-        past = first_past(created.study)
-        return Books(created.head, record, counts, externals, record.memory, past, policy=policy)
-
-    def read_on(self, entries: Iterable[Entry]) -> Books:
-        """The books after more entries."""
-        books = self
-        for entry in entries:
-            check_readable(entry, _READERS)
-            with understood(entry):
-                books = replace(_READERS[entry.kind](books, entry), head=entry.head)
-        return books
-
     def under(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""
         return replace(self, policy=policy, account=None)
@@ -198,8 +132,8 @@ class Books:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
         for intent in self.intents.values():
-            with understood(intent.entry):
-                account = _continued(account, intent)
+            with refuse_nonsense(intent.entry):
+                account = intent.add_to(account)
         object.__setattr__(self, "account", account)
         return account
 
@@ -259,97 +193,47 @@ class Books:
         return Question(record.name, record.labels, record.numbers, counts, sql=record.sql)
 
 
-def _refuse_newer(created: Entry) -> None:
-    found = created.body.get("format")
-    if isinstance(found, int) and found > STUDY_FORMAT:
-        raise LedgerError(
-            f"study {created.study} was made by tacit {created.body.get('made_by')}, which is "
-            "newer than this one: update tacit"
-        )
+def first_past(study: str) -> str:
+    """The past of a study that has released nothing."""
+    return _hash(b"tacit past 1", study.encode())
 
 
-def _continued(account: Account, intent: Intent) -> Account:
-    return account.recorded(
-        intent.request.party, intent.channel, intent.next_state, intent.record.everyone_bits
-    )
+def draw_of(past: str, channel: IntegerChannel) -> str:
+    """Name of the random numbers that a release is drawn with: its table, after its past.
+
+    The past is the study, every earlier release's table and the states that follow from it, in
+    order. No time, no party's name and no hash of a ledger entry is in it. So the same table after
+    the same past is drawn with the same numbers and gives the same letters, even if the ledger was
+    restored from a backup in between and has lost the entry: nobody gets a second, independent
+    draw of it.
+
+    Another table after the same past is drawn with other numbers. With the same numbers, the
+    letters of the two together could tell more than the sum of what each tells.
+    """
+    return _hash(b"tacit draw 1", past.encode(), _content(channel))
 
 
-def _read_party(books: Books, entry: Entry) -> Books:
-    record = PartyRecord.of(entry)
-    return replace(books, limits=books.limits | {record.party: record.limit})
+def next_past(past: str, draw: str, next_state: Transitions) -> str:
+    """The past after a release.
+
+    Args:
+        past: before it.
+        draw: name of its numbers; for a release that 0.1 recorded the hash of its entry, which
+            decided its numbers then.
+        next_state: state after each letter, [m, letter].
+    """
+    return _hash(b"tacit next 1", past.encode(), draw.encode(), _content(next_state))
 
 
-def _read_policy(books: Books, entry: Entry) -> Books:
-    record = PolicyRecord.of(entry)
-    limits = books.limits | {
-        party: bits for party, bits in record.newcomers.items() if party not in books.limits
-    }
-    return replace(books, limits=limits).under(record.policy)
+def _content(table: IntegerChannel | Transitions) -> bytes:
+    """Shape and numbers: not the compressed form, which may differ between versions of zlib."""
+    numbers = table.weights if isinstance(table, IntegerChannel) else table
+    return repr(numbers.shape).encode() + b":" + np.ascontiguousarray(numbers, "<i8").tobytes()
 
 
-def _read_intent(books: Books, entry: Entry) -> Books:
-    intent = _intent(books, entry)
-    return replace(
-        books,
-        intents=books.intents | {entry.number: intent},
-        past=intent.past,
-        account=None if books.account is None else _continued(books.account, intent),
-    )
-
-
-def _intent(books: Books, entry: Entry) -> Intent:
-    record = IntentRecord.of(entry)
-    request = Request(
-        record.party,
-        books.question(record.question),
-        Measure.of_record(record.measure),
-        record.bits,
-    )
-    n_cells, n_states = len(books.counts), len(record.next_state)
-    if n_states != books.n_states or not request.question.counts.shape[0] == n_cells:
-        raise CorruptLedgerError(
-            f"entry {entry.number} of study {entry.study} tells {request.question.counts.shape[0]} "
-            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
-        )
-    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
-    next_state = np.array(record.next_state, dtype=np.intp)
-    # What is recorded as ``draw`` is not believed, only that it is: ``verify`` compares the two.
-    draw = entry.hash if record.draw is None else draw_of(books.past, channel)
-    return Intent(
-        entry,
-        record,
-        request,
-        channel,
-        next_state,
-        draw,
-        next_past(books.past, draw, next_state),
-        books.limits[record.party],
-        books.own_limit(record.party),
-    )
-
-
-def _read_delivery(books: Books, entry: Entry) -> Books:
-    record = DeliveredRecord.of(entry)
-    delivered = replace(books.intents[record.intent], delivery=record)
-    return replace(books, intents=books.intents | {record.intent: delivered})
-
-
-def _read_rollback(books: Books, entry: Entry) -> Books:
-    record = RollbackRecord.of(entry)
-    given_up = {*(sealed for _, sealed in record.entries), *record.states}
-    return replace(books, accepted=books.accepted | given_up)
-
-
-def _read_close(books: Books, entry: Entry) -> Books:
-    ClosedRecord.of(entry)
-    return replace(books, is_closed=True)
-
-
-_READERS = {
-    "party": _read_party,
-    "policy": _read_policy,
-    "intent": _read_intent,
-    "delivered": _read_delivery,
-    "rollback": _read_rollback,
-    "closed": _read_close,
-}
+def _hash(*parts: bytes) -> str:
+    """SHA-256 of the parts, each behind its length."""
+    digest = sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()

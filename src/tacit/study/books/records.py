@@ -1,16 +1,19 @@
-"""What a study writes into its ledger: one model for each kind of entry."""
+"""What a study writes into its ledger: one model for the body of each kind of entry.
+
+What the entries do is in ``tacit.study.books.kinds``.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Annotated, Any, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tacit.errors import CorruptLedgerError, LedgerError
+from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry
 from tacit.scheme import Policy
 
@@ -22,7 +25,20 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 _MOST_LISTED = 3
-"""As many fields of an entry that cannot be read are named."""
+"""At most this many fields of an unreadable entry are named."""
+
+
+_SENSELESS = (
+    TacitError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What an entry can raise that only a forger would have written."""
 
 
 class Record(BaseModel):
@@ -40,7 +56,7 @@ class Record(BaseModel):
 
 
 def _unreadable(entry: Entry, error: ValidationError) -> LedgerError:
-    """What to say of a body that does not fit its model."""
+    """The error for a body that does not fit its model."""
     wrong = {".".join(map(str, each["loc"])): each for each in error.errors(include_url=False)}
     unknown = [name for name, each in wrong.items() if each["type"] == "extra_forbidden"]
     if unknown:
@@ -61,13 +77,24 @@ def _listed(texts: list[str]) -> str:
     return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-class ToldRecord(Record):
-    """The body of an entry that is no release, and so has no receipt of that kind."""
+@contextmanager
+def refuse_nonsense(entry: Entry) -> Iterator[None]:
+    """Raise CorruptLedgerError, in one line, for every error that an entry's content causes.
 
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        raise NotImplementedError
+    The owner of the database can write any entry and seal it. Sums that are no numbers raise, too.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+    except LedgerError:
+        raise
+    except _SENSELESS as error:
+        said = str(error).partition("\n")[0]
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
+            f"those before it ({type(error).__name__}: {said}): run tacit verify, and restore the "
+            "ledger from a backup"
+        ) from error
 
 
 class ExternalRecord(Record):
@@ -85,8 +112,8 @@ class AttributeRecord(Record):
     labels: tuple[str, ...]
 
 
-class CreatedRecord(ToldRecord):
-    """A study begins. Digests and the check of the key are keyed, for what they digest is private.
+class CreatedRecord(Record):
+    """A study begins. Digests and the check of the key are keyed: what they digest is private.
 
     Attributes:
         format: of everything that a study writes.
@@ -129,28 +156,15 @@ class CreatedRecord(ToldRecord):
             _require(_has_number_each(external), f"{name} has other numbers than levels")
         return self
 
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        names = ", ".join(attribute.name for attribute in self.attributes)
-        begins = f"a study of {self.records:,} records begins, private are {names}"
-        limit = "" if self.everyone is None else f"; everyone may learn {self.everyone:.12g} bits"
-        return begins + limit
 
-
-class PartyRecord(ToldRecord):
+class PartyRecord(Record):
     """A party joins, or its limit changes: bits about one record, over all that it ever holds."""
 
     party: str
     limit: Bits
 
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        return f"{self.party} may learn {self.limit:.12g} bits about a record"
 
-
-class PolicyRecord(ToldRecord):
+class PolicyRecord(Record):
     """Limits on coalitions, in the place of those before."""
 
     everyone: Bits | None = None
@@ -184,11 +198,6 @@ class PolicyRecord(ToldRecord):
         groups = sorted((tuple(sorted(group)), bits) for group, bits in policy.groups.items())
         sizes = tuple(policy.sizes.items())
         return cls(everyone=policy.everyone, sizes=sizes, groups=tuple(groups))
-
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        return f"limits on coalitions: {self.policy.in_words}"
 
     @property
     def newcomers(self) -> dict[str, float]:
@@ -265,7 +274,7 @@ class IntentRecord(Record):
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
         bound: no release within these limits does better; ``None`` where no proof is known.
-        draw: which random numbers it uses, see ``study.draws``; ``None`` in releases that 0.1
+        draw: which random numbers it uses, see ``draw_of``; ``None`` in releases that 0.1
             recorded, whose numbers go by the hash of their entry.
     """
 
@@ -304,20 +313,15 @@ class IntentRecord(Record):
         return self.time_shares * len(self.letters)
 
 
-class DeliveredRecord(ToldRecord):
+class DeliveredRecord(Record):
     """A release's file was written; the digest is keyed and does not depend on the format."""
 
     intent: int
     digest: Digest
     file: str
 
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        return f"the file of release {self.intent} was written"
 
-
-class RollbackRecord(ToldRecord):
+class RollbackRecord(Record):
     """The custodian accepted that entries of the ledger were lost, and that their bits are not
     counted any more.
 
@@ -329,28 +333,15 @@ class RollbackRecord(ToldRecord):
     entries: tuple[tuple[int, str], ...]
     states: tuple[str, ...]
 
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        return (
-            "a rollback of the ledger was accepted: releases that it has lost are not counted, and "
-            "whoever holds them may hold that much more"
-        )
 
-
-class ClosedRecord(ToldRecord):
+class ClosedRecord(Record):
     """The key was destroyed: no more releases."""
 
     releases: int
 
-    @property
-    def in_words(self) -> str:
-        """For people."""
-        return f"the key was destroyed after {self.releases} releases"
-
 
 def _require(is_so: bool, otherwise: str) -> None:
-    """For validators: whoever owns the database can write any body and seal it."""
+    """For validators: the owner of the database can write any body and seal it."""
     if not is_so:
         raise ValueError(otherwise)
 
@@ -362,49 +353,3 @@ def _is_table(rows: Sequence[Sequence[object]], n_columns: int) -> bool:
 
 def _has_number_each(record: ExternalRecord | QuestionRecord) -> bool:
     return record.numbers is None or len(record.numbers) == len(record.labels)
-
-
-_TOLD: dict[str, type[ToldRecord]] = {
-    "created": CreatedRecord,
-    "party": PartyRecord,
-    "policy": PolicyRecord,
-    "delivered": DeliveredRecord,
-    "rollback": RollbackRecord,
-    "closed": ClosedRecord,
-}
-
-
-def entry_in_words(entry: Entry) -> str:
-    """What an entry that is no release says, for people."""
-    return _TOLD[entry.kind].of(entry).in_words
-
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
-
-
-def check_readable(entry: Entry, kinds: Collection[str]) -> None:
-    """Refuse an entry of a kind, or with a time, that this version does not know.
-
-    Raises:
-        LedgerError: the kind is none of ``kinds``.
-        CorruptLedgerError: the time is no ISO-8601 in UTC with microseconds.
-    """
-    if entry.kind not in kinds:
-        raise LedgerError(
-            f"entry {entry.number} of study {entry.study} is of the kind {entry.kind!r}, which "
-            "this version of tacit does not know: update tacit"
-        )
-    if not _is_time(entry.time):
-        raise CorruptLedgerError(
-            f"entry {entry.number} of study {entry.study} has the time {entry.time!r}, which is "
-            "no ISO-8601 in UTC with microseconds as this version of tacit knows it: update "
-            "tacit, or restore the ledger from a backup"
-        )
-
-
-def _is_time(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return _TIME.fullmatch(text) is not None

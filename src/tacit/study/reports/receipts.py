@@ -14,7 +14,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.sampling import keyed_digest
 from tacit.storage import whole_file
-from tacit.study.books.records import HoldingRecord, entry_in_words
+from tacit.study.books.records import HoldingRecord
 from tacit.study.reports.words import (
     bits_up,
     is_used_up,
@@ -293,14 +293,19 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     )
 
 
-def entry_receipt(entry: Entry) -> EntryReceipt:
-    """The custodian's receipt of an entry that is no release."""
+def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:
+    """The custodian's receipt of an entry that is no release.
+
+    Args:
+        entry: as the ledger has it.
+        in_words: what it says, see ``describe_entry``.
+    """
     return EntryReceipt(
         study=entry.study,
         entry=entry.number,
         hash=entry.hash,
         time=entry.time,
-        in_words=entry_in_words(entry),
+        in_words=in_words,
         kind=entry.kind,
     )
 

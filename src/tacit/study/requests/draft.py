@@ -17,8 +17,7 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Design
 from tacit.scheme.memory import Transitions
 from tacit.solution import Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books
-from tacit.study.books.draws import draw_of
+from tacit.study.books.books import RESERVE_BITS, Books, draw_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.reports.words import (
     bits_down,

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
 from tacit.study.books.books import Books, Intent
+from tacit.study.books.kinds import describe_entry
 from tacit.study.keys import DigestKeys
 from tacit.study.reports.receipts import (
     PAPER_FORMAT,
@@ -176,7 +177,8 @@ class PaperCheck:
             self.notes.append(f"{paper.path} could not be compared: the replay did not come so far")
             return
         else:
-            self._compare(entry_receipt(entries[paper.entry - 1]))
+            entry = entries[paper.entry - 1]
+            self._compare(entry_receipt(entry, describe_entry(entry)))
         self._check_page()
 
     def _lost(self) -> str:

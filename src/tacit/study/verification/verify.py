@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
+from tacit.accounting import Account
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books.books import Books, Intent
+from tacit.study.books.kinds import check_entry, read_books, read_on
+from tacit.study.books.records import refuse_nonsense
 from tacit.study.folder import Configuration, Layout
 from tacit.study.journal import Traces
 from tacit.study.keys import DigestKeys, load_key
@@ -83,10 +86,10 @@ def verify_study(folder: Path, receipt: str | Path | None = None) -> Verificatio
         traces, mark_problems = _find_traces(layout, study)  # before the ledger is read
         try:
             entries = ledger.entries(study)
-            replay = Replay.begin(entries[0])
+            replay = _begin(entries[0])
         except LedgerError as error:  # sealed, and yet nothing that this version can read
             return Verification(0, 0, (str(error),), (), {})
-        problems += mark_problems + _replayed(replay, entries[1:])
+        problems += mark_problems + _replay(replay, entries[1:])
         if replay.books.head == entries[-1].head:
             lost = traces.lost(replay.books, ledger, study)
             problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
@@ -126,15 +129,37 @@ def _find_traces(layout: Layout, study: str) -> tuple[Traces, list[str]]:
         return Traces({}, ()), [str(error)]
 
 
-def _replayed(replay: Replay, entries: list[Entry]) -> list[str]:
-    """What is wrong with entries after those before them."""
+def _begin(created: Entry) -> Replay:
+    """A replay of which only the first entry is read."""
+    books = read_books([created])
+    with refuse_nonsense(created):
+        return Replay(books, Account.start(books.counts, books.memory, books.policy), {}, {})
+
+
+def _replay(replay: Replay, entries: list[Entry]) -> list[str]:
+    """Read entries one after another; what is wrong with them, in words."""
     problems: list[str] = []
     try:
         for entry in entries:
-            problems += replay.follow(entry)
+            problems += _follow(replay, entry)
     except ReplayError as error:
         problems.append(f"{error}; nothing after it was checked")
     return problems
+
+
+def _follow(replay: Replay, entry: Entry) -> list[str]:
+    """Read one entry; what is wrong with it, in words.
+
+    Raises:
+        ReplayError: it makes no sense after the entries before it.
+    """
+    try:
+        after = read_on(replay.books, [entry])
+        problems = check_entry(replay, after, entry)
+    except LedgerError as error:  # names the entry, and what to do
+        raise ReplayError(str(error)) from error
+    replay.books = after
+    return [f"entry {entry.number}: {problem}" for problem in problems]
 
 
 def _unproved(replay: Replay) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -10,8 +13,8 @@ from sqlalchemy.exc import DBAPIError
 
 from tacit.ledger import Ledger
 from tacit.ledger.database import Database, parse_address
-from tacit.ledger.migrate import alembic_config
-from tacit.ledger.schema import VERSION_TABLE, metadata
+from tacit.ledger.migration import alembic_config
+from tacit.ledger.schema import NEWEST_REVISION, VERSION_TABLE, metadata
 from tests.ledger.chains import STUDY, chain, execute, sketch_of
 
 
@@ -22,6 +25,8 @@ def test_the_migrations_lead_to_the_schema(url: str) -> None:
         options = {"version_table": VERSION_TABLE, "compare_type": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
+        assert context.get_current_revision() == NEWEST_REVISION
+    assert database.revision() == NEWEST_REVISION
     database.close()
 
 
@@ -72,3 +77,12 @@ def test_postgresql_is_set_for_good(postgres_url: str) -> None:
         names = ("synchronous_commit", "transaction_isolation", "lock_timeout")
         settings = [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
     assert settings == ["on", "read committed", "1min"]
+
+
+def test_a_ledger_that_is_up_to_date_is_opened_without_alembic(sqlite_url: str) -> None:
+    Ledger.create(sqlite_url).close()
+    script = (
+        "import sys; sys.modules['alembic'] = None\n"
+        "from tacit.ledger import Ledger; Ledger.open(sys.argv[1]).close()"
+    )
+    subprocess.run([sys.executable, "-c", script, sqlite_url], check=True)

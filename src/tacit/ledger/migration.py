@@ -1,4 +1,4 @@
-"""Bringing a database to the schema that this version of tacit reads and writes."""
+"""Migrations of a database to the schema that this version of tacit reads and writes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from threading import Lock
 
 from alembic import command
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import func, select
 
 from tacit.errors import LedgerError
 from tacit.ledger.database import Database
-from tacit.ledger.schema import VERSION_TABLE
 
 _POSTGRESQL_LOCK = int.from_bytes(b"tacit")
 """An advisory lock: before the first migration there is no row to lock."""
@@ -21,29 +19,22 @@ _POSTGRESQL_LOCK = int.from_bytes(b"tacit")
 _one_at_a_time = Lock()  # Alembic keeps the migration that runs in module globals
 
 
-def require_schema(database: Database) -> None:
+def upgrade_existing(database: Database) -> None:
     """Bring an existing ledger up to date.
 
     Raises:
         LedgerError: there is none, or a newer version of tacit has made it.
     """
-    found = _revision(database) if database.has_place else None
-    if found is None:
+    if database.revision() is None:
         raise LedgerError(
             f"there is no ledger in {database.shown}: name the place where it was made, "
             "or restore it from a backup"
         )
-    _upgrade(database, found)
+    upgrade(database)
 
 
-def check_schema(database: Database) -> None:
-    """Raise LedgerError where a database cannot be reached, or is of a newer version."""
-    if database.has_place:
-        _refuse_newer(database, _revision(database))
-
-
-def create_schema(database: Database, salt: bytes | None = None) -> None:
-    """As ``require_schema``, after making the tables where there are none.
+def upgrade(database: Database, salt: bytes | None = None) -> None:
+    """Bring a database up to date; one without tables gets them.
 
     Several processes may do so at once.
 
@@ -51,23 +42,13 @@ def create_schema(database: Database, salt: bytes | None = None) -> None:
         database: where to.
         salt: of a new ledger, if it is to hold studies of another one; random by default.
     """
-    _upgrade(database, _revision(database), salt)
+    refuse_newer(database)
+    _run_migrations(database, salt)
 
 
-def _revision(database: Database) -> str | None:
-    with database.reading() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        return context.get_current_revision()
-
-
-def _upgrade(database: Database, found: str | None, salt: bytes | None = None) -> None:
-    _refuse_newer(database, found)
-    if found != _known_revisions()[0]:
-        _run_migrations(database, salt)
-
-
-def _refuse_newer(database: Database, found: str | None) -> None:
-    known = _known_revisions()
+def refuse_newer(database: Database) -> None:
+    """Raise LedgerError for a ledger whose schema this version of tacit does not know."""
+    found, known = database.revision(), _known_revisions()
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {database.shown} was made by a newer version of tacit (schema {found}, "

@@ -1,0 +1,377 @@
+"""The kinds of ledger entries: for each one what it changes, what is checked of it, what it says.
+
+To add a kind, write its model and an ``EntryKind``, and ``register`` it before a study is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+from tacit.accounting import Account
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
+from tacit.ledger import Entry
+from tacit.ledger.entry import FIRST_KIND
+from tacit.sampling import IntegerChannel
+from tacit.scheme import Policy
+from tacit.study.books.books import (
+    Books,
+    Intent,
+    draw_of,
+    first_past,
+    next_past,
+)
+from tacit.study.books.records import (
+    STUDY_FORMAT,
+    ClosedRecord,
+    CreatedRecord,
+    DeliveredRecord,
+    IntentRecord,
+    PartyRecord,
+    PolicyRecord,
+    Record,
+    RollbackRecord,
+    refuse_nonsense,
+)
+from tacit.study.reports.words import value_in_words
+from tacit.study.requests.question import Question
+from tacit.study.requests.request import Request
+from tacit.study.requests.utilities import Measure
+from tacit.study.verification.replay import SAME, Replay, check_intent
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
+
+R = TypeVar("R", bound=Record)
+
+
+def _check_nothing(replay: Replay, after: Books, record: Record) -> Iterator[str]:
+    """For entries that say nothing that other entries could contradict."""
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class EntryKind(Generic[R]):
+    """What a study does with one kind of entry.
+
+    Attributes:
+        name: as it stands in the ledger.
+        model: of the entry's body.
+        apply: the books after the entry, from the books before it.
+        describe: the entry in words, for people.
+        check: what is wrong with the entry, in words. It gets the replay before the entry, whose
+            account it brings up to date, and the books after the entry.
+        has_payload: whether such an entry carries bytes beside its body.
+        may_follow_close: whether such an entry may be appended to a study that is closed.
+    """
+
+    name: str
+    model: type[R]
+    apply: Callable[[Books, R, Entry], Books]
+    describe: Callable[[R], str]
+    check: Callable[[Replay, Books, R], Iterable[str]] = _check_nothing
+    has_payload: bool = False
+    may_follow_close: bool = False
+
+
+KINDS: dict[str, EntryKind[Any]] = {}
+"""Name -> kind, of every kind that this process can read."""
+
+
+def register(kind: EntryKind[Any]) -> None:
+    """Let studies of this process read, check and describe entries of a kind.
+
+    Raises:
+        InvalidInputError: there is another kind of this name.
+    """
+    if kind.name in KINDS:
+        raise InvalidInputError(f"there is a kind {kind.name!r} of entries: choose another name")
+    KINDS[kind.name] = kind
+
+
+# -- every kind -----------------------------------------------------------------------------------
+
+
+def read_books(entries: Sequence[Entry]) -> Books:
+    """The books of a study, from its entries, the first one included.
+
+    Raises:
+        LedgerError: a newer version of tacit has made the study, or appended to it.
+        CorruptLedgerError: an entry makes no sense after those before it.
+    """
+    return read_on(_begin(entries[0]), entries[1:])
+
+
+def read_on(books: Books, entries: Sequence[Entry]) -> Books:
+    """The books after more entries; raises as ``read_books`` does."""
+    for entry in entries:
+        kind = _kind_of(entry)
+        with refuse_nonsense(entry):
+            books = kind.apply(books, kind.model.of(entry), entry)
+    return replace(books, head=entries[-1].head) if entries else books
+
+
+def check_entry(replay: Replay, after: Books, entry: Entry) -> list[str]:
+    """What is wrong with an entry, in words; ``after`` are the books with it."""
+    kind = _kind_of(entry)
+    with refuse_nonsense(entry):
+        problems = list(kind.check(replay, after, kind.model.of(entry)))
+    if replay.books.is_closed and not kind.may_follow_close:
+        problems.append("it was appended after the study was closed")
+    if entry.payload and not kind.has_payload:
+        problems.append("it carries a table, which only a release has")
+    return problems
+
+
+def describe_entry(entry: Entry) -> str:
+    """What an entry says, for people."""
+    kind = _kind_of(entry)
+    return kind.describe(kind.model.of(entry))
+
+
+def _kind_of(entry: Entry) -> EntryKind[Any]:
+    """The kind of an entry that this version can read, as far as its kind and time show.
+
+    Raises:
+        LedgerError: the kind is unknown.
+        CorruptLedgerError: the time is no ISO-8601 in UTC with microseconds.
+    """
+    if entry.kind not in KINDS:
+        raise _unknown_kind(entry)
+    if not _is_time(entry.time):
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} has the time {entry.time!r}, which is "
+            "no ISO-8601 in UTC with microseconds as this version of tacit knows it: update "
+            "tacit, or restore the ledger from a backup"
+        )
+    return KINDS[entry.kind]
+
+
+def _unknown_kind(entry: Entry) -> LedgerError:
+    return LedgerError(
+        f"entry {entry.number} of study {entry.study} is of the kind {entry.kind!r}, which "
+        "this version of tacit does not know: update tacit"
+    )
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return _TIME.fullmatch(text) is not None
+
+
+# -- created: a study begins ----------------------------------------------------------------------
+
+
+def _begin(first: Entry) -> Books:
+    """The books after the first entry alone."""
+    made_with = first.body.get("format")
+    if isinstance(made_with, int) and made_with > STUDY_FORMAT:
+        raise LedgerError(
+            f"study {first.study} was made by tacit {first.body.get('made_by')}, which is "
+            "newer than this one: update tacit"
+        )
+    if first.kind != FIRST_KIND:
+        raise _unknown_kind(first)
+    model = _kind_of(first).model
+    with refuse_nonsense(first):
+        return _begin_books(model.of(first), first)
+
+
+def _begin_books(record: CreatedRecord, entry: Entry) -> Books:
+    externals = {
+        name: Question(
+            name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
+        )
+        for name, stored in record.externals.items()
+    }
+    counts = np.array(record.counts, dtype=np.int64)
+    policy = Policy(everyone=record.everyone)
+    past = first_past(entry.study)
+    return Books(entry.head, record, counts, externals, record.memory, past, policy=policy)
+
+
+def _apply_created(books: Books, record: CreatedRecord, entry: Entry) -> NoReturn:
+    raise ValueError("a study begins only once")
+
+
+def _describe_created(record: CreatedRecord) -> str:
+    names = ", ".join(attribute.name for attribute in record.attributes)
+    begins = f"a study of {record.records:,} records begins, private are {names}"
+    limit = "" if record.everyone is None else f"; everyone may learn {record.everyone:.12g} bits"
+    return begins + limit
+
+
+register(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created))
+
+
+# -- party: a party joins, or its limit changes ---------------------------------------------------
+
+
+def _apply_party(books: Books, record: PartyRecord, entry: Entry) -> Books:
+    return replace(books, limits=books.limits | {record.party: record.limit})
+
+
+def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[str]:
+    held = replay.account.upper_bits(frozenset({record.party}))
+    if held > record.limit + SAME:
+        yield f"it limits {record.party} to {record.limit:g} bits, which held {held:.6f} already"
+
+
+def _describe_party(record: PartyRecord) -> str:
+    return f"{record.party} may learn {record.limit:.12g} bits about a record"
+
+
+register(EntryKind("party", PartyRecord, _apply_party, _describe_party, _check_party))
+
+
+# -- policy: limits on coalitions, in the place of those before -----------------------------------
+
+
+def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
+    limits = books.limits | {
+        party: bits for party, bits in record.newcomers.items() if party not in books.limits
+    }
+    return replace(books, limits=limits).under(record.policy)
+
+
+def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:
+    account = Account.start(after.counts, after.memory, after.policy)
+    for intent in after.intents.values():
+        account, _ = account.after(intent.request.party, intent.channel, intent.next_state)
+    replay.account = account
+    for coalition, limit in after.all_limits.limits_among(after.holders).items():
+        held = account.upper_bits(coalition)
+        if held > limit + SAME:
+            name = " + ".join(sorted(coalition))
+            yield f"it limits {name} to {limit:g} bits, which held {held:.6f} already"
+
+
+def _describe_policy(record: PolicyRecord) -> str:
+    return f"limits on coalitions: {record.policy.in_words}"
+
+
+register(EntryKind("policy", PolicyRecord, _apply_policy, _describe_policy, _check_policy))
+
+
+# -- intent: a release, recorded before its first letter is drawn ---------------------------------
+
+
+def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
+    intent = _read_intent(books, record, entry)
+    return replace(
+        books,
+        intents=books.intents | {entry.number: intent},
+        past=intent.past,
+        account=None if books.account is None else intent.add_to(books.account),
+    )
+
+
+def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
+    question, measure = books.question(record.question), Measure.of_record(record.measure)
+    request = Request(record.party, question, measure, record.bits)
+    n_cells, n_states = len(books.counts), len(record.next_state)
+    if n_states != books.n_states or question.counts.shape[0] != n_cells:
+        raise CorruptLedgerError(
+            f"entry {entry.number} of study {entry.study} tells {question.counts.shape[0]} "
+            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
+        )
+    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
+    next_state = np.array(record.next_state, dtype=np.intp)
+    # Only whether a ``draw`` is recorded is used, not what it says: ``verify`` compares the two.
+    draw = entry.hash if record.draw is None else draw_of(books.past, channel)
+    return Intent(
+        entry,
+        record,
+        request,
+        channel,
+        next_state,
+        draw,
+        next_past(books.past, draw, next_state),
+        books.limits[record.party],
+        books.own_limit(record.party),
+    )
+
+
+def _describe_intent(record: IntentRecord) -> str:
+    worth = value_in_words(record.measure.kind, record.value, record.blind)
+    return f"{record.question.name} for {record.party}: {worth}"
+
+
+register(
+    EntryKind(
+        "intent", IntentRecord, _apply_intent, _describe_intent, check_intent, has_payload=True
+    )
+)
+
+
+# -- delivered: the file of a release was written -------------------------------------------------
+
+
+def _apply_delivered(books: Books, record: DeliveredRecord, entry: Entry) -> Books:
+    delivered = replace(books.intents[record.intent], delivery=record)
+    return replace(books, intents=books.intents | {record.intent: delivered})
+
+
+def _check_delivered(replay: Replay, after: Books, record: DeliveredRecord) -> Iterator[str]:
+    if replay.books.intents[record.intent].delivery is not None:
+        yield f"release {record.intent} was delivered already"
+
+
+def _describe_delivered(record: DeliveredRecord) -> str:
+    return f"the file of release {record.intent} was written"
+
+
+register(
+    EntryKind(
+        "delivered",
+        DeliveredRecord,
+        _apply_delivered,
+        _describe_delivered,
+        _check_delivered,
+        may_follow_close=True,
+    )
+)
+
+
+# -- rollback: the custodian accepted that entries were lost --------------------------------------
+
+
+def _apply_rollback(books: Books, record: RollbackRecord, entry: Entry) -> Books:
+    given_up = {*(sealed for _, sealed in record.entries), *record.states}
+    return replace(books, accepted=books.accepted | given_up)
+
+
+def _describe_rollback(record: RollbackRecord) -> str:
+    return (
+        "a rollback of the ledger was accepted: releases that it has lost are not counted, and "
+        "whoever holds them may hold that much more"
+    )
+
+
+register(EntryKind("rollback", RollbackRecord, _apply_rollback, _describe_rollback))
+
+
+# -- closed: the key was destroyed ----------------------------------------------------------------
+
+
+def _apply_closed(books: Books, record: ClosedRecord, entry: Entry) -> Books:
+    return replace(books, is_closed=True)
+
+
+def _check_closed(replay: Replay, after: Books, record: ClosedRecord) -> Iterator[str]:
+    if record.releases != len(after.intents):
+        yield f"it counts {record.releases} releases, not {len(after.intents)}"
+
+
+def _describe_closed(record: ClosedRecord) -> str:
+    return f"the key was destroyed after {record.releases} releases"
+
+
+register(EntryKind("closed", ClosedRecord, _apply_closed, _describe_closed, _check_closed))
