@@ -56,7 +56,7 @@ def _run_cap(cap: int | None) -> CapResult:
         scheme.release(asked, party=f"party-{k}", individual=0.3, collusion=0.3 + 0.2 * k)
     return CapResult(
         cap,
-        [release.distortion for release in scheme.history],
+        [release.value for release in scheme.history],
         scheme.leakage(),
         _true_bits(scheme),
         scheme.n_states,

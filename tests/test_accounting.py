@@ -128,7 +128,7 @@ def test_what_was_proved_when_recorded_is_taken_over():
     start = Account.start(np.array([2, 3, 4]), 4, Policy())
     channel = random_weights(rng, (1, 3, 3))
     after, next_state = start.after("a", channel)
-    again = start.recorded("a", channel, next_state, after.everyone_bits)
+    again, _ = start.after("a", channel, next_state, after.everyone_bits)
     assert again.everyone_bits == after.everyone_bits
     assert again.upper_bits(frozenset({"a"})) == after.upper_bits(frozenset({"a"}))
 

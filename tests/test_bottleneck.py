@@ -16,7 +16,7 @@ from tacit.paper.bottleneck_curves import (
     adult_case,
 )
 from tacit.problem import Problem
-from tacit.solvers.information_utility.starts import iterate, measured, random_starts
+from tacit.solvers.iteration.starts import iterate, measured, random_starts
 
 SOLVER_TOL = 2e-6
 """Bits of objective: two iterations that both move less than some 1e-7 a step at the end."""

@@ -13,8 +13,7 @@ from tacit.scheme import Policy, Scheme, Step
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord
 from tacit.study.requests.question import Question
-from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Measure
+from tacit.study.requests.request import Measure, Request
 from tacit.study.verification.optimality import prove
 
 NEAR = 1e-5

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from tacit import InvalidInputError, Problem, Status, mutual_information, solve, trace_surface
+from tacit.solution import GAP_TOL
 from tests import oracles
 from tests.strategies import Array
-
-GAP_TOL = 1e-6
-"""The default of ``trace_surface``: what it promises between value and bound at every point."""
 
 ROUNDING = 1e-12
 

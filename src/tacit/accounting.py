@@ -2,15 +2,14 @@
 
 Masses are computed in double precision from integer tables. All terms are sums of products of
 non-negative numbers, so a count of roundings bounds their relative error (``tacit.information``);
-each mass then becomes a ball, and logarithms and sums are python-flint's ``arb``. What comes out
-is above the leakage of exactly what is sampled.
+each mass then becomes a ball, and logarithms and sums are python-flint's ``arb``. The result is an
+upper bound on the leakage of exactly what is sampled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from math import inf, nextafter
 
 import numpy as np
@@ -21,7 +20,7 @@ from tacit.arrays import Array
 from tacit.information.rounding import gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme.memory import BoundedMemory, Transitions
+from tacit.scheme.memory import BoundedMemory, Transitions, add_up
 
 _PRECISION = 128
 _TINY = 1e-250
@@ -37,33 +36,43 @@ class Account:
     Attributes:
         counts: records in each cell x.
         memory: p(m, x), and p(y, m, x) of the coalitions that matter.
-        everyone_bits: upper bound on what all releases together tell about a record.
     """
 
     counts: Counts
     memory: BoundedMemory
-    everyone_bits: float
     _proved: dict[Parties, float] = field(default_factory=dict)  # each bound is computed once
 
     @staticmethod
     def start(counts: Counts, cap: int, policy: Policy) -> Account:
         """Nothing released yet."""
-        return Account(counts, BoundedMemory.start(counts / counts.sum(), cap, policy), 0.0)
+        return Account(counts, BoundedMemory.start(counts / counts.sum(), cap, policy))
+
+    @property
+    def everyone_bits(self) -> float:
+        """The bound on everyone, proved: upper bound on what all releases tell about a record."""
+        return self.memory.everyone_bits
 
     def after(
-        self, party: str, channel: IntegerChannel, next_state: Transitions | None = None
+        self,
+        party: str,
+        channel: IntegerChannel,
+        next_state: Transitions | None = None,
+        everyone_bits: float | None = None,
     ) -> tuple[Account, Transitions]:
-        """The account after a release, and the next state by [m, letter]."""
-        added = information_added_upper_bits(self.memory.mass, channel, self.memory.roundings)
-        memory, state = self.memory.after(party, channel.law, next_state)
-        return Account(self.counts, memory, _sum_up(self.everyone_bits, added)), state
+        """The account after a release, and the next state by [m, letter].
 
-    def recorded(
-        self, party: str, channel: IntegerChannel, next_state: Transitions, everyone_bits: float
-    ) -> Account:
-        """The account after a release whose bound on everyone was proved when it was made."""
-        memory, _ = self.memory.after(party, channel.law, next_state)
-        return Account(self.counts, memory, everyone_bits)
+        Args:
+            party: who received it.
+            channel: the integer table that is sampled.
+            next_state: as recorded, where the release was made before.
+            everyone_bits: the bound on everyone as recorded, where that is believed.
+        """
+        if everyone_bits is None:
+            memory = self.memory
+            added = information_added_upper_bits(memory.mass, channel, memory.roundings)
+            everyone_bits = add_up(memory.everyone_bits, added)
+        after, state = self.memory.after(party, channel.law, next_state, everyone_bits)
+        return Account(self.counts, after), state
 
     def upper_bits(self, parties: Parties) -> float:
         """Upper bound on what parties hold together about a record.
@@ -82,7 +91,7 @@ class Account:
         return self._proved[holders]
 
     def is_covered(self, parties: Parties) -> bool:
-        """Whether ``upper_bits`` is the bound on everyone for want of these parties' law."""
+        """Whether ``upper_bits`` is the bound on everyone, because their law is not carried."""
         return self.memory.held(parties & self.memory.present) is None
 
 
@@ -224,9 +233,3 @@ def _upper_bits(nats: arb) -> float:
     """A float above a ball of nats, in bits; information is never below 0."""
     upper = (nats / arb(2).log()).upper()
     return max(0.0, nextafter(float(upper), inf))
-
-
-def _sum_up(first: float, second: float) -> float:
-    """A float not below the sum."""
-    total = first + second
-    return total if Fraction(total) >= Fraction(first) + Fraction(second) else nextafter(total, inf)

@@ -23,8 +23,8 @@ from tacit.information import mutual_information
 from tacit.information.laws import as_channel, as_law
 from tacit.problem import Problem
 from tacit.scheme.memory import merge_states
-from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
-from tacit.solvers.threads import one_thread
+from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
+from tacit.solvers.kernel import one_thread
 
 MERGE_BITS = 1e-9
 """Letters and stored states are merged while this is all the information that is lost. An iteration

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.auditing import Audit, Finding
 from tacit.errors import TacitError
+from tacit.information.measures import MEASURES, LeakageMeasure, Unit
 from tacit.tradeoff import Surface
 
 if TYPE_CHECKING:
@@ -363,21 +364,6 @@ _BITS_LABEL = "bits about one record (hollow: at most; ∞ at the right edge)"
 
 _WIDEST_NAME = 40
 
-_MEASURES = (
-    "mutual_information",
-    "min_entropy_leakage",
-    "maximal_leakage",
-    "pointwise_max",
-    "local_dp_epsilon",
-)
-_MEASURE_NAMES = (
-    "mutual information",
-    "min-entropy leakage",
-    "maximal leakage",
-    "pointwise, max",
-    "local-DP ε",
-)
-
 
 def audit_figure(audit: Audit, title: str = "", *, path: str | Path | None = None) -> Figure:
     """An audit: leakage measures and attack for each coalition; hollow marks are upper bounds.
@@ -387,10 +373,10 @@ def audit_figure(audit: Audit, title: str = "", *, path: str | Path | None = Non
     figure = _new_figure((11.0, 1.6 + 0.32 * len(audit.findings)))
     bits, chances = figure.subplots(1, 2, sharey=True)
     rows = np.arange(len(audit.findings))
-    for number, name in enumerate(_MEASURE_NAMES):
+    for number, measure in enumerate(_drawn()):
         fill = [f"C{number}" if f.exposure.is_exact else "none" for f in audit.findings]
-        values, is_infinite = _bits_of(audit, number)
-        bits.scatter(values, rows, c=fill, edgecolors=f"C{number}", label=name, zorder=3)
+        values, is_infinite = _bits_of(audit, measure)
+        bits.scatter(values, rows, c=fill, edgecolors=f"C{number}", label=measure.words, zorder=3)
         for row in rows[is_infinite]:
             bits.annotate("∞", (values[row], row), xytext=(6, -4), textcoords="offset points")
     for mark, label, values in _chances_of(audit):
@@ -413,12 +399,12 @@ def audit_page(audit: Audit, title: str = "", *, path: str | Path | None = None)
     figure = import_module("plotly.subplots").make_subplots(rows=1, cols=2, shared_yaxes=True)
     names = _names_of(audit)
     shape = ["circle" if f.exposure.is_exact else "circle-open" for f in audit.findings]
-    for number, name in enumerate(_MEASURE_NAMES):
-        values, is_infinite = _bits_of(audit, number)
+    for measure in _drawn():
+        values, is_infinite = _bits_of(audit, measure)
         dots = graph_objects.Scatter(
             x=values,
             y=names,
-            name=name,
+            name=measure.words,
             mode="markers+text",
             text=np.where(is_infinite, "∞", ""),
             textposition="middle right",
@@ -448,14 +434,17 @@ def _names_of(audit: Audit) -> list[str]:
     ]
 
 
-def _bits_of(audit: Audit, number: int) -> tuple[Array, NDArray[np.bool_]]:
+def _drawn() -> list[LeakageMeasure]:
+    return [each for each in MEASURES.values() if each.is_drawn and each.unit is Unit.BITS]
+
+
+def _bits_of(audit: Audit, measure: LeakageMeasure) -> tuple[Array, NDArray[np.bool_]]:
     """Where one measure of every finding is drawn, and which of them are infinite."""
-    measured = np.array(
-        [[getattr(finding.exposure, name) for name in _MEASURES] for finding in audit.findings]
-    )
-    is_infinite = np.isinf(measured)
-    edge = 1.15 * max(1.0, float(np.where(is_infinite, 0.0, measured).max()))
-    return np.where(is_infinite, edge, measured)[:, number], is_infinite[:, number]
+    figures = [finding.exposure.figures for finding in audit.findings]
+    measured = np.array([[each[drawn.name] for drawn in _drawn()] for each in figures])
+    edge = 1.15 * max(1.0, float(np.where(np.isinf(measured), 0.0, measured).max()))
+    own = np.array([each[measure.name] for each in figures])
+    return np.where(np.isinf(own), edge, own), np.isinf(own)
 
 
 def _chances_of(audit: Audit) -> list[tuple[str, str, Array]]:

@@ -2,24 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isnan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
+from tacit.information.laws import as_law, as_numbers, as_rows, as_weights
 
 ViewKey = Hashable
 ViewName = str | frozenset[str]
 """Of a view that is given by its law: a name, or the set of the parties that share it."""
 
-Utility = Literal["hamming", "absolute", "squared", "information"] | ArrayLike
+Utility = str | ArrayLike
+"""A name of ``DISTORTIONS``, a matrix d[rhat, r], or ``INFORMATION``."""
 
-_NAMED_DISTORTIONS = ("hamming", "absolute", "squared")
+INFORMATION = "information"
+"""The utility I(Rhat; R)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distortion:
+    """A distortion that has a name.
+
+    Attributes:
+        name: how people ask for it.
+        matrix: positions of the letters -> d[rhat, r] >= 0. The positions say where letters lie on
+            a line, NaN for a missing value; they are 0, 1, 2, ... where letters have no order.
+        in_words: what answers are, with a place for the mean: "off by {value} on average".
+        guess_in_words: the same of a blind guess, said after the answers: "by {value}".
+        needs_numbers: whether it makes no sense of letters without an order.
+        is_share: whether the mean is the share of wrong answers: people are told how many of ten
+            are right.
+    """
+
+    name: str
+    matrix: Callable[[Array], Array]
+    in_words: str
+    guess_in_words: str
+    needs_numbers: bool = True
+    is_share: bool = False
+
+
+def distances(positions: Array) -> Array:
+    """|a - b| between letters; a missing value is as far from all others as any two are."""
+    is_missing = np.isnan(positions)
+    known = positions[~is_missing]
+    apart = np.abs(positions[:, None] - positions)
+    apart[is_missing[:, None] ^ is_missing] = np.ptp(known) if len(known) else 0.0
+    apart[is_missing[:, None] & is_missing] = 0.0
+    return np.asarray(apart)
+
+
+DISTORTIONS: dict[str, Distortion] = {
+    distortion.name: distortion
+    for distortion in (
+        Distortion(
+            "hamming",
+            lambda positions: 1.0 - np.eye(len(positions)),
+            in_words="{value} of the values wrong",
+            guess_in_words="gets {value} wrong",
+            needs_numbers=False,
+            is_share=True,
+        ),
+        Distortion("absolute", distances, "off by {value} on average", "by {value}"),
+        Distortion(
+            "squared",
+            lambda positions: distances(positions) ** 2,
+            "off, squared, by {value} on average",
+            "by {value}",
+        ),
+    )
+}
+"""Every distortion that is asked for by name; a row that is added here is known everywhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +121,9 @@ class Problem:
 
     Args:
         joint: array p(z1, ..., zk, x, r) or p(x, r); counts are normalised.
-        utility: ``"hamming"``, ``"absolute"`` or ``"squared"`` distortion of the letters' numbers,
-            a matrix ``d[rhat, r]`` >= 0, or ``"information"`` for I(Rhat; R).
+        utility: the name of one of ``DISTORTIONS`` (``"hamming"``, ``"absolute"``, ``"squared"``,
+            ...), read on the letters 0, 1, 2, ...; a matrix ``d[rhat, r]`` >= 0; or
+            ``"information"`` for I(Rhat; R).
         individual: limit on I(Rhat; X) in bits; ``None`` or ``inf`` for none.
         collusion: limit on I(Rhat, Z; X) in bits, all earlier releases together.
         coalitions: axes of earlier releases -> limit in bits.
@@ -81,7 +141,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "joint", _normalised_joint(self.joint))
+        put(self, "joint", _checked_joint(self.joint))
         put(self, "utility", _checked_utility(self.utility, self.joint.shape[-1]))
         put(self, "individual", _limit("individual", self.individual))
         put(self, "collusion", _limit("collusion", self.collusion))
@@ -97,7 +157,7 @@ class Problem:
     @property
     def is_information(self) -> bool:
         """Whether the utility is I(Rhat; R) rather than an expected distortion."""
-        return isinstance(self.utility, str) and self.utility == "information"
+        return isinstance(self.utility, str) and self.utility == INFORMATION
 
     @property
     def everyone(self) -> tuple[int, ...]:
@@ -116,10 +176,7 @@ class Problem:
             raise InvalidInputError('utility "information" has no distortion matrix')
         if not isinstance(self.utility, str):
             return np.asarray(self.utility, dtype=float)
-        letters = np.arange(self.joint.shape[-1], dtype=float)
-        difference = np.abs(letters[:, None] - letters)
-        powers = {"hamming": difference != 0, "absolute": difference, "squared": difference**2}
-        return np.asarray(powers[self.utility], dtype=float)
+        return DISTORTIONS[self.utility].matrix(np.arange(self.joint.shape[-1], dtype=float))
 
     @property
     def limits(self) -> dict[ViewKey, float]:
@@ -166,60 +223,41 @@ def _letters_of_axes(history_shape: tuple[int, ...], axes: tuple[int, ...]) -> N
     return np.asarray(np.ravel_multi_index([letters[axis] for axis in axes], shape), dtype=np.intp)
 
 
-def _numbers(name: str, values: object) -> Array:
-    """A fresh array of real numbers, or an error that names the argument."""
-    try:
-        array = np.array(values)
-        if np.iscomplexobj(array):
-            raise TypeError("complex")
-        return array.astype(float)
-    except (TypeError, ValueError) as problem:
-        raise InvalidInputError(f"{name} is no array of real numbers: {problem}") from None
-
-
-def _normalised_joint(joint: ArrayLike) -> Array:
-    array = _numbers("joint", joint)
+def _checked_joint(joint: ArrayLike) -> Array:
+    array = as_numbers(joint, name="joint")
     if array.ndim < 2:
         raise InvalidInputError(
             f"joint has {array.ndim} axes: give p(x, r) or p(z1, ..., zk, x, r), x and r last"
         )
-    if array.size == 0:
-        raise InvalidInputError(f"joint is empty (shape {array.shape}): every axis needs a letter")
-    if not np.isfinite(array).all():
-        raise InvalidInputError("joint holds NaN or infinite entries: give probabilities or counts")
-    if (array < 0).any():
-        raise InvalidInputError(
-            f"joint holds negative entries (smallest {array.min():.6g}): "
-            "give probabilities or counts"
-        )
-    # The maximum first, so that neither huge nor tiny counts overflow the sum.
-    largest = array.max()
-    if largest == 0:
-        raise InvalidInputError("joint is zero everywhere: some cell needs a positive count")
-    array /= largest
-    array /= array.sum()
+    return _read_only(as_law(array, name="joint"))
+
+
+def _read_only(array: Array) -> Array:
     array.setflags(write=False)
     return array
 
 
 def _checked_utility(utility: Utility, n_r: int) -> str | Array:
-    if isinstance(utility, str):
-        if utility not in (*_NAMED_DISTORTIONS, "information"):
-            raise InvalidInputError(
-                f"utility {utility!r} is unknown: use hamming, absolute, squared, information "
-                "or a matrix d[rhat, r]"
-            )
-        return utility
-    matrix = _numbers("utility", utility)
+    if not isinstance(utility, str):
+        return _checked_matrix(utility, n_r)
+    if utility in DISTORTIONS:
+        _checked_matrix(DISTORTIONS[utility].matrix(np.arange(n_r, dtype=float)), n_r)
+    elif utility != INFORMATION:
+        raise InvalidInputError(
+            f"utility {utility!r} is unknown: use {', '.join(DISTORTIONS)}, {INFORMATION} "
+            "or a matrix d[rhat, r]"
+        )
+    return utility
+
+
+def _checked_matrix(utility: ArrayLike, n_r: int) -> Array:
+    matrix = as_numbers(utility, name="utility")
     if matrix.ndim != 2 or matrix.shape[1] != n_r or matrix.shape[0] == 0:
         raise InvalidInputError(
             f"utility has shape {matrix.shape}: a distortion is a matrix d[rhat, r] "
             f"with {n_r} columns, one per letter of r"
         )
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise InvalidInputError("utility holds negative, NaN or infinite entries: d must be >= 0")
-    matrix.setflags(write=False)
-    return matrix
+    return _read_only(as_weights(matrix, name="utility"))
 
 
 def _limit(name: str, bits: float | None) -> float:
@@ -272,20 +310,13 @@ def _checked_views(
         if not isinstance(view, tuple) or len(view) != 2:
             raise InvalidInputError(f"views[{name!r}] is no pair: give (p(y | z.., x), bits)")
         law, bits = view
-        array = _numbers(f"views[{name!r}]", law)
+        array = as_numbers(law, name=f"views[{name!r}]")
         if array.shape[:-1] != cell_shape or array.shape[-1] == 0:
             raise InvalidInputError(
                 f"views[{name!r}] has shape {array.shape}: "
                 f"give p(y | z.., x) with shape {cell_shape} + (letters of y,)"
             )
-        sums = array.sum(axis=-1, keepdims=True)
-        if not (array >= 0).all() or not (np.abs(sums - 1) <= 1e-9).all():
-            raise InvalidInputError(
-                f"views[{name!r}] is no conditional law: entries must be >= 0 and "
-                "sum to 1 over the last axis"
-            )
-        array = array / sums
-        array.setflags(write=False)
+        array = _read_only(as_rows(array, name=f"views[{name!r}]"))
         checked[name] = (array, _limit(f"views[{name!r}]", bits))
     return checked
 

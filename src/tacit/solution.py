@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from html import escape
+from math import ceil
 
 from tacit.arrays import Array
 from tacit.problem import Problem, ViewKey
+
+GAP_TOL = 1e-7
+"""Distance between value and certified bound that is asked by default, in units of the utility."""
 
 
 class Status(Enum):
@@ -27,7 +32,7 @@ class TimeSharing(Enum):
     DISCLOSED = "a mixture of channels; the letter (t, rhat) says which one was drawn"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Solution:
     """A feasible release and a proof of how good it is.
 
@@ -64,3 +69,39 @@ class Solution:
         if self.bound is None:
             return None
         return self.bound - self.value if self.problem.is_information else self.value - self.bound
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {shown}" for name, shown in self._facts())
+        return f"<Solution: {facts}>"
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(shown)}</td></tr>"
+            for name, shown in self._facts()
+        )
+        return f"<table><caption>Solution</caption>{rows}</table>"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What people look at first; leakages are rounded up."""
+        facts = [("value", f"{self.value:.6g}")]
+        if self.bound is not None:
+            facts += [("bound", f"{self.bound:.6g}"), ("gap", f"{self.gap:.2g}")]
+        facts.append(("status", self.status.name))
+        for key, bits in self.leakage.items():
+            told = f"at most {ceil(bits * 1e6) / 1e6:.6f} bits"
+            facts.append((f"to {_view_in_words(key, self.problem.everyone)}", told))
+        return facts
+
+
+def _view_in_words(key: ViewKey, everyone: ViewKey) -> str:
+    """Who sees a view."""
+    if key == ():
+        return "the recipient alone"
+    if key == everyone:
+        return "everyone"
+    if isinstance(key, frozenset):
+        return " + ".join(sorted(key))
+    if isinstance(key, tuple):
+        return f"the holders of releases {', '.join(map(str, key))}"
+    return str(key)

@@ -11,7 +11,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.markup import html_table
 from tacit.problem import Problem
-from tacit.solution import Solution
+from tacit.solution import GAP_TOL, Solution
 from tacit.solvers import feasible_solutions
 
 
@@ -81,7 +81,7 @@ class Surface:
 
 
 def trace_surface(
-    problem: Problem, *, individual: ArrayLike, collusion: ArrayLike, gap_tol: float = 1e-6
+    problem: Problem, *, individual: ArrayLike, collusion: ArrayLike, gap_tol: float = GAP_TOL
 ) -> Surface:
     """Solve a problem for every pair of limits from two grids.
 

@@ -10,8 +10,8 @@ import pytest
 from tacit.paper.algorithm3 import multiplier_grid
 from tacit.paper.fig5 import draw_fig5, fig5, is_dominated, largest_gap_bits, on_envelope
 from tacit.paper.table1 import JOINT, table1_problem
-from tacit.solvers.information_utility.starts import iterate, measured, random_starts
 from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
+from tacit.solvers.iteration.starts import iterate, measured, random_starts
 from tests.oracles import leakage_bits, mutual_information_bits
 
 

@@ -198,7 +198,7 @@ def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
                     party, f"{rng.choice(['diagnosis', 'smoker'])}", out=tmp_path / "a.csv"
                 )
             if turn == 8:
-                policy = replace(policy, sizes={1: 0.28, 2: 0.3, 3: 0.36}, everyone=None)
+                policy = Policy(sizes={1: 0.28, 2: 0.3, 3: 0.36}, groups=policy.groups)
                 study.set_collusion(policy)
         holders = {entry.body["party"] for entry in intents_of(folder)}
         assert len(holders) > 6

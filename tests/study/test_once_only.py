@@ -23,8 +23,7 @@ from tacit.study.books.kinds import read_books
 from tacit.study.books.records import IntentRecord
 from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
 from tacit.study.requests.question import Question
-from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Measure
+from tacit.study.requests.request import Measure, Request
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
     N_CELLS,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, LedgerError
+from tacit.policy import AnySize, Policy
 from tacit.sampling import StudyKey
-from tacit.scheme import Policy
 from tacit.study import Study
 from tacit.study.books.kinds import read_books
 from tacit.tables.delivery.states import StateFiles
@@ -36,7 +36,7 @@ def test_a_change_of_policy_is_made_to_the_latest_policy(tmp_path: Path) -> None
             if is_first:  # somebody else is faster
                 is_first = False
                 other.set_collusion(Policy(everyone=0.2))
-            return replace(policy, any_size=2, bits=0.5)
+            return policy.change(AnySize(0.5, 2))
 
         study.change_collusion(change)
         assert study.policy == Policy(everyone=0.2, any_size=2, bits=0.5)

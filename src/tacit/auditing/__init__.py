@@ -1,8 +1,8 @@
 """Audit of a scheme: what every coalition has learned, measured and attacked."""
 
 from tacit.auditing.attack import Attack
+from tacit.auditing.exposure import Exposure
 from tacit.auditing.finding import Finding
-from tacit.auditing.measures import Exposure
 from tacit.auditing.report import Audit, audit
 
 __all__ = ["Attack", "Audit", "Exposure", "Finding", "audit"]

@@ -21,7 +21,7 @@ _BELIEF_BYTES = 2**26
 """Beliefs larger than this are followed for half of the rows at a time."""
 
 _FEWEST_RECORDS = 100
-"""Attacked whatever they cost."""
+"""So many are attacked at any cost."""
 
 Letters = NDArray[np.intp]
 
@@ -117,7 +117,7 @@ def _work(
 ) -> int:
     """Multiplications at most: sequences of letters seen, times states, times x.
 
-    By the design alone: were the letters looked at, the interval would no longer hold.
+    This depends on the design only. If it depended on the letters, the interval would not hold.
     """
     n_states, n_x = memory_laws[seen[0]].shape
     n_rows = 1

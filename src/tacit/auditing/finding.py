@@ -7,7 +7,8 @@ from math import isinf
 from typing import Any
 
 from tacit.auditing.attack import Attack
-from tacit.auditing.measures import Exposure
+from tacit.auditing.exposure import Exposure
+from tacit.information.measures import MEASURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +37,7 @@ class Finding:
             "parties": list(self.parties),
             "limit_bits": self.limit_bits,
             "is_exact": exposure.is_exact,
-            "mutual_information": exposure.mutual_information,
-            "chance_of_right_guess": {
-                "before": exposure.guess_before,
-                "after": exposure.guess_after,
-            },
-            "min_entropy_leakage": exposure.min_entropy_leakage,
-            "maximal_leakage": exposure.maximal_leakage,
-            "pointwise_maximal_leakage": {
-                **{f"{q:g}": _finite(bits) for q, bits in exposure.pointwise_quantiles.items()},
-                "max": _finite(exposure.pointwise_max),
-            },
-            "local_dp_epsilon": _finite(exposure.local_dp_epsilon),
+            **_nested(exposure),
             "attack": {
                 "records": attack.records,
                 "successes": attack.successes,
@@ -59,6 +49,18 @@ class Finding:
                 "simulated_bits": attack.simulated_bits,
             },
         }
+
+
+def _nested(exposure: Exposure) -> dict[str, Any]:
+    """Every figure of an exposure where its measure's row puts it."""
+    nested: dict[str, Any] = {}
+    for name, figure in exposure.figures.items():
+        *outer, last = MEASURES[name].json_path
+        place = nested
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[last] = _finite(figure)
+    return nested
 
 
 def _finite(bits: float) -> float | str:

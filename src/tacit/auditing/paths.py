@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.information.measures import Bounds
 from tacit.scheme import Step
 
 _PAIR_ENTRIES = 2**24
@@ -26,15 +27,6 @@ _PAIR_ENTRIES = 2**24
 
 _PAIR_WORK = 2**31
 """Pairs times states times letters times releases above which they do: some ten seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class PathBounds:
-    """Upper bounds, in bits, on what the letters of the first releases tell about x."""
-
-    maximal_leakage: float
-    pointwise_max: float
-    local_dp_epsilon: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,14 +60,16 @@ def memory_laws(p_x: Array, releases: Sequence[Step]) -> list[Array]:
 
 def path_bounds(
     p_x: Array, releases: Sequence[Step], lengths: Collection[int]
-) -> dict[int, PathBounds]:
-    """Bounds on the first n releases together, for every n in ``lengths``."""
+) -> dict[int, Bounds]:
+    """Bounds on what the first n releases together tell about x, for every n in ``lengths``."""
     p_x_occurring = p_x[p_x > 0]
     moves = list(_moves(p_x, releases))
     sums = _sums_of_peaks(moves)
     ratios = _worst_ratios(moves, frozenset(lengths), len(p_x_occurring))
     return {
-        n: PathBounds(
+        n: Bounds(
+            p_x=p_x,
+            information_bits=releases[n - 1].everyone_bits,
             maximal_leakage=max(0.0, log2(sums[n])),
             pointwise_max=_pointwise_bound(p_x_occurring, ratios[n]),
             local_dp_epsilon=float(ratios[n].max()),
@@ -160,7 +154,7 @@ def _occurring(log_law: Array) -> slice | NDArray[np.intp]:
 def _ratios_of_all_pairs(
     moves: Sequence[Moves], lengths: frozenset[int], n_x: int
 ) -> dict[int, Array]:
-    """The largest ratio over all pairs at each step, added along the worst path: cheap, above all.
+    """The largest ratio over all pairs at each step, added along the worst path: never too small.
 
     An x' that cannot be in the state m makes the ratio infinite there, as it is already: every
     path to m has a letter that ruled x' out.

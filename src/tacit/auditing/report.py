@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from tacit.auditing.attack import Attack, attack
-from tacit.auditing.coalitions import coalitions_of
+from tacit.auditing.exposure import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.finding import Finding
-from tacit.auditing.measures import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
-from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrapped
+from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrap
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.policy import Parties
+from tacit.policy.listing import list_coalitions
 from tacit.scheme import Scheme
 
 _ATTACK_WORK = 2**33
@@ -26,7 +27,7 @@ _LIMIT_TOL = 1e-9
 """Bits by which a figure in double precision may exceed a limit that is met."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit:
     """Every finding about a scheme.
 
@@ -107,11 +108,19 @@ class Audit:
             return "every attack went as predicted."
         return f"NOT AS PREDICTED: the attack of {', '.join(failed)}. Do not rely on these figures."
 
+    def __repr__(self) -> str:
+        """How much was audited, and the verdict."""
+        return f"Audit({self.n_releases} releases, {len(self.findings)} findings: {self.verdict})"
+
+    def _repr_html_(self) -> str:
+        """The text, for notebooks."""
+        return f"<pre>{escape(self.as_text())}</pre>"
+
     def as_text(self) -> str:
         """The audit for people, in lines of at most 80 columns; the verdict comes first."""
         return "\n".join(
             [
-                *wrapped(self.verdict),
+                *wrap(self.verdict),
                 "",
                 *self._heading(),
                 "",
@@ -128,7 +137,7 @@ class Audit:
     def _heading(self) -> list[str]:
         releases = "1 release" if self.n_releases == 1 else f"{self.n_releases} releases"
         lines = [
-            *wrapped(
+            *wrap(
                 f"Audit of {releases} about {self.n_x:,} combinations of levels "
                 f"({self.entropy_bits:.4f} bits to learn)."
             ),
@@ -137,7 +146,7 @@ class Audit:
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
-            lines += wrapped(
+            lines += wrap(
                 f"{self.coalitions_left_out} more coalitions of the policy's sizes are limited "
                 "but not listed."
             )
@@ -145,7 +154,7 @@ class Audit:
 
     def _attacks(self) -> list[str]:
         return [
-            *wrapped(
+            *wrap(
                 "Chance in % that one guess of a record's levels is right: before, predicted "
                 "after, and observed on simulated records that the coalition guessed by its "
                 "posterior. All intervals hold together with "
@@ -188,7 +197,7 @@ def audit(
     _check(scheme, records, confidence)
     singles = _exposures(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
     held = {party: singles[frozenset({party})].mutual_information for party in scheme.parties}
-    coalitions, left_out = coalitions_of(scheme.policy, held)
+    coalitions, left_out = list_coalitions(scheme.policy, held)
     others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
     measured = singles | _exposures(scheme, others)
     attacks = _attacks(scheme, measured, records, seed, confidence)
@@ -228,15 +237,10 @@ def _exposures(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Expos
     laws = {parties: scheme.law(parties) for parties in coalitions}
     lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
     bounds = path_bounds(scheme.p_x, scheme.steps, set(lasts.values())) if lasts else {}
-    exposures = {}
-    for parties, law in laws.items():
-        if law is not None:
-            exposures[parties] = exact_exposure(law)
-        else:
-            last = lasts[parties]
-            bits = scheme.steps[last - 1].everyone_bits
-            exposures[parties] = bounded_exposure(scheme.p_x, bits, bounds[last])
-    return exposures
+    return {
+        parties: bounded_exposure(bounds[lasts[parties]]) if law is None else exact_exposure(law)
+        for parties, law in laws.items()
+    }
 
 
 def _last(scheme: Scheme, parties: Parties) -> int:

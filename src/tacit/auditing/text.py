@@ -7,7 +7,7 @@ from math import ceil, floor, isinf
 from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
-from tacit.auditing.measures import QUANTILES
+from tacit.information.measures import MEASURES, LeakageMeasure, Table, Unit
 
 WIDTH = 80
 """Columns of a terminal that everybody has."""
@@ -20,45 +20,41 @@ _INDENT = "  "
 
 def average_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of what is learned on average."""
-    heads = [
-        ("", "who"),
-        ("", "limit"),
-        ("mutual", "inform."),
-        ("", "simulated"),
-        ("min-", "entropy"),
-        ("", "maximal"),
+    first, *others = _columns(Table.AVERAGE)  # the limits are on the first
+    heads = [("", "who"), ("", "limit"), first.heading, ("", "simulated")]
+    rows = [
+        [
+            finding.name,
+            _limit(finding.limit_bits),
+            _figure(finding, first),
+            f"{finding.attack.simulated_bits:.4f}",
+            *(_figure(finding, measure) for measure in others),
+        ]
+        for finding in findings
     ]
-    return _table(heads, [_average_row(finding) for finding in findings])
-
-
-def _average_row(finding: Finding) -> Sequence[str]:
-    exposure = finding.exposure
-    mark = _mark(finding)
-    return [
-        finding.name,
-        _limit(finding.limit_bits),
-        bits_up(exposure.mutual_information, mark),
-        f"{finding.attack.simulated_bits:.4f}",
-        bits_up(exposure.min_entropy_leakage, mark),
-        bits_up(exposure.maximal_leakage, mark),
-    ]
+    return _table([*heads, *(measure.heading for measure in others)], rows)
 
 
 def worst_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of what single answers tell, and of the worst case."""
-    quantiles = [("", f"{100 * quantile:g} %") for quantile in QUANTILES]
-    heads = [("", "who"), *quantiles, ("", "max"), ("local-", "DP ε")]
-    return _table(heads, [_worst_row(finding) for finding in findings])
-
-
-def _worst_row(finding: Finding) -> Sequence[str]:
-    exposure = finding.exposure
-    bits = [
-        *exposure.pointwise_quantiles.values(),
-        exposure.pointwise_max,
-        exposure.local_dp_epsilon,
+    measures = _columns(Table.WORST)
+    heads = [("", "who"), *(measure.heading for measure in measures)]
+    rows = [
+        [finding.name, *(_figure(finding, measure) for measure in measures)] for finding in findings
     ]
-    return [finding.name, *(bits_up(value, _mark(finding)) for value in bits)]
+    return _table(heads, rows)
+
+
+def _columns(table: Table) -> list[LeakageMeasure]:
+    return [measure for measure in MEASURES.values() if measure.table is table]
+
+
+def _figure(finding: Finding, measure: LeakageMeasure) -> str:
+    """A figure, rounded up, and marked where it is a bound."""
+    figure = finding.exposure.figures[measure.name]
+    if measure.unit is Unit.CHANCE:
+        return f"{_mark(finding)}{_percent_up(figure)} %"
+    return bits_up(figure, _mark(finding))
 
 
 def attack_lines(findings: Sequence[Finding]) -> list[str]:
@@ -108,7 +104,7 @@ def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> l
     lines: list[str] = []
     for name, *figures in (*heading, *rows):
         if width_of(name) > first:
-            lines += wrapped(name, _INDENT)
+            lines += wrap(name, _INDENT)
             name = ""
         cells = [
             " " * (width - width_of(cell)) + cell
@@ -118,7 +114,7 @@ def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> l
     return lines
 
 
-def wrapped(text: str, indent: str = "") -> list[str]:
+def wrap(text: str, indent: str = "") -> list[str]:
     """A text in lines of at most ``WIDTH`` columns, all but the first indented.
 
     Lines are broken at blanks; only a word that is wider than a line is broken itself.

@@ -13,7 +13,7 @@ from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from tacit.scheme import Policy
+    from tacit.policy import Limit, Policy
 
 _Coalition = TypeVar("_Coalition")
 """A number of parties, or the parties themselves."""
@@ -70,31 +70,32 @@ def _changed(
     groups: Sequence[tuple[Collection[str], float | None]],
 ) -> Policy:
     """A policy with some of its limits replaced."""
-    from dataclasses import replace
+    from tacit.policy import AnySize, Everyone, Group
 
     if everyone is not None:
-        policy = replace(policy, everyone=_bits(f"--everyone {everyone}", everyone))
-    sizes = {} if "none" in any_of else dict(policy.sizes)
-    _put(sizes, [_any(text) for text in any_of if text != "none"], "--any")
-    limits: dict[Collection[str], float] = {
-        frozenset(group): bits for group, bits in policy.groups.items()
-    }
-    _put(limits, groups, "--group")
-    return replace(policy, sizes=sizes, groups=limits)
+        policy = _put(policy, Everyone, bits=_bits(f"--everyone {everyone}", everyone))
+    if "none" in any_of:
+        policy = policy.change(without=[AnySize])
+    for size, bits in _distinct([_any(text) for text in any_of if text != "none"], "--any"):
+        policy = _put(policy, AnySize, size, bits=bits)
+    for members, bits in _distinct(groups, "--group"):
+        policy = _put(policy, Group, members, bits=bits)
+    return policy
 
 
-def _put(
-    limits: dict[_Coalition, float],
-    changes: Sequence[tuple[_Coalition, float | None]],
-    option: str,
-) -> None:
-    """Set limits, or take them away."""
+def _put(policy: Policy, kind: Callable[..., Limit], *whom: object, bits: float | None) -> Policy:
+    """Set a limit, or take it away."""
+    if bits is None:
+        return policy.change(without=[kind(0.0, *whom)])
+    return policy.change(kind(bits, *whom))
+
+
+def _distinct(
+    changes: Sequence[tuple[_Coalition, float | None]], option: str
+) -> Sequence[tuple[_Coalition, float | None]]:
     if len(dict(changes)) < len(changes):
         raise InvalidInputError(f"{option} names the same parties twice: give them one limit")
-    for coalition, bits in changes:
-        limits.pop(coalition, None)
-        if bits is not None:
-            limits[coalition] = bits
+    return changes
 
 
 def _bits(given: str, text: str) -> float | None:

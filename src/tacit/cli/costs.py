@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 def read_utility(text: str) -> str | Costs:
     """A word as it is, or the table of costs in a JSON or CSV file."""
-    from tacit.study.requests.utilities import WORDS
+    from tacit.study.requests.request import measure_names
 
-    if text in WORDS:
+    if text in measure_names():
         return text
     path = Path(text)
     if not path.is_file():
         raise InvalidInputError(
-            f"utility {text!r} is neither one of {', '.join(WORDS)} nor a file of costs: "
+            f"utility {text!r} is neither one of {', '.join(measure_names())} nor a file of costs: "
             "give one of these words, or the path of a table with a row for each answer"
         )
     return _read_costs(path)

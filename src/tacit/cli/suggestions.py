@@ -87,15 +87,18 @@ def _party_add(arguments: Mapping[str, Any], typed: Typed) -> str:
     return f"{command_line(*words)} BITS"
 
 
-def _collusion_set(arguments: Mapping[str, Any], typed: Typed) -> str:
+def _collusion_set(arguments: Mapping[str, Any], typed: Typed) -> str | None:
     options = [word for limit in arguments["limits"] for word in _limit_option(limit)]
+    if not options:  # limits of kinds that only Python can set
+        return None
     return command_line("tacit", "collusion", "set", typed.folder, *options)
 
 
 def _limit_option(limit: Limit) -> list[str]:
-    if limit.group is not None:
-        return ["--group", f"{','.join(sorted(limit.group))}=BITS"]
-    return ["--everyone", "BITS"] if limit.size is None else ["--any", f"{limit.size}=BITS"]
+    if limit.setting is None:
+        return []
+    option, whom = limit.setting
+    return [f"--{option}", f"{whom}=BITS" if whom else "BITS"]
 
 
 def _verify(arguments: Mapping[str, Any], typed: Typed) -> str:

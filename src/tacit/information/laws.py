@@ -17,7 +17,7 @@ ROW_SUM_TOL = 1e-9
 
 def as_law(p: ArrayLike, *, name: str = "p") -> Array:
     """The law proportional to ``p``, of any shape: probabilities or counts, normalised to 1."""
-    weights = _as_weights(p, name)
+    weights = as_weights(p, name=name)
     largest = weights.max()
     if largest == 0:
         raise InvalidInputError(
@@ -39,26 +39,41 @@ def as_joint(p: ArrayLike, *, ndim: int, name: str = "p") -> Array:
     return joint
 
 
-def as_channel(channel: ArrayLike, p_x: Array, *, name: str = "channel") -> Array:
-    """The rows of ``channel[x, y]`` = p(y given x) for every x that occurs, summing to 1.
+def as_rows(
+    rows: ArrayLike, *, name: str = "channel", occurs: NDArray[np.bool_] | None = None
+) -> Array:
+    """Laws along the last axis, p(y given ...); each is divided by its sum, 1 up to rounding.
 
-    Rows of letters that never occur are not asked to sum to 1: no quantity depends on them.
+    Args:
+        rows: one law for each cell of the leading axes.
+        name: of the argument, for messages.
+        occurs: the cells whose rows must sum to 1; all by default. Rows of cells that never occur
+            are returned as they are: no quantity depends on them.
     """
-    rows = _as_weights(channel, name)
+    laws = as_weights(rows, name=name)
+    sums = laws.sum(axis=-1, keepdims=True)
+    is_off = abs(sums[..., 0] - 1) > ROW_SUM_TOL
+    wrong = np.argwhere(is_off if occurs is None else is_off & occurs)
+    if wrong.size > 0:
+        index = tuple(wrong[0].tolist())
+        shown = index[0] if len(index) == 1 else index
+        raise InvalidInputError(
+            f"row {shown} of {name} sums to {sums[index][0]:.12g}, not to 1 within "
+            f"{ROW_SUM_TOL:g}: divide each row by its sum"
+        )
+    return np.asarray(laws / np.where(is_off[..., None], 1.0, sums))
+
+
+def as_channel(channel: ArrayLike, p_x: Array, *, name: str = "channel") -> Array:
+    """The rows of ``channel[x, y]`` = p(y given x) for every x that occurs, summing to 1."""
+    rows = as_weights(channel, name=name)
     if rows.ndim != 2 or len(rows) != p_x.size:
         raise InvalidInputError(
             f"{name} has shape {rows.shape} but the law of x has {p_x.size} letters: "
             f"give {name}[x, y] with one row for each letter x"
         )
-    sums = rows.sum(axis=1)
     occurs = p_x > 0
-    wrong = np.flatnonzero(occurs & (abs(sums - 1) > ROW_SUM_TOL))
-    if wrong.size > 0:
-        raise InvalidInputError(
-            f"row {wrong[0]} of {name} sums to {sums[wrong[0]]:.12g}, not to 1 within "
-            f"{ROW_SUM_TOL:g}: divide each row by its sum"
-        )
-    return np.asarray(rows[occurs] / sums[occurs, np.newaxis])
+    return np.asarray(as_rows(rows, name=name, occurs=occurs)[occurs])
 
 
 def as_prior_and_channel(p: ArrayLike, channel: ArrayLike | None) -> tuple[Array, Array]:
@@ -77,15 +92,9 @@ def as_prior_and_channel(p: ArrayLike, channel: ArrayLike | None) -> tuple[Array
     return p_x[occurs], joint_xy[occurs] / p_x[occurs, np.newaxis]
 
 
-def _as_weights(p: ArrayLike, name: str) -> Array:
+def as_weights(p: ArrayLike, *, name: str = "p") -> Array:
     """``p`` as a non-empty array of finite numbers, none negative."""
-    try:
-        weights = np.asarray(p, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"{name} is not an array of numbers ({error}): give nested lists of equal length "
-            "or a NumPy array"
-        ) from error
+    weights = as_numbers(p, name=name)
     if weights.size == 0:
         raise InvalidInputError(
             f"{name} is empty (shape {weights.shape}): give every variable at least one letter"
@@ -93,6 +102,20 @@ def _as_weights(p: ArrayLike, name: str) -> Array:
     _refuse_where(~np.isfinite(weights), weights, name, "every entry must be a finite number")
     _refuse_where(weights < 0, weights, name, "no entry may be negative; set rounding noise to 0")
     return weights
+
+
+def as_numbers(values: ArrayLike, *, name: str = "p") -> Array:
+    """``values`` as a fresh array of real numbers."""
+    try:
+        array = np.array(values)
+        if np.iscomplexobj(array):
+            raise TypeError("complex numbers")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} is not an array of numbers ({error}): give nested lists of equal length "
+            "or a NumPy array"
+        ) from error
 
 
 def _refuse_where(bad: NDArray[np.bool_], weights: Array, name: str, rule: str) -> None:

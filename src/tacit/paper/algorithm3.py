@@ -15,7 +15,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.problem import Problem
 from tacit.solvers.convex.program import Statement, full_channel
-from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
+from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 
 
 class Found(Enum):

@@ -13,9 +13,9 @@ from tacit.paper.table1 import JOINT, table1_problem
 from tacit.problem import Problem
 from tacit.solvers import solve
 from tacit.solvers.convex.program import Statement
-from tacit.solvers.information_utility.starts import iterate, measured, random_starts
 from tacit.solvers.iteration.alternation import Alternation, Auxiliaries, log2, log_start
 from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
+from tacit.solvers.iteration.starts import iterate, measured, random_starts
 
 
 def _best(problem: Problem) -> float:

@@ -18,7 +18,7 @@ from tacit.paper.algorithm3 import multiplier_grid
 from tacit.paper.table1 import table1_problem
 from tacit.plots import points_figure, points_page
 from tacit.problem import Problem
-from tacit.solvers.information_utility.starts import Points, iterate, measured, random_starts
+from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 
 TITLE = "Information I(ε, δ) from below, Table I"
 

@@ -73,7 +73,7 @@ def _course(mechanism: type[Scheme], budget: float) -> Course:
         )
     releases = scheme.history
     return Course(
-        np.array([release.distortion for release in releases]),
+        np.array([release.value for release in releases]),
         np.array([release.everyone_bits for release in releases]),
         limits,
         np.array([release.solution.gap for release in releases]),

@@ -3,8 +3,9 @@
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
 from tacit.scheme.memory import Memory
-from tacit.scheme.request import Attributes, Request
-from tacit.scheme.scheme import Design, Release, Scheme, Step
+from tacit.scheme.question import Attributes, Question
+from tacit.scheme.release import Design, Release, Step
+from tacit.scheme.scheme import Scheme
 
 __all__ = [
     "Attributes",
@@ -12,8 +13,8 @@ __all__ = [
     "Memory",
     "NonAdaptiveScheme",
     "Policy",
+    "Question",
     "Release",
-    "Request",
     "Scheme",
     "Step",
     "SymmetricScheme",

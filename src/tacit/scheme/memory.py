@@ -8,6 +8,8 @@ matter are carried exactly beside the memory, as p(y, m, x).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
 from typing import Protocol
 
 import numpy as np
@@ -121,7 +123,12 @@ class Memory(Protocol):
 
     @property
     def everyone_bits(self) -> float:
-        """Upper bound on what all releases together tell about X."""
+        """The bound on everyone: what all releases together tell about X at most, in bits.
+
+        This is the one figure that designs, accounts and ledger entries mean. For integer channels
+        ``tacit.accounting`` proves it by ball arithmetic and hands it to ``after``; for others it
+        is computed here, with a bound on rounding.
+        """
         ...
 
     @property
@@ -142,7 +149,7 @@ class Memory(Protocol):
     ) -> tuple[Memory, Transitions]:
         """The memory after a release [m, x, rhat], and the next state by [m, rhat].
 
-        ``next_state`` is given where the release was made before and is only told again.
+        ``next_state`` is given where the release was made before, as it was recorded.
         """
         ...
 
@@ -157,6 +164,12 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
     prior = mass / np.where(total > 0, total, 1.0)
     _, upper = information_upper_nats(joint, prior, 2 * roundings + sum(channel.shape) + 8)
     return float(upper.sum()) / LN2
+
+
+def add_up(first: float, second: float) -> float:
+    """A float not below the sum."""
+    total = first + second
+    return total if Fraction(total) >= Fraction(first) + Fraction(second) else nextafter(total, inf)
 
 
 def _followed(mass: Array, channel: Array) -> Array:
@@ -258,7 +271,8 @@ class BoundedMemory:
         cap: the most states kept.
         policy: says which coalitions matter.
         present: parties that received something.
-        everyone_bits: running sum of I(Rhat_j; X | M_{j-1}), an upper bound ([M] fact 6).
+        everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
+            ([M] fact 6), rounded up.
         carried: coalition -> p(y, m, x), [x, y, m].
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         is_sufficient: whether only states with the same posterior were ever merged.
@@ -291,9 +305,20 @@ class BoundedMemory:
         return None if law is None else np.asarray(law.sum(axis=2).T)
 
     def after(
-        self, party: str, channel: Array, next_state: Transitions | None = None
+        self,
+        party: str,
+        channel: Array,
+        next_state: Transitions | None = None,
+        everyone_bits: float | None = None,
     ) -> tuple[BoundedMemory, Transitions]:
-        """Append a release and merge states until ``cap`` are left."""
+        """Append a release and merge states until ``cap`` are left.
+
+        Args:
+            party: who received it.
+            channel: p(rhat | m, x), [m, x, rhat].
+            next_state: the states after it as recorded, where the release was made before.
+            everyone_bits: the bound on everyone after it, where it has been proved.
+        """
         n_m, n_x, n_rhat = channel.shape
         grown = _followed(self.mass, channel)
         state = next_state
@@ -303,13 +328,15 @@ class BoundedMemory:
         mass = np.zeros((n_states, n_x))
         np.add.at(mass, state.reshape(-1)[state.reshape(-1) >= 0], grown[state.reshape(-1) >= 0])
         moves = _moves(channel, state, n_states)
-        added = information_added_bits(self.mass, channel, self.roundings)
+        if everyone_bits is None:
+            added = information_added_bits(self.mass, channel, self.roundings)
+            everyone_bits = add_up(self.everyone_bits, added)
         memory = BoundedMemory(
             mass,
             self.cap,
             self.policy,
             self.present | {party},
-            self.everyone_bits + added,
+            everyone_bits,
             self._carried_after(party, moves),
             self.roundings + n_m * n_rhat + 4,
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
@@ -319,8 +346,8 @@ class BoundedMemory:
     def _carried_after(self, party: str, moves: Array) -> dict[Parties, Array]:
         """Every carried coalition after the release; new ones with ``party`` where they fit."""
         present = self.present | {party}
-        # A coalition that was dropped stays dropped: the law of those without a party that holds
-        # something would tell of the coalition as if the party held nothing.
+        # A coalition that was dropped stays dropped: without what its party received before, its
+        # law would tell too little.
         joined = {
             coalition | {party}: law
             for coalition, law in self.carried.items()

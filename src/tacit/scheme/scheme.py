@@ -7,7 +7,6 @@ of parties, and a memory that need not grow.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from math import inf
 from typing import Self
 
@@ -16,86 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
-from tacit.information import mutual_information
+from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law
+from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
-from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory, Transitions
-from tacit.scheme.repeats import repeated
-from tacit.scheme.request import Asked, Attributes, Request, read_request
-from tacit.solution import Solution, Status
+from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory
+from tacit.scheme.question import Asked, Attributes, Question, read_question
+from tacit.scheme.release import Design, Release, Step
+from tacit.scheme.repeat import repeat_letters
+from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
 _HELD_TOL = 1e-9
 """Bits. What a coalition holds may exceed a limit by this much: gaps and rounding add up."""
 
 _SPENT = 1e-6
-"""Bits. A coalition with less than this left counts as having nothing left: what so little would
-buy is not worth a design at the edge of what can be certified."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """A release as the memory sees it.
-
-    Attributes:
-        party: who received it.
-        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory before it.
-        next_state: state after it, [m, rhat]; -1 where that cannot occur.
-        everyone_bits: upper bound on the leakage of all releases up to this one.
-    """
-
-    party: str
-    channel: Array
-    next_state: Transitions
-    everyone_bits: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Design:
-    """The best release for a request, before anything has changed.
-
-    Attributes:
-        party: who is to receive it.
-        request: what was asked.
-        solution: the certified optimum.
-        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory now.
-        limits: bits that each coalition may hold after it, everybody's own included.
-        keys: where ``solution`` speaks of each coalition in ``limits``.
-        covered: coalitions whose limit is met through the bound on everyone, because their own
-            law is not carried.
-    """
-
-    party: str
-    request: Request
-    solution: Solution
-    channel: Array
-    limits: dict[Parties, float]
-    keys: dict[Parties, ViewKey]
-    covered: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Release(Step):
-    """One answered request.
-
-    Attributes:
-        request: what was asked.
-        solution: the design, with its certificate.
-        p_rhat_given_r: what the recipient may know, [r, rhat].
-        covered: coalitions whose limit was met through the bound on everyone, because their own
-            law is not carried.
-    """
-
-    request: Request
-    solution: Solution
-    p_rhat_given_r: Array
-    covered: tuple[tuple[str, ...], ...]
-
-    @property
-    def distortion(self) -> float:
-        """E d(Rhat, R); for the information utility, I(Rhat; R) in bits."""
-        return self.solution.value
+"""Bits. A coalition with less than this left counts as having nothing left: a design for so little
+is hard to certify and worth next to nothing."""
 
 
 class Scheme:
@@ -170,6 +107,22 @@ class Scheme:
         scheme._memory, scheme._steps = memory, list(steps)
         return scheme
 
+    def __repr__(self) -> str:
+        """How much was released to whom, and what everyone holds."""
+        told = f"{len(self._steps)} release{'s' * (len(self._steps) != 1)}"
+        whom = f" to {', '.join(sorted(self.parties))}" if self._steps else ""
+        held = f"everyone holds {self.leakage():.4f} of {entropy(self.p_x):.4f} bits"
+        return f"{type(self).__name__}({told}{whom}; {held}; limits: {self.policy.in_words})"
+
+    def _repr_html_(self) -> str:
+        """The releases designed here, as a table for notebooks."""
+        head = ("party", "question", "value", "everyone holds, bits")
+        rows = [
+            (each.party, each.question.name, f"{each.value:.4f}", f"{each.everyone_bits:.4f}")
+            for each in self.history
+        ]
+        return html_table(repr(self), head, rows)
+
     # -- what is known ----------------------------------------------------------------------
 
     @property
@@ -241,7 +194,7 @@ class Scheme:
         utility: Utility = "hamming",
         individual: float | None = None,
         collusion: float | None = None,
-        gap_tol: float = 1e-6,
+        gap_tol: float = GAP_TOL,
     ) -> Release:
         """Design the best release for a request, and remember it.
 
@@ -267,20 +220,20 @@ class Scheme:
         )
         if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
-                f"the design for {design.request.name!r} is only within "
+                f"the design for {design.question.name!r} is only within "
                 f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
-        p_rhat_given_r = self.p_rhat_given_r(design.request, design.channel)
+        p_rhat_given_r = self.p_rhat_given_r(design.question, design.channel)
         self._memory, next_state = self._memory.after(party, design.channel)
         release = Release(
             party,
             design.channel,
             next_state,
             self._memory.everyone_bits,
-            design.request,
+            design.question,
             design.solution,
             p_rhat_given_r,
             design.covered,
@@ -290,53 +243,53 @@ class Scheme:
 
     def design(
         self,
-        asked: Asked | Request,
+        asked: Asked | Question,
         *,
         party: str,
         utility: Utility = "hamming",
         individual: float | None = None,
         collusion: float | None = None,
-        gap_tol: float = 1e-6,
+        gap_tol: float = GAP_TOL,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
         Its ``solution`` may be INACCURATE; ``release`` would raise.
         """
-        request = asked
-        if not isinstance(request, Request):
-            request = read_request(request, self.attributes, len(self.p_x))
+        question = asked
+        if not isinstance(question, Question):
+            question = read_question(question, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
-        return self._design(request, utility, party, limits, gap_tol)
+        return self._design(question, utility, party, limits, gap_tol)
 
-    def p_rhat_given_r(self, request: Request, channel: Array) -> Array:
+    def p_rhat_given_r(self, question: Question, channel: Array) -> Array:
         """What the recipient of a channel [m, x, rhat], used now, may know: [r, rhat]."""
         p_x_rhat = (self._memory.mass[..., None] * channel).sum(axis=0)
-        p_r_rhat = np.einsum("xr,xa->ra", request.p_r_given_x, p_x_rhat)
+        p_r_rhat = np.einsum("xr,xa->ra", question.p_r_given_x, p_x_rhat)
         p_r = p_r_rhat.sum(axis=1, keepdims=True)
         return np.asarray(p_r_rhat / np.where(p_r > 0, p_r, 1.0))
 
     def _design(
         self,
-        request: Request,
+        question: Question,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
     ) -> Design:
-        problem, keys, covered = self._problem(request, utility, party, limits)
-        solution = self._repeated(request, problem, gap_tol)
+        problem, keys, covered = self._problem(question, utility, party, limits)
+        solution = self._repeat(question, problem, gap_tol)
         if solution is None:
             solution = solve(problem, gap_tol=gap_tol)
-        return Design(party, request, solution, solution.channel, limits, keys, covered)
+        return Design(party, question, solution, solution.channel, limits, keys, covered)
 
-    def _repeated(self, request: Request, problem: Problem, gap_tol: float) -> Solution | None:
-        """The same letters again, where the same was asked before and nothing better exists."""
+    def _repeat(self, question: Question, problem: Problem, gap_tol: float) -> Solution | None:
+        """An earlier release again, where the same was asked before and nothing better exists."""
         if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
             return None
         for index, earlier in enumerate(self._steps):
-            if isinstance(earlier, Release) and _is_same_question(earlier, request, problem):
+            if isinstance(earlier, Release) and _is_same_question(earlier, question, problem):
                 letters = self._memory.letters[:, index]
-                solution = repeated(problem, letters, _alone(earlier, problem), gap_tol)
+                solution = repeat_letters(problem, letters, _alone(earlier, problem), gap_tol)
                 if solution is not None:
                     return solution
         return None
@@ -354,10 +307,9 @@ class Scheme:
                 "learn cannot exceed what all may learn ([TVC] section II)"
             )
         everyone = self.parties | {party}
-        limits = self.policy.limits_on(party, self.parties)
-        for coalition, bits in ((everyone, collusion), (frozenset({party}), individual)):
-            if bits is not None:
-                limits[coalition] = min(bits, limits.get(coalition, inf))
+        limits = self.policy.limits_on(party, self.parties, individual)
+        if collusion is not None:
+            limits[everyone] = min(collusion, limits.get(everyone, inf))
         fits = [bits for coalition, bits in limits.items() if coalition != {party}]
         for coalition, bits in limits.items():
             held = self.leakage(coalition & self.parties) if coalition & self.parties else 0.0
@@ -373,7 +325,7 @@ class Scheme:
         return limits
 
     def _problem(
-        self, request: Request, utility: Utility, party: str, limits: dict[Parties, float]
+        self, question: Question, utility: Utility, party: str, limits: dict[Parties, float]
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
         """The release problem on the memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
@@ -398,7 +350,7 @@ class Scheme:
                 held = mutual_information(law.sum(axis=1))
                 views[coalition] = (_given_mx(law, mass), held + self._left(bits, held))
         left = self._left(full, self._memory.everyone_bits)
-        joint = mass[..., None] * request.p_r_given_x
+        joint = mass[..., None] * question.p_r_given_x
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
         keys |= {coalition: problem.everyone for coalition in limits if coalition not in keys}
@@ -428,10 +380,10 @@ class Scheme:
         return letters
 
 
-def _is_same_question(earlier: Release, request: Request, problem: Problem) -> bool:
-    asked, then = earlier.request.p_r_given_x, earlier.solution.problem
+def _is_same_question(earlier: Release, question: Question, problem: Problem) -> bool:
+    asked, then = earlier.question.p_r_given_x, earlier.solution.problem
     return (
-        np.array_equal(asked, request.p_r_given_x)
+        np.array_equal(asked, question.p_r_given_x)
         and not then.is_information
         and np.array_equal(then.distortion, problem.distortion)
     )

@@ -7,14 +7,14 @@ from math import inf
 
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.problem import Problem
-from tacit.solution import Solution
+from tacit.solution import GAP_TOL, Solution
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
 from tacit.solvers.information_utility.solve import solve_information
 
 __all__ = ["feasible_solutions", "solve"]
 
 
-def solve(problem: Problem, *, gap_tol: float = 1e-7) -> Solution:
+def solve(problem: Problem, *, gap_tol: float = GAP_TOL) -> Solution:
     """The best release for a problem, with a certificate of how good it is.
 
     Args:

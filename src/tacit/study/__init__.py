@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tacit.study.reports.receipts import Certificate, EntryReceipt, HeldShare, Receipt
     from tacit.study.reports.standing import Holding, SmallCell, Standing
     from tacit.study.requests.quote import CurvePoint, Quote, Share
-    from tacit.study.requests.utilities import Costs
+    from tacit.study.requests.request import Costs
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
@@ -43,7 +43,7 @@ __getattr__ = deferred(
         "requests.quote": ("CurvePoint", "Quote", "Share"),
         "reports.receipts": ("Certificate", "EntryReceipt", "HeldShare", "Receipt"),
         "reports.standing": ("Holding", "SmallCell", "Standing"),
-        "requests.utilities": ("Costs",),
+        "requests.request": ("Costs",),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),
     },

@@ -251,7 +251,8 @@ def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
             suggestions=[Suggestion("restore")],
         )
     raise LedgerError(
-        f"{shown}: if making it was interrupted, make it again; else restore the ledger"
+        f"{shown}: restore the ledger; if making the study was interrupted, make it again",
+        suggestions=[Suggestion("create")],
     )
 
 

@@ -12,7 +12,7 @@ from warnings import warn
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
-from tacit.policy import Limit, Policy
+from tacit.policy import Group, Policy
 from tacit.sampling import StudyKey
 from tacit.study.books.books import Books
 from tacit.study.books.kinds import describe_entry
@@ -51,8 +51,7 @@ from tacit.study.reports.standing import (
 from tacit.study.requests.question import Question
 from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
 from tacit.study.requests.refusals import draft_or_refuse
-from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Costs, Measure
+from tacit.study.requests.request import Costs, Measure, Request
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
@@ -63,7 +62,7 @@ from tacit.study.setup.limits import (
     let_in,
     refuse_below,
 )
-from tacit.study.setup.names import check_new_names, spelled, spelled_policy
+from tacit.study.setup.names import check_new_names, spelled
 from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Snapshot
 from tacit.tables.delivery.local import Progress
@@ -211,7 +210,7 @@ class Study:
             if party not in books.limits:
                 check_new_names([party], books.limits)
             own = frozenset({party})
-            refuse_below(Limit(limit, group=own), own, books.proved)
+            refuse_below(Group(limit, own), own, books.proved)
             is_new = books.limits.get(party) != limit
             return PartyRecord(party=party, limit=limit) if is_new else None
 
@@ -240,7 +239,7 @@ class Study:
 
         def record(books: Books) -> Record | None:
             self._journal.refuse_closed(books)
-            policy = spelled_policy(change(books.policy), books.limits)
+            policy = change(books.policy).rename(lambda name: spelled(name, books.limits))
             check_policy(books, policy)
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 

@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information.rounding import gamma, information_upper_nats
-from tacit.solvers.convex.program import Task
+from tacit.solvers.convex.program import Program
+from tacit.solvers.convex.reduction import Reduction
+from tacit.solvers.kernel import Outcome
+
+_FEW_ROUNDINGS = gamma(64)
 
 _NO_WEIGHT = 1e-250
 """Relative to the prices, a smaller multiplier of full collusion is left out: dividing by it would
@@ -37,14 +41,14 @@ class Witness:
     row_force: Array | None = None
 
     @staticmethod
-    def of(task: Task, c: Array, weights: Array, row_force: Array | None = None) -> Witness:
+    def of(program: Program, c: Array, weights: Array, row_force: Array | None = None) -> Witness:
         """The posteriors of strictly positive channels ``c``, and weights as in ``weighed``."""
-        joint = task.mass * c
-        row_joint = task.rows.collect(joint)
+        joint = program.mass * c
+        row_joint = program.rows.collect(joint)
         marginal = row_joint.sum(axis=-1, keepdims=True)
         posterior = row_joint / np.where(marginal > 0, marginal, 1.0)
-        row_log_ratio = np.log(np.where(posterior > 0, posterior, 1.0)) - task.log_row_prior
-        log_p_rhat_given_z = np.log(joint.sum(axis=-1) / task.mass_z)
+        row_log_ratio = np.log(np.where(posterior > 0, posterior, 1.0)) - program.log_row_prior
+        log_p_rhat_given_z = np.log(joint.sum(axis=-1) / program.mass_z)
         return Witness(
             row_log_ratio, log_p_rhat_given_z, weights[:, :-1], weights[:, -1], row_force
         )
@@ -54,7 +58,63 @@ class Witness:
         return replace(self, multiplier=weights[:, :-1], full_weight=weights[:, -1])
 
 
-def dual_bound(task: Task, witness: Witness) -> Array:
+def best_bound(
+    whole: Program, reduction: Reduction, outcome: Outcome, forgone: Array
+) -> tuple[Array, Array]:
+    """The best lower bound that an outcome proves on the whole program, and its multipliers.
+
+    Args:
+        whole: the program as stated.
+        reduction: the program that was solved instead.
+        outcome: what came out.
+        forgone: nats that a view counted as exact would still have been allowed, [batch, view + 1].
+
+    Returns:
+        bounds [batch] in units of the cost, and multipliers per nat, [batch, view + 1].
+    """
+    bound, multipliers = _bound_at(whole, reduction, outcome, outcome.witness, forgone)
+    if len(reduction.columns[-1]) > 1:  # some view sees all that full collusion does
+        program, weights = reduction.program, outcome.all_weights
+        witness = Witness.of(program, outcome.witness, weights, outcome.row_force)
+        updated = _updated_channel(program, witness)
+        again, others = _bound_at(whole, reduction, outcome, updated, forgone)
+        multipliers = np.where((again > bound)[:, None], others, multipliers)
+        bound = np.maximum(bound, again)
+    return bound, multipliers
+
+
+def _bound_at(
+    whole: Program, reduction: Reduction, outcome: Outcome, interior: Array, forgone: Array
+) -> tuple[Array, Array]:
+    """The best bound from a few readings of the interior point's multipliers.
+
+    ``interior`` is the channel of the reduced program whose posteriors the bound stands on.
+    """
+    multipliers = reduction.lift_multipliers(outcome.multipliers, whole.budgets)
+    weights = reduction.lift_multipliers(outcome.all_weights, whole.budgets)
+    forces = reduction.lift_forces(outcome, whole)
+    laws = Witness.of(whole, reduction.lift(interior), weights, forces)
+    # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
+    is_free = ~np.isfinite(whole.budgets) & ~whole.is_exact
+    budgets = np.where(is_free, np.log(whole.n_rhat), whole.budgets)
+    budgets = np.where(whole.is_exact, 0.0, budgets)
+    size = multipliers.max(axis=1, keepdims=True)
+    readings = [weights, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
+    # No channel costs less than the best letter of every cell; costs carry their own rounding.
+    best = (whole.mass * whole.cost.min(axis=1)).sum(axis=(1, 2))
+    best = np.broadcast_to(best * (1 - 16 * gamma(whole.mass.size + 64)), len(interior))
+    chosen = np.zeros_like(multipliers)
+    for reading in readings:
+        witness = laws.weighed(reading)
+        paid = (reading * budgets).sum(axis=1)
+        unpaid = dual_bound(whole, witness) - _worth_of_forgone(whole, witness, forgone)
+        bound = unpaid - paid - _FEW_ROUNDINGS * (paid + np.abs(unpaid))
+        chosen = np.where((bound > best)[:, None], reading, chosen)
+        best = np.fmax(best, bound)  # a NaN proves nothing
+    return best, np.where(is_free | whole.is_exact, 0.0, chosen)
+
+
+def dual_bound(program: Program, witness: Witness) -> Array:
     """Lower bound on E cost + sum_S mu_S I(Rhat; X | Y_S) over all channels, in nats, [batch].
 
     [M] fact 2, rounding taken off. The law q_S(x | rhat, y) of a partial view is
@@ -65,12 +125,12 @@ def dual_bound(task: Task, witness: Witness) -> Array:
     Prices are lowered by what rounding may have added to each of them: a problem with lower prices
     has a lower optimum, and a letter that costs too much to be used costs the bound nothing.
     """
-    price, error = _price(task, witness), _price_rounding(task, witness)
-    if task.is_full_exact:
-        return _sum_below((task.mass * (price - error)).sum(axis=-1).min(axis=1), task)
+    price, error = _prices(program, witness)
+    if program.is_full_exact:
+        return _sum_below((program.mass * (price - error)).sum(axis=-1).min(axis=1), program)
     full_weight = witness.full_weight
     is_weighed = full_weight > _NO_WEIGHT * np.abs(price).max(axis=(1, 2, 3))
-    plain = _sum_below((task.mass * (price - error).min(axis=1)).sum(axis=-1), task)
+    plain = _sum_below((program.mass * (price - error).min(axis=1)).sum(axis=-1), program)
     if not is_weighed.any():
         return plain
     weight = np.where(is_weighed, full_weight, 1.0)[:, None, None, None]
@@ -78,29 +138,24 @@ def dual_bound(task: Task, witness: Witness) -> Array:
     largest = scaled.max(axis=1, keepdims=True)
     # Any number would do here, so its own rounding does not count: it cancels in what follows.
     log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
-    error = error + 8 * _gamma(task) * weight * np.abs(log_sum)
-    ratio = np.where(task.mass > 0, (error - price) / weight - log_sum, -np.inf)
+    error = error + 8 * program.rounding * weight * np.abs(log_sum)
+    ratio = np.where(program.mass > 0, (error - price) / weight - log_sum, -np.inf)
     peak = ratio.max(axis=-1, keepdims=True)
-    mean = (task.mass * np.exp(ratio - peak)).sum(axis=-1) / task.mass_z
+    mean = (program.mass * np.exp(ratio - peak)).sum(axis=-1) / program.mass_z
     excess = (peak[..., 0] + np.log(mean)).max(axis=1)
-    by_history = (task.mass * log_sum[:, 0]).sum(axis=-1) + task.mass_z * excess
-    size = (task.mass * np.abs(log_sum[:, 0])).sum(axis=-1) + task.mass_z * (np.abs(excess) + 8)
-    inner = (by_history + 2 * _gamma(task) * size).sum(axis=-1)
+    by_history = (program.mass * log_sum[:, 0]).sum(axis=-1) + program.mass_z * excess
+    size = (program.mass * np.abs(log_sum[:, 0])).sum(axis=-1)
+    size = size + program.mass_z * (np.abs(excess) + 8)
+    inner = (by_history + 2 * program.rounding * size).sum(axis=-1)
     return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
 
 
-def _sum_below(terms: Array, task: Task) -> Array:
+def _sum_below(terms: Array, program: Program) -> Array:
     """Sums over the last axis, less what rounding may have added."""
-    return np.asarray((terms - 2 * _gamma(task) * np.abs(terms)).sum(axis=-1))
+    return np.asarray((terms - 2 * program.rounding * np.abs(terms)).sum(axis=-1))
 
 
-def _gamma(task: Task) -> float:
-    """Relative error of the longest sums behind a bound."""
-    n_z, n_x = task.mass.shape
-    return gamma(n_z + n_x + task.cost.shape[1] + task.rows.n_rows + 64)
-
-
-def worth_of_forgone(task: Task, witness: Witness, forgone: Array) -> Array | float:
+def _worth_of_forgone(program: Program, witness: Witness, forgone: Array) -> Array | float:
     """At most how much ``forgone`` nats, not given to exact views, could have bought, [batch].
 
     With I(Rhat; X | Y) <= b nats, p(rhat, y, x) is off p(rhat, y) p(x | y) by at most sqrt(2 b),
@@ -112,12 +167,12 @@ def worth_of_forgone(task: Task, witness: Witness, forgone: Array) -> Array | fl
         return 0.0
     size = np.zeros_like(forgone)
     if witness.row_force is not None:
-        by_row = _half_range(witness.row_force, task.row_support).max(axis=1)
-        for view in range(task.rows.n_views):
-            own = by_row[:, task.rows.view_of_row == view]
+        by_row = _half_range(witness.row_force, program.row_support).max(axis=1)
+        for view in range(program.rows.n_views):
+            own = by_row[:, program.rows.view_of_row == view]
             size[:, view] = own.max(axis=1, initial=0.0)
-    price = np.broadcast_to(_price(task, witness), (len(forgone), *task.cost.shape[1:]))
-    size[:, -1] = _half_range(price, task.mass > 0).max(axis=(1, 2))
+    price = np.broadcast_to(_prices(program, witness)[0], (len(forgone), *program.cost.shape[1:]))
+    size[:, -1] = _half_range(price, program.mass > 0).max(axis=(1, 2))
     return np.asarray((np.sqrt(2.0 * forgone) * size * (1 + 1e-9)).sum(axis=1))
 
 
@@ -128,56 +183,52 @@ def _half_range(values: Array, support: NDArray[np.bool_]) -> Array:
     return np.where(largest > smallest, 0.5 * (largest - smallest), 0.0)
 
 
-def updated_channel(task: Task, witness: Witness) -> Array:
+def _updated_channel(program: Program, witness: Witness) -> Array:
     """The channels after one Blahut-Arimoto update, whose posteriors ``dual_bound`` stands on.
 
     Where a partial view became full collusion in the reduced problem, these posteriors prove on
     the whole problem what Blahut's bound proves on the reduced one.
     """
     weight = witness.full_weight[:, None, None, None]
-    scaled = witness.log_p_rhat_given_z[..., None] - _price(task, witness) / weight
+    scaled = witness.log_p_rhat_given_z[..., None] - _prices(program, witness)[0] / weight
     grown = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     # Strictly positive, as posteriors must be.
     return np.asarray(np.maximum(grown / grown.sum(axis=1, keepdims=True), 1e-250))
 
 
-def _price(task: Task, witness: Witness) -> Array:
-    """G of [M] fact 2 without the term of full collusion, [batch, rhat, z, x]."""
-    by_row = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * witness.row_log_ratio
-    force = witness.row_force
-    if force is not None and task.is_exact.any():
-        # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
-        prior = np.exp(task.log_row_prior) * task.row_support
-        by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
-    return np.asarray(task.cost + task.rows.spread(by_row))
-
-
-def _price_rounding(task: Task, witness: Witness) -> Array:
-    """How far off the computed price of each letter in each cell may be, a priori.
+def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
+    """G of [M] fact 2 without the term of full collusion, and how far off it may be.
 
     Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
-    gamma(n), which costs mu_S gamma(n). Constants are generous.
+    gamma(n), which costs mu_S gamma(n). Constants are generous. Both are [batch, rhat, z, x].
     """
-    logs = np.where(task.row_support, np.abs(witness.row_log_ratio), 0.0) + 4.0
-    rows = witness.multiplier[:, task.rows.view_of_row][:, None, :, None] * logs
-    if witness.row_force is not None:
-        rows = rows + 2 * np.abs(witness.row_force)
-    return np.asarray(16.0 * _gamma(task) * (np.abs(task.cost) + task.rows.spread(rows)))
+    multiplier = witness.multiplier[:, program.rows.view_of_row][:, None, :, None]
+    support, force = program.row_support, witness.row_force
+    by_row = multiplier * witness.row_log_ratio
+    size = multiplier * (np.where(support, np.abs(witness.row_log_ratio), 0.0) + 4.0)
+    if force is not None and program.is_any_row_exact:
+        size = size + 2 * np.abs(force)
+        # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
+        prior = np.exp(program.log_row_prior) * support
+        by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
+    price, terms = program.rows.spread(by_row), program.rows.spread(size)
+    error = 16.0 * program.rounding * (np.abs(program.cost) + terms)
+    return np.asarray(program.cost + price), np.asarray(error)
 
 
-def leakage_upper_nats(task: Task, c: Array) -> tuple[Array, Array]:
+def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:
     """Estimates of and upper bounds on I(Rhat; X | Y), partial views first, full collusion last.
 
     ``c`` may hold zeros. Both are [batch, view + 1].
     """
-    n_z, n_x = task.mass.shape
+    rows, (n_z, n_x) = program.rows, program.mass.shape
     n_operations = n_z + n_x + c.shape[1] + 8
-    joint = task.mass * c
-    prior = np.exp(task.log_row_prior) * task.row_support
-    rows, rows_upper = information_upper_nats(task.rows.collect(joint), prior, n_operations)
-    full, full_upper = information_upper_nats(joint, task.mass / task.mass_z[:, None], n_operations)
-    estimate = np.concatenate([task.rows.per_view(rows), full.sum(axis=-1, keepdims=True)], axis=1)
-    upper = np.concatenate(
-        [task.rows.per_view(rows_upper), full_upper.sum(axis=-1, keepdims=True)], axis=1
-    )
-    return estimate, upper * (1 + gamma(n_z + task.rows.n_rows + 8))
+    joint = program.mass * c
+    row_prior = np.exp(program.log_row_prior) * program.row_support
+    prior = program.mass / program.mass_z[:, None]
+    sums = 1 + gamma(n_z + rows.n_rows + 8)
+    partial, partial_upper = information_upper_nats(rows.collect(joint), row_prior, n_operations)
+    full, full_upper = information_upper_nats(joint, prior, n_operations)
+    estimate = np.append(rows.per_view(partial), full.sum(axis=-1, keepdims=True), axis=1)
+    upper = np.append(rows.per_view(partial_upper), full_upper.sum(axis=-1, keepdims=True), axis=1)
+    return estimate, upper * sums

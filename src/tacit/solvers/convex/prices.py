@@ -1,7 +1,7 @@
 """Views with hardly any bits left: a price on their leakage instead of a limit.
 
 A limit of a millionth of a bit is too curved for Newton's model: while a view learns next to
-nothing, its multiplier and its leakage are both far from where they will end. At a fixed price the
+nothing, its multiplier and its leakage are both far from their final values. At a fixed price the
 problem is well conditioned. The prices are found by column generation (Dantzig and Wolfe, 1960):
 each price gives a release and a lower bound; a linear program mixes the releases so that every
 budget holds, which convexity allows, and its multipliers are the next prices. Where the cost falls
@@ -13,19 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from tacit.arrays import Array
 from tacit.solvers.convex.certificate import leakage_upper_nats
-from tacit.solvers.convex.interior_point import Outcome, Pace, minimise
-from tacit.solvers.convex.program import Task
-
-_FRUGAL_TOL = 2e-5
-"""Nats by which the leakage to everyone may exceed the least possible."""
-
-PRICED_BELOW = 1e-5
-"""Nats. Smaller budgets are met by a price."""
+from tacit.solvers.convex.program import Program
+from tacit.solvers.kernel import Outcome, Pace
 
 _MOST_COLUMNS = 60
 
@@ -36,48 +29,20 @@ _GUESSES = 4
 """Prices that are guessed from the last leakage, before the linear program is trusted."""
 
 
-_ROW_STIFFNESS = 1e7
-"""How hard exact views are held."""
-
-
-def is_priced(task: Task) -> NDArray[np.bool_]:
-    """Views with hardly any bits left, [batch, view + 1]."""
-    return np.asarray((task.all_budgets < PRICED_BELOW) & ~task.all_exact)
-
-
-def solve_task(task: Task, tolerance: Array, *, is_second_try: bool = False) -> Outcome:
-    """Solve a batch to a gap of ``tolerance``, [batch], in units of the task's cost.
-
-    A second try goes another way: it holds exact views harder, which helps where they nearly depend
-    on each other, and its steps scale the channel's entries.
-    """
-    row_stiffness = 1e2 * _ROW_STIFFNESS if is_second_try else _ROW_STIFFNESS
-    outcomes = []
-    for member, own_priced in enumerate(is_priced(task)):
-        own = task.member(member)
-        # A weight that costs at most an eighth of the tolerance: I(Rhat; X | Z) <= log |Rhat|.
-        frugality = 0.125 * tolerance[member] / np.log(max(2, task.cost.shape[1]))
-        pace = Pace(tolerance[member], _FRUGAL_TOL, frugality, row_stiffness, is_second_try)
-        if own_priced.any():
-            outcomes.append(_by_prices(own, own_priced, pace))
-        else:
-            outcomes.append(minimise(own, np.zeros(len(own_priced)), pace))
-    return Outcome.joined(outcomes)
-
-
-def _by_prices(task: Task, own: NDArray[np.bool_], pace: Pace) -> Outcome:
-    """One problem, some of whose views, [view + 1], are priced."""
-    budgets = task.all_budgets[0, own]
+def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
+    """Solve a batch of one, some of whose views are priced."""
+    own = program.is_priced[0]
+    budgets = program.budgets[0, own]
     # The price of a slack budget need not fall to 0: below this it loses next to nothing.
     least_price = 0.02 * pace.gap_tol / budgets
     within_half = replace(pace, gap_tol=0.5 * pace.gap_tol)
     price = np.zeros(len(own))
     price[own] = np.maximum(0.3 / np.sqrt(budgets), least_price)
-    mixture = _Mixture(task, len(budgets))
+    mixture = _Mixture(program, len(budgets))
     towards, before, idle = 0.5, np.inf, 0
     while True:
-        column = minimise(task, price, within_half)
-        used = leakage_upper_nats(task, column.channel)[1][0, own] / budgets
+        column = program.minimise(price, within_half)
+        used = leakage_upper_nats(program, column.channel)[1][0, own] / budgets
         mixture.add(column, price, used, float(column.bound[0] - price[own] @ budgets))
         value, shares, worth = mixture.best()
         gap = value - mixture.bound
@@ -109,13 +74,13 @@ class _Mixture:
         n_columns: releases that were added.
     """
 
-    def __init__(self, task: Task, n_budgets: int) -> None:
-        blind = int(task.constant_costs[0].argmin())
-        constant = np.zeros((1, task.cost.shape[1], *task.mass.shape))
+    def __init__(self, program: Program, n_budgets: int) -> None:
+        blind = int(program.constant_costs[0].argmin())
+        constant = np.zeros((1, program.n_rhat, *program.mass.shape))
         constant[:, blind] = 1.0
-        self._task = task
+        self._program = program
         self._channels = [constant]
-        self._costs = [float(task.constant_costs[0, blind])]
+        self._costs = [float(program.constant_costs[0, blind])]
         self._used = [np.zeros(n_budgets)]
         self._proof: Outcome | None = None
         self.bound = -np.inf
@@ -125,7 +90,7 @@ class _Mixture:
     def add(self, column: Outcome, price: Array, used: Array, bound: float) -> None:
         """A release at some prices, the share of each priced budget that it uses, and its bound."""
         self._channels.append(column.channel)
-        self._costs.append(float((self._task.mass * self._task.cost * column.channel).sum()))
+        self._costs.append(float((self._program.mass * self._program.cost * column.channel).sum()))
         self._used.append(used)
         self.n_columns += 1
         if self._proof is None or bound > self.bound:
@@ -142,7 +107,7 @@ class _Mixture:
             b_eq=[1.0],
             method="highs-ds",
         )
-        if solved.fun is None or solved.x is None:  # lost to rounding: the constant release is safe
+        if solved.fun is None or solved.x is None:  # rounding: the constant release is feasible
             return self._costs[0], np.eye(len(self._costs))[0], np.zeros(len(used))
         shares = np.maximum(solved.x, 0.0)
         return solved.fun, shares / shares.sum(), -solved.ineqlin.marginals

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError
-from tacit.information.rounding import information_upper_nats
+from tacit.information.rounding import gamma, information_upper_nats
 from tacit.problem import Problem, View, ViewKey
+from tacit.solvers.kernel import Outcome, Pace, minimise
 
 LIMIT_TOL = 1e-12
 """Bits. A limit this close to what is already leaked counts as equal to it."""
+
+PRICED_BELOW = 1e-5
+"""Nats. Smaller budgets are met by a price: see ``prices``."""
 
 _LAST_DIGITS = 2e-15
 """Rounding of an information near 1 bit that was computed with care."""
@@ -27,56 +32,47 @@ _LAST_DIGITS = 2e-15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """A problem with its history flattened and its letters of probability 0 left out.
+    """A problem on the letters that occur, its history flattened: what all its programs share.
+
+    Lists of views hold the partial views, then full collusion.
 
     Attributes:
         problem: where it comes from.
+        joint_zxr: p(z, x, r) on the letters that occur, [z, x, r].
         mass: p(z, x), [z, x]; no empty row or column.
         seen_z, seen_x: the original letters behind them.
-        keys: the views' keys, partial views first and full collusion last.
-        views: the partial views, read on ``seen_z`` and ``seen_x``.
+        keys: the views' keys.
+        rows: the partial views.
         leaked: estimate of I(Y; X) in bits, [view + 1].
         leaked_upper: upper bound on it, rounding included.
     """
 
     problem: Problem
+    joint_zxr: Array
     mass: Array
     seen_z: NDArray[np.intp]
     seen_x: NDArray[np.intp]
     keys: list[ViewKey]
-    views: list[View]
+    rows: ViewRows
     leaked: Array
     leaked_upper: Array
 
     @staticmethod
     def of(problem: Problem) -> Statement:
-        """State a problem for the kernels."""
-        p_zx = problem.joint_zxr.sum(axis=-1)
+        """State a problem for the solvers."""
+        joint_zxr, everyone = problem.joint_zxr, problem.everyone
+        p_zx = joint_zxr.sum(axis=-1)
         seen_z = np.flatnonzero(p_zx.sum(axis=1))
         seen_x = np.flatnonzero(p_zx.sum(axis=0))
-        mass = p_zx[np.ix_(seen_z, seen_x)]
-        partial: list[ViewKey] = [key for key in problem.limits if key != problem.everyone]
+        seen = np.ix_(seen_z, seen_x)
+        if p_zx.shape != (len(seen_z), len(seen_x)):
+            p_zx, joint_zxr = p_zx[seen], joint_zxr[seen]
+        partial: list[ViewKey] = [key for key in problem.limits if key != everyone]
         views = [_seen_view(problem.view(key), seen_z, seen_x) for key in partial]
-        full = View(letter_of_z=np.arange(len(seen_z)))
-        leaked = [_leaked_bits(view, mass) for view in [*views, full]]
-        return Statement(
-            problem,
-            mass,
-            seen_z,
-            seen_x,
-            [*partial, problem.everyone],
-            views,
-            np.array([estimate for estimate, _ in leaked]),
-            np.array([upper for _, upper in leaked]),
-        )
-
-    @property
-    def joint_zxr(self) -> Array:
-        """p(z, x, r) on the letters that occur."""
-        whole = self.problem.joint_zxr
-        if self.mass.shape == whole.shape[:2]:
-            return whole
-        return whole[np.ix_(self.seen_z, self.seen_x)]
+        joints = [*(view.pool(p_zx) for view in views), p_zx]
+        leaked = np.array([_leaked_bits(joint, p_zx) for joint in joints])
+        keys, rows = [*partial, everyone], ViewRows(views, len(seen_z))
+        return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked.T)
 
     def limits(self, problem: Problem) -> Array:
         """Limits in bits of a problem over this joint, in the order of ``keys``."""
@@ -100,12 +96,24 @@ class Statement:
     def forgone(self, limits: Array) -> Array:
         """Bits that spent views may still learn but are not given, [batch, view + 1].
 
-        Within a few units in the last place of what is leaked, a limit *is* what is leaked: it was
-        computed so, and nobody can tell whether rounding left something.
+        A limit within a few units in the last place of what is leaked counts as equal to it: it
+        was probably computed so, and the difference is rounding.
         """
         left = limits - self.leaked
         is_some = left > _LAST_DIGITS * (1 + np.abs(self.leaked))
         return np.where(self.is_spent(limits) & is_some, left, 0.0)
+
+    def program(self, cost: Array, limits: Array) -> Program:
+        """The convex programs for costs [batch or 1, rhat, z, x] and limits [batch, view + 1].
+
+        A view is exact if it is spent in some member. Budgets that no channel could exceed become
+        infinite: I(Rhat; X | Y) <= H(Rhat), H(X).
+        """
+        budgets, is_exact = self.budgets(limits), self.is_spent(limits).any(axis=0)
+        p_x = self.mass.sum(axis=0)
+        capacity = min(np.log2(cost.shape[1]), float(-(p_x * np.log2(p_x)).sum()))
+        bits = np.where((budgets > capacity) & ~is_exact, inf, budgets)
+        return Program(self.mass, cost, self.rows, bits * LN2, np.asarray(is_exact))
 
 
 def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:
@@ -125,11 +133,10 @@ def _function_of_z(law: Array) -> View:
     return View(law=law)
 
 
-def _leaked_bits(view: View, mass: Array) -> tuple[float, float]:
-    """I(Y; X) in bits and an upper bound on it."""
-    joint = view.pool(mass)
+def _leaked_bits(joint: Array, mass: Array) -> tuple[float, float]:
+    """I(Y; X) in bits of a view's p(y, x), which was summed from p(z, x), and a bound on it."""
     p_x = mass.sum(axis=0)
-    n_operations = sum(mass.shape) + view.size + 8
+    n_operations = sum(mass.shape) + len(joint) + 8
     estimate, upper = information_upper_nats(joint[:, None], p_x[None], n_operations)
     return float(estimate.sum()) / LN2, float(upper.sum()) / LN2
 
@@ -143,10 +150,10 @@ def raise_if_infeasible(statement: Statement, limits: Array) -> None:
 
 
 def full_channel(statement: Statement, c: Array) -> Array:
-    """[rhat, z, x] on seen letters -> [z1, ..., zk, x, rhat] on all of them.
+    """[rhat, z, x] on letters that occur -> [z1, ..., zk, x, rhat] on all of them.
 
     Cells that cannot occur release what their history releases on average, so that they tell
-    nothing about x; histories that cannot occur, what everyone gets on average.
+    nothing about x. Histories that cannot occur release what everyone gets on average.
     """
     problem = statement.problem
     p_rhat_z = (statement.mass * c).sum(axis=-1)
@@ -171,6 +178,8 @@ class ViewRows:
     transpose. Full collusion is not among them: its rows would be the cells themselves.
 
     Attributes:
+        views: the views.
+        sizes: letters of each.
         view_of_row: [row].
         weights: p(y | z, x): [row, z, 1] where no view reads x, else [row, z, x].
         is_blind: whether there is one view, and it has seen nothing.
@@ -179,10 +188,11 @@ class ViewRows:
     """
 
     def __init__(self, views: list[View], n_z: int) -> None:
-        self.view_of_row = np.repeat(np.arange(len(views)), [view.size for view in views])
-        self.n_views = len(views)
+        self.views, self.n_views = views, len(views)
+        self.sizes = [view.size for view in views]
+        self.view_of_row = np.repeat(np.arange(self.n_views), self.sizes)
         self.n_rows = len(self.view_of_row)
-        blocks = [_weights(view, n_z) for view in views]
+        blocks = [_weights(view, size, n_z) for view, size in zip(views, self.sizes, strict=True)]
         width = max((block.shape[-1] for block in blocks), default=1)
         self.weights = np.concatenate(
             [np.broadcast_to(block, (*block.shape[:2], width)) for block in blocks]
@@ -221,26 +231,29 @@ class ViewRows:
         return np.add.reduceat(per_row, starts, axis=-1)
 
 
-def _weights(view: View, n_z: int) -> Array:
+def _weights(view: View, size: int, n_z: int) -> Array:
+    """p(y | z, x) of one view, [y, z, x or 1]."""
     if view.law is not None:
         return np.ascontiguousarray(view.law.transpose(2, 0, 1))
-    indicator = np.zeros((view.size, n_z, 1))
+    indicator = np.zeros((size, n_z, 1))
     indicator[view.letter_of_z, np.arange(n_z), 0] = 1.0
     return indicator
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Minimise sum(mass * cost * c) with I(Rhat; X | Y) <= budget for every view.
+class Program:
+    """Minimise sum(mass * cost * c) with I(Rhat; X | Y) <= budget for every view, a batch of them.
+
+    Lists of views hold the partial views, then full collusion.
 
     Attributes:
         mass: p(z, x), shape [z, x]; every z and every x has positive mass.
         cost: E[d(rhat, R) | z, x], shape [batch or 1, rhat, z, x].
-        rows: the limited partial views.
-        budgets: nats left to each of them, [batch, view]; meaningless where ``is_exact``.
-        is_exact: [view] marks the views with no bits left: Rhat must be independent of X given Y.
-        full_budget: nats left to full collusion, [batch]; inf where unlimited.
-        is_full_exact: whether full collusion has no bits left.
+        rows: the partial views.
+        budgets: nats left to each view, [batch, view + 1]; inf where unlimited, meaningless where
+            ``is_exact``.
+        is_exact: [view + 1] marks the views with no bits left: Rhat must be independent of X
+            given Y.
     """
 
     mass: Array
@@ -248,8 +261,26 @@ class Task:
     rows: ViewRows
     budgets: Array
     is_exact: NDArray[np.bool_]
-    full_budget: Array
-    is_full_exact: bool
+
+    @cached_property
+    def n_rhat(self) -> int:
+        """Letters of Rhat."""
+        return int(self.cost.shape[1])
+
+    @cached_property
+    def is_full_exact(self) -> bool:
+        """Whether full collusion has no bits left."""
+        return bool(self.is_exact[-1])
+
+    @cached_property
+    def is_any_row_exact(self) -> bool:
+        """Whether some partial view has no bits left."""
+        return bool(self.is_exact[:-1].any())
+
+    @cached_property
+    def is_priced(self) -> NDArray[np.bool_]:
+        """Views with hardly any bits left, [batch, view + 1]: a price replaces their limit."""
+        return np.asarray((self.budgets < PRICED_BELOW) & ~self.is_exact)
 
     @cached_property
     def mass_z(self) -> Array:
@@ -262,6 +293,11 @@ class Task:
         return self.rows.collect(self.mass)
 
     @cached_property
+    def row_support(self) -> NDArray[np.bool_]:
+        """Where p(y, x) > 0, [row, x]."""
+        return np.asarray(self.row_mass > 0)
+
+    @cached_property
     def log_row_prior(self) -> Array:
         """log p(x | y) of every row, [row, x]; 0 where p(y, x) = 0, where it is never used."""
         total = self.row_mass.sum(axis=-1, keepdims=True)
@@ -269,31 +305,41 @@ class Task:
         return np.log(np.where(prior > 0, prior, 1.0))
 
     @cached_property
-    def row_support(self) -> NDArray[np.bool_]:
-        """Where p(y, x) > 0, [row, x]."""
-        return np.asarray(self.row_mass > 0)
-
-    @cached_property
-    def all_budgets(self) -> Array:
-        """Nats left to the partial views, then to full collusion, [batch, view + 1]."""
-        return np.concatenate([self.budgets, self.full_budget[:, None]], axis=1)
-
-    @cached_property
-    def all_exact(self) -> NDArray[np.bool_]:
-        """Which views are exact, full collusion last, [view + 1]."""
-        return np.append(self.is_exact, self.is_full_exact)
-
-    @cached_property
     def constant_costs(self) -> Array:
         """Expected cost of always releasing rhat, [batch or 1, rhat]."""
         return np.asarray(np.einsum("zx,brzx->br", self.mass, self.cost))
 
-    def member(self, index: int) -> Task:
+    @cached_property
+    def rounding(self) -> float:
+        """Relative error of the longest sums behind a bound."""
+        return gamma(sum(self.mass.shape) + self.n_rhat + self.rows.n_rows + 64)
+
+    def member(self, index: int) -> Program:
         """One member of the batch, as a batch of one."""
         own = slice(index, index + 1)
-        return replace(
-            self,
-            cost=self.cost if len(self.cost) == 1 else self.cost[own],
-            budgets=self.budgets[own],
-            full_budget=self.full_budget[own],
+        cost = self.cost if len(self.cost) == 1 else self.cost[own]
+        return replace(self, cost=cost, budgets=self.budgets[own])
+
+    def minimise(self, price: Array, pace: Pace) -> Outcome:
+        """Solve a batch of one by the interior point.
+
+        Args:
+            price: fixed price of a nat to each view, [view + 1]; a positive one replaces the
+                view's limit.
+            pace: when to stop.
+        """
+        rows = self.rows
+        law = None
+        if rows.row_of_z is None:
+            law = np.broadcast_to(rows.weights, (rows.n_rows, *self.mass.shape))
+        return minimise(
+            mass=self.mass,
+            cost=self.cost[0],
+            view_of_row=rows.view_of_row,
+            row_of_z=rows.row_of_z,
+            law=law,
+            budget=self.budgets[0],
+            is_exact=self.is_exact,
+            price=price,
+            pace=pace,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +12,22 @@ from tacit.arrays import LN2, Array
 from tacit.information.rounding import gamma
 from tacit.problem import Problem
 from tacit.solution import Solution, Status
-from tacit.solvers.convex.certificate import leakage_upper_nats
-from tacit.solvers.convex.interior_point import Outcome
-from tacit.solvers.convex.prices import PRICED_BELOW, is_priced, solve_task
+from tacit.solvers.convex.certificate import best_bound, leakage_upper_nats
+from tacit.solvers.convex.prices import minimise_by_prices
 from tacit.solvers.convex.program import (
     LIMIT_TOL,
+    PRICED_BELOW,
+    Program,
     Statement,
-    Task,
     full_channel,
     raise_if_infeasible,
 )
-from tacit.solvers.convex.reduction import ReducedTask
-from tacit.solvers.convex.repair import (
-    Answers,
-    certified,
-    settled_channel,
-    whole_task,
-)
-from tacit.solvers.threads import one_thread
+from tacit.solvers.convex.reduction import Reduction
+from tacit.solvers.convex.repair import feasible_channel, settled_channel
+from tacit.solvers.kernel import Outcome, Pace, one_thread
+
+Members = NDArray[np.intp]
+"""Indices of members of a batch."""
 
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
@@ -50,7 +48,58 @@ _ROUGH_TOL = 1e-4
 _COARSEST_TOL = 1e-3
 """The coarsest gap, relative to a blind draw, that is ever asked of the method."""
 
+_FRUGAL_TOL = 2e-5
+"""Nats by which the leakage to everyone may exceed the least possible."""
+
+_ROW_STIFFNESS = 1e7
+"""How hard exact views are held."""
+
 _BATCH_BYTES = 2**27
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Certified answers of a batch on the statement's letters, [batch, ...].
+
+    Attributes:
+        channel: channels, [batch, rhat, z, x].
+        value: expected cost.
+        bound: no channel within the limits costs less.
+        added: upper bound on I(Rhat; X | Y) in bits, [batch, view + 1].
+        multipliers: of the bound, per bit, [batch, view + 1].
+        is_closed: whether value and bound are within the asked gap.
+        waste: bits by which the leakage to everyone may exceed the least.
+        steps: steps of the interior point.
+    """
+
+    channel: Array
+    value: Array
+    bound: Array
+    added: Array
+    multipliers: Array
+    is_closed: NDArray[np.bool_]
+    waste: Array
+    steps: NDArray[np.intp]
+
+    def take(self, members: Members) -> Answers:
+        """Some members of the batch, in the order given."""
+        return Answers(*(getattr(self, name)[members] for name in Answers.__slots__))
+
+    def better_of(self, other: Answers, gap_tol: float) -> Answers:
+        """The better release and the better bound of two runs on the same problems."""
+        is_better = other.value < self.value
+        is_tighter = other.bound > self.bound
+        value, bound = np.minimum(self.value, other.value), np.maximum(self.bound, other.bound)
+        return Answers(
+            np.where(is_better[:, None, None, None], other.channel, self.channel),
+            value,
+            np.minimum(bound, value),
+            np.where(is_better[:, None], other.added, self.added),
+            np.where(is_tighter[:, None], other.multipliers, self.multipliers),
+            value - bound <= gap_tol,
+            np.where(is_better, other.waste, self.waste),
+            np.where(is_better, other.steps, self.steps),
+        )
 
 
 def solve_distortion(problem: Problem, gap_tol: float) -> Solution:
@@ -59,7 +108,7 @@ def solve_distortion(problem: Problem, gap_tol: float) -> Solution:
     limits = statement.limits(problem)
     raise_if_infeasible(statement, limits)
     cost = statement.cost_of(problem.distortion)[None]
-    return solution_of(problem, statement, solve_batch(statement, cost, limits[None], gap_tol), 0)
+    return _solution(problem, statement, solve_batch(statement, cost, limits[None], gap_tol), 0)
 
 
 def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
@@ -72,19 +121,19 @@ def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solut
         cost = statement.cost_of(problems[0].distortion)[None]
         answers = solve_batch(statement, cost, limits[feasible], gap_tol)
         for index, member in enumerate(feasible.tolist()):
-            solutions[member] = solution_of(problems[member], statement, answers, index)
+            solutions[member] = _solution(problems[member], statement, answers, index)
     return solutions
 
 
-def solution_of(problem: Problem, statement: Statement, answers: Answers, index: int) -> Solution:
+def _solution(problem: Problem, statement: Statement, answers: Answers, index: int) -> Solution:
     """One member of a batch as a public solution."""
-    value, bound = float(answers.value[index]), float(answers.bound[index])
+    leakage = statement.leaked_upper + answers.added[index]
     return Solution(
         problem=problem,
         channel=full_channel(statement, answers.channel[index]),
-        value=value,
-        bound=bound,
-        leakage=dict(zip(statement.keys, answers.leakage[index].tolist(), strict=True)),
+        value=float(answers.value[index]),
+        bound=float(answers.bound[index]),
+        leakage=dict(zip(statement.keys, leakage.tolist(), strict=True)),
         multipliers=dict(zip(statement.keys, answers.multipliers[index].tolist(), strict=True)),
         status=Status.OPTIMAL if answers.is_closed[index] else Status.INACCURATE,
         steps=int(answers.steps[index]),
@@ -100,53 +149,37 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
         limits: bits, [batch, view + 1]; feasible.
         gap_tol: asked gap, in units of the cost.
     """
-    answers = _solve_within(statement, cost, limits, gap_tol)
-    _spare(statement, cost, limits, answers, gap_tol)
+    with one_thread():
+        answers = _solve_within(statement, cost, limits, gap_tol)
+        _spare(statement, cost, limits, answers, gap_tol)
     return answers
 
 
-def _solve_within(statement: Statement, cost: Array, limits: Array, gap_tol: float) -> Answers:
-    """Solve a batch, frugally as far as the interior point gets."""
-    budgets = statement.budgets(limits)
-    is_exact = statement.is_spent(limits)
-    is_blind = np.broadcast_to(_spread(statement.mass, cost) <= 0, len(limits))
-    patterns, group_of = np.unique(is_exact, axis=0, return_inverse=True)
-    group_of = np.where(is_blind, -1, group_of.reshape(-1))
-    parts: list[tuple[NDArray[np.intp], Answers]] = []
-    if is_blind.any():
-        blind = np.flatnonzero(is_blind)
-        parts.append((blind, _blind_answers(statement, cost, blind, gap_tol)))
-    with one_thread():
-        for group in range(len(patterns)):
-            members = np.flatnonzero(group_of == group)
-            for chunk in _chunks(members, statement, cost.shape[1]):
-                own_cost = cost if len(cost) == 1 else cost[chunk]
-                solved = _solve_alike(
-                    statement, own_cost, limits[chunk], budgets[chunk], patterns[group], gap_tol
-                )
-                parts.append((chunk, solved))
-    return _joined(parts, len(limits))
+# -- frugality -------------------------------------------------------------------------------------
 
 
 def _spare(
     statement: Statement, cost: Array, limits: Array, answers: Answers, gap_tol: float
 ) -> None:
-    """Lower the leakage to everyone where the interior point stopped short of the least.
+    """Lower the leakage to everyone where the interior point stopped above the least.
 
     Where an answer tells next to nothing, one that tells exactly nothing may be as good within
     ``gap_tol`` ([M] facts 4 and 5). Where the least was not found, the limit on everyone is
     lowered by bisection until the value would suffer: the same problem, well conditioned.
     """
-    leaked = statement.leaked[-1]
-    added = answers.leakage[:, -1] - statement.leaked_upper[-1]
-    is_slack = answers.is_closed & (limits[:, -1] > answers.leakage[:, -1] + 1e-9) & (added > 0)
+    leaked, added = statement.leaked[-1], answers.added[:, -1].copy()
+    has_room = limits[:, -1] > statement.leaked_upper[-1] + added + 1e-9
+    is_slack = answers.is_closed & has_room & (added > 0)
+    if not is_slack.any():
+        return
     nearly = np.flatnonzero(is_slack & (added < _NEXT_TO_NOTHING))
     _try_limit(statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol)
     # Where prices must be found each time, frugality is not worth ten more searches.
     is_priced_too = (statement.budgets(limits) * LN2 < PRICED_BELOW) & ~statement.is_spent(limits)
     is_wasteful = is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL)
     wasteful = np.flatnonzero(is_wasteful & ~is_priced_too.any(axis=1))
-    low, high = np.full(len(wasteful), leaked), answers.leakage[wasteful, -1]
+    low = np.full(len(wasteful), leaked)
+    high = statement.leaked_upper[-1] + added[wasteful]
     for _ in range(_WASTE_BISECTIONS if len(wasteful) else 0):
         middle = 0.5 * (low + high)
         is_kept = _try_limit(statement, cost, limits, answers, wasteful, middle, gap_tol)
@@ -158,7 +191,7 @@ def _try_limit(
     cost: Array,
     limits: Array,
     answers: Answers,
-    members: NDArray[np.intp],
+    members: Members,
     everyone: Array,
     gap_tol: float,
 ) -> NDArray[np.bool_]:
@@ -170,12 +203,32 @@ def _try_limit(
     own_cost = cost if len(cost) == 1 else cost[members]
     tried = _solve_within(statement, own_cost, lower, gap_tol)
     is_as_good = tried.value - answers.bound[members] <= gap_tol
-    for name in ("channel", "value", "leakage"):
+    for name in ("channel", "value", "added"):
         getattr(answers, name)[members[is_as_good]] = getattr(tried, name)[is_as_good]
     return np.asarray(is_as_good)
 
 
-def _spread(mass: Array, cost: Array) -> Array:
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _solve_within(statement: Statement, cost: Array, limits: Array, gap_tol: float) -> Answers:
+    """Solve a batch, as frugally as the interior point gets: alike members together."""
+    is_blind = np.broadcast_to(_blind_regret(statement.mass, cost) <= 0, len(limits))
+    patterns, group_of = np.unique(statement.is_spent(limits), axis=0, return_inverse=True)
+    group_of = np.where(is_blind, -1, group_of.reshape(-1))
+    parts: list[tuple[Members, Answers]] = []
+    if is_blind.any():
+        blind = np.flatnonzero(is_blind)
+        parts.append((blind, _blind_answers(statement, cost, blind, gap_tol)))
+    for group in range(len(patterns)):
+        for chunk in _chunks(np.flatnonzero(group_of == group), statement, cost.shape[1]):
+            whole = statement.program(cost if len(cost) == 1 else cost[chunk], limits[chunk])
+            forgone = statement.forgone(limits[chunk]) * LN2
+            parts.append((chunk, _solve_alike(whole, forgone, gap_tol)))
+    return _joined(parts, len(limits))
+
+
+def _blind_regret(mass: Array, cost: Array) -> Array:
     """How much the best constant release costs above the unlimited optimum, [batch or 1].
 
     Differences within rounding count as none: no release can then be worth its leakage.
@@ -185,9 +238,7 @@ def _spread(mass: Array, cost: Array) -> Array:
     return np.where(regret > 1e-14 * np.abs(constant), regret, 0.0)
 
 
-def _blind_answers(
-    statement: Statement, cost: Array, members: NDArray[np.intp], gap_tol: float
-) -> Answers:
+def _blind_answers(statement: Statement, cost: Array, members: Members, gap_tol: float) -> Answers:
     """The best constant release, where nothing that depends on the record does better."""
     n_members = len(members)
     own = np.broadcast_to(cost, (n_members, *cost.shape[1:])) if len(cost) == 1 else cost[members]
@@ -198,29 +249,27 @@ def _blind_answers(
     value = constant.min(axis=1)
     bound = np.minimum(least, value)
     bound = bound - gamma(sum(statement.mass.shape) + 64) * np.abs(bound)
-    zeros = np.zeros((n_members, len(statement.keys)))
+    nothing = np.zeros((n_members, len(statement.keys)))
     return Answers(
         channel,
         value,
         bound,
-        statement.leaked_upper + zeros,
-        zeros,
+        nothing,
+        nothing,
         value - bound <= gap_tol,
         np.zeros(n_members),
         np.zeros(n_members, dtype=np.intp),
     )
 
 
-def _chunks(
-    members: NDArray[np.intp], statement: Statement, n_rhat: int
-) -> Sequence[NDArray[np.intp]]:
-    n_z, n_x = statement.mass.shape
-    each = 8 * n_rhat * n_z * n_x * (8 + sum(view.size for view in statement.views))
+def _chunks(members: Members, statement: Statement, n_rhat: int) -> list[Members]:
+    """Members in parts that fit into ``_BATCH_BYTES``."""
+    each = 8 * n_rhat * statement.mass.size * (8 + statement.rows.n_rows)
     size = max(1, _BATCH_BYTES // each)
     return [members[start : start + size] for start in range(0, len(members), size)]
 
 
-def _joined(parts: list[tuple[NDArray[np.intp], Answers]], n_batch: int) -> Answers:
+def _joined(parts: list[tuple[Members, Answers]], n_batch: int) -> Answers:
     columns = []
     for name in Answers.__slots__:
         first = getattr(parts[0][1], name)
@@ -231,67 +280,111 @@ def _joined(parts: list[tuple[NDArray[np.intp], Answers]], n_batch: int) -> Answ
     return Answers(*columns)
 
 
-def _solve_alike(
-    statement: Statement,
-    cost: Array,
-    limits: Array,
-    budgets: Array,
-    is_exact: NDArray[np.bool_],
-    gap_tol: float,
-) -> Answers:
-    """Solve a batch whose members have the same exact views."""
-    nats = _binding_budgets(statement, budgets, is_exact, cost.shape[1]) * LN2
-    whole = whole_task(statement, cost, nats, is_exact)
-    forgone = statement.forgone(limits) * LN2
-    reduced, tolerance, outcome = _solve_binding(statement, whole, nats, is_exact, gap_tol)
-    answers = certified(whole, reduced, outcome, nats, forgone, gap_tol)
-    if not answers.is_closed.all() and (is_exact.any() or is_priced(reduced.task).any()):
-        # What either try proves, holds.
-        again = solve_task(reduced.task, tolerance, is_second_try=True)
-        answers = answers.joined_with(
-            certified(whole, reduced, again, nats, forgone, gap_tol), gap_tol
-        )
+# -- one program -----------------------------------------------------------------------------------
+
+
+def _solve_alike(whole: Program, forgone: Array, gap_tol: float) -> Answers:
+    """Solve a batch whose members have the same exact views.
+
+    ``forgone`` are the nats that a view counted as exact would still have been allowed.
+    """
+    reduction, tolerance, outcome = _solve_binding(whole, gap_tol)
+    answers = _certify(whole, reduction, outcome, forgone, gap_tol)
+    is_hard = whole.is_exact.any() or reduction.program.is_priced.any()
+    if is_hard and not answers.is_closed.all():
+        # Both runs give valid bounds; keep the better of each.
+        again = _minimise(reduction.program, tolerance, is_second_try=True)
+        answers = answers.better_of(_certify(whole, reduction, again, forgone, gap_tol), gap_tol)
     return answers
 
 
-def _solve_binding(
-    statement: Statement, whole: Task, nats: Array, is_exact: NDArray[np.bool_], gap_tol: float
-) -> tuple[ReducedTask, Array, Outcome]:
+def _solve_binding(whole: Program, gap_tol: float) -> tuple[Reduction, Array, Outcome]:
     """Solve with the limits that bind: all of them where they are few, else added as they do.
 
     Returns the problem that was solved, to which gap it was, and what came out.
     """
-    limited = np.flatnonzero(np.isfinite(nats[:, :-1]).any(axis=0) | is_exact[:-1])
-    chosen = limited
-    if sum(statement.views[view].size for view in limited) > _ROWS_AT_ONCE:
-        is_individual = np.array([statement.keys[view] == () for view in limited])
-        chosen = limited[is_individual | is_exact[limited]]
+    is_limited = np.isfinite(whole.budgets).any(axis=0) | whole.is_exact
+    limited = np.flatnonzero(is_limited[:-1])
+    chosen, sizes = limited, np.array(whole.rows.sizes)
+    if sizes[limited].sum() > _ROWS_AT_ONCE:
+        chosen = limited[(sizes[limited] == 1) | whole.is_exact[limited]]
     is_rough = len(chosen) < len(limited)
     # Half for the method, half for undoing and repairing; exact views take more repair.
-    share = 0.2 if is_exact.any() else 0.5
+    share = 0.2 if whole.is_exact.any() else 0.5
     while True:
-        reduced = ReducedTask.of(statement, whole.cost, nats, is_exact, chosen)
-        tolerance = np.minimum(share * gap_tol / reduced.scale, _COARSEST_TOL)
+        reduction = Reduction.of(whole, chosen)
+        tolerance = np.minimum(share * gap_tol / reduction.scale, _COARSEST_TOL)
         tolerance = np.maximum(tolerance, _ROUGH_TOL * is_rough)
-        tolerance = np.broadcast_to(tolerance, len(nats))
-        outcome = solve_task(reduced.task, tolerance)
+        tolerance = np.broadcast_to(tolerance, len(whole.budgets))
+        outcome = _minimise(reduction.program, tolerance)
         missing = np.setdiff1d(limited, chosen)
-        channel = reduced.reduction.lift(settled_channel(reduced.task, outcome.channel))
-        excess = (leakage_upper_nats(whole, channel)[1] - nats).max(axis=0)[missing]
-        if (excess > 0).any():
-            # The worst offenders first: the others often fall into line.
-            worst = np.argsort(-excess)[:_VIEWS_PER_ROUND]
-            chosen = np.union1d(chosen, missing[worst[excess[worst] > 0]])
+        worst = _worst_excess(whole, reduction, outcome, missing)
+        if len(worst):
+            chosen = np.union1d(chosen, worst)
         elif is_rough:
             is_rough = False
         else:
-            return reduced, tolerance, outcome
+            return reduction, tolerance, outcome
 
 
-def _binding_budgets(
-    statement: Statement, budgets: Array, is_exact: NDArray[np.bool_], n_rhat: int
-) -> Array:
-    """Budgets in bits, inf where no channel could exceed them: I(Rhat; X | Y) <= H(Rhat), H(X)."""
-    p_x = statement.mass.sum(axis=0)
-    capacity = min(np.log2(n_rhat), float(-(p_x * np.log2(p_x)).sum()))
-    return np.where((budgets > capacity) & ~is_exact, inf, budgets)
+def _worst_excess(
+    whole: Program, reduction: Reduction, outcome: Outcome, missing: Members
+) -> Members:
+    """The views left out whose limits are exceeded most: the others' excess often goes with it."""
+    if not len(missing):
+        return missing
+    channel = reduction.lift(settled_channel(reduction.program, outcome.channel))
+    excess = (leakage_upper_nats(whole, channel)[1] - whole.budgets).max(axis=0)[missing]
+    worst = np.argsort(-excess)[:_VIEWS_PER_ROUND]
+    return np.asarray(missing[worst[excess[worst] > 0]])
+
+
+def _minimise(program: Program, tolerance: Array, *, is_second_try: bool = False) -> Outcome:
+    """Solve a batch to a gap of ``tolerance``, [batch], in units of the program's cost.
+
+    A second try goes another way: it holds exact views harder, which helps where they nearly depend
+    on each other, and its steps scale the channel's entries.
+    """
+    row_stiffness = 1e2 * _ROW_STIFFNESS if is_second_try else _ROW_STIFFNESS
+    outcomes = []
+    for index in range(len(program.budgets)):
+        # A weight that costs at most an eighth of the tolerance: I(Rhat; X | Z) <= log |Rhat|.
+        frugality = 0.125 * tolerance[index] / np.log(max(2, program.n_rhat))
+        pace = Pace(tolerance[index], _FRUGAL_TOL, frugality, row_stiffness, is_second_try)
+        own = program.member(index)
+        if own.is_priced.any():
+            outcomes.append(minimise_by_prices(own, pace))
+        else:
+            outcomes.append(own.minimise(np.zeros(len(own.is_exact)), pace))
+    return Outcome.joined(outcomes)
+
+
+def _certify(
+    whole: Program, reduction: Reduction, outcome: Outcome, forgone: Array, gap_tol: float
+) -> Answers:
+    """Meet every limit to the last bit and prove the gap on the whole program."""
+    bound, multipliers = best_bound(whole, reduction, outcome, forgone)
+    settled = settled_channel(reduction.program, outcome.channel)
+    settled = settled / settled.sum(axis=1, keepdims=True)
+    c, value, upper = feasible_channel(whole, reduction.lift(settled))
+    snapped = np.where(outcome.is_zero, 0.0, settled)
+    snapped = snapped / snapped.sum(axis=1, keepdims=True)
+    clean, clean_value, clean_upper = feasible_channel(whole, reduction.lift(snapped))
+    # Exact zeros are worth having wherever they do not cost the asked gap.
+    is_clean = (clean_value - bound <= gap_tol) | (clean_value <= value)
+    c = np.where(is_clean[:, None, None, None], clean, c)
+    value = np.where(is_clean, clean_value, value)
+    upper = np.where(is_clean[:, None], clean_upper, upper)
+    # A limit that is far from reached, and worth no more than the gap, does not bind.
+    left = np.where(np.isfinite(whole.budgets), whole.budgets - upper, 0.0)
+    is_slack = (left > 0.1 * whole.budgets) & (multipliers * left <= gap_tol)
+    return Answers(
+        c,
+        value,
+        np.minimum(bound, value),
+        upper / LN2,
+        np.where(is_slack, 0.0, multipliers) * LN2,
+        value - bound <= gap_tol,
+        outcome.waste / LN2,
+        outcome.steps,
+    )

@@ -18,8 +18,8 @@ from scipy.special import entr
 
 from tacit.arrays import LN2, Array
 from tacit.solvers.convex.program import Statement
-from tacit.solvers.convex.relevance import joint_rhat_r, posteriors
 from tacit.solvers.convex.solve import solve_batch
+from tacit.solvers.information_utility.ascent import joint_rhat_r, posteriors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

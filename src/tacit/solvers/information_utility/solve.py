@@ -8,11 +8,16 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.problem import Problem
-from tacit.solution import Solution, Status, TimeSharing
+from tacit.solution import GAP_TOL, Solution, Status, TimeSharing
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
-from tacit.solvers.convex.reduction import reduce
-from tacit.solvers.convex.relevance import Ascent, ascend, information_bits, joint_rhat_r
-from tacit.solvers.convex.repair import leakage_of
+from tacit.solvers.convex.reduction import Reduction
+from tacit.solvers.convex.repair import make_feasible
+from tacit.solvers.information_utility.ascent import (
+    Ascent,
+    ascend,
+    information_bits,
+    joint_rhat_r,
+)
 from tacit.solvers.information_utility.global_bound import CellBound, bound_by_cells, entropy_bits
 from tacit.solvers.information_utility.mixtures import (
     best_mixture,
@@ -51,7 +56,7 @@ def solve_information(problem: Problem, gap_tol: float) -> Solution:
     statement = Statement.of(problem)
     limits = statement.limits(problem)
     raise_if_infeasible(statement, limits)
-    search = _Search(statement, limits, max(gap_tol, 1e-7))
+    search = _Search(statement, limits, max(gap_tol, GAP_TOL))
     cells = search.bound()
     best = search.best_ascent(cells)
     if cells is None or cells.bound - best.value > _TARGET:
@@ -63,13 +68,14 @@ class _Search:
     def __init__(self, statement: Statement, limits: Array, gap_tol: float) -> None:
         self.statement, self.limits, self.gap_tol = statement, limits, gap_tol
         self.n_r = statement.problem.joint.shape[-1]
+        self.n_z, self.n_x = self._reduced_shape()
         self.random = np.random.default_rng(0)
 
     def bound(self) -> CellBound | None:
         """The global bound, where the relaxation is small enough to be worth its time."""
-        n_z, n_x = self._reduced_shape()
-        n_rows = sum(view.size for view in self.statement.views)
-        max_cells = min(100, _SYSTEM_SIZE // max(1, min(n_x * n_rows, n_z + n_rows)))
+        n_rows = self.statement.rows.n_rows
+        unknowns = min(self.n_x * n_rows, self.n_z + n_rows)
+        max_cells = min(100, _SYSTEM_SIZE // max(1, unknowns))
         if max_cells < 4 * self.n_r:
             return None
         return bound_by_cells(
@@ -82,7 +88,8 @@ class _Search:
 
     def _reduced_shape(self) -> tuple[int, int]:
         cost = self.statement.cost_of(np.eye(self.n_r))[None]
-        reduced = reduce(self.statement.mass, cost, self.statement.views)
+        program = self.statement.program(cost, self.limits[None])
+        reduced = Reduction.of(program, np.arange(program.rows.n_views)).program
         return reduced.mass.shape[0], reduced.mass.shape[1]
 
     def best_ascent(self, cells: CellBound | None) -> _Candidate:
@@ -93,8 +100,7 @@ class _Search:
         best = self._ascent(self.n_r, cells)
         n_idle = 0
         # Carathéodory: the law of (z, x), the utility and each leakage can be kept with this many.
-        n_z, n_x = self._reduced_shape()
-        enough = min(n_z * n_x + len(self.limits), _MOST_LETTERS)
+        enough = min(self.n_z * self.n_x + len(self.limits), _MOST_LETTERS)
         for n_letters in range(self.n_r + 1, enough + 1):
             if n_idle == 2 or (cells is not None and cells.bound - best.value <= _TARGET):
                 break
@@ -123,8 +129,7 @@ class _Search:
         """Time-sharing over channels designed for other limits, disclosed and undisclosed."""
         pool = self._pool(best)
         budgets = self.statement.budgets(self.limits)
-        added = np.maximum(pool.answers.leakage - self.statement.leaked_upper, 0.0)
-        mixture = best_mixture(pool.value, added, budgets)
+        mixture = best_mixture(pool.value, pool.answers.added, budgets)
         if mixture is None or len(mixture.members) < 2:
             return []
         channels = pool.answers.channel[mixture.members]
@@ -167,7 +172,7 @@ class _Search:
         kind: TimeSharing,
         weights: tuple[float, ...],
     ) -> _Candidate:
-        feasible, _ = leakage_of(self.statement, channel[None], self.limits[None])
+        feasible, _ = make_feasible(self.statement, channel[None], self.limits[None])
         value = float(information_bits(joint_rhat_r(self.statement, feasible))[0])
         return _Candidate(feasible[0], value, multipliers, kind, weights, 0)
 
@@ -206,7 +211,7 @@ def _solution(
     cells: CellBound | None,
     gap_tol: float,
 ) -> Solution:
-    channel, leakage = leakage_of(statement, best.channel[None], limits[None])
+    channel, leakage = make_feasible(statement, best.channel[None], limits[None])
     value = float(information_bits(joint_rhat_r(statement, channel))[0])
     bound = None if cells is None else max(cells.bound, value)
     is_closed = bound is not None and bound - value <= gap_tol

@@ -112,7 +112,7 @@ class Alternation:
         # Cells that cannot occur release what their history does, and so matter to nothing.
         log_c = np.where(self.is_seen, self._log_numerator(q), q.log_q_rhat_given_z)
         power = np.where(self.is_seen, self.mu1 + self.mu2, 1.0)
-        with np.errstate(over="ignore"):  # a hopeless letter under tiny multipliers: -inf
+        with np.errstate(over="ignore"):  # a costly letter under tiny multipliers: -inf
             log_c = (log_c - log_c.max(axis=-3, keepdims=True)) / power
         return np.asarray(log_c - log2_sum(log_c, axis=-3))
 
@@ -151,7 +151,7 @@ class Alternation:
     def log_q_r_given_rhat(self, log_c: Array) -> Array:
         """log2 q4(r | rhat), [..., rhat, r] ([TVC] Algorithm 2, step 11); -inf for dead letters."""
         peak = np.where(self.is_seen, log_c, -inf).max(axis=(-2, -1), keepdims=True)
-        # Relative to the letter's peak, so that a dying letter keeps its posterior.
+        # Relative to the letter's peak, so that a letter that is hardly used keeps its posterior.
         relative = np.maximum(minus(log_c, peak), LEAST_LOG2)
         weight = np.where(np.isneginf(log_c), 0.0, np.exp2(relative)) * self.is_seen
         p_rhat_r = np.einsum("...azx,zxr->...ar", weight, self.p_zxr)
@@ -173,7 +173,7 @@ def log_start(statement: Statement, channel: Array) -> Array:
 
 
 def log2(p: Array) -> Array:
-    """log2 p, -inf where p = 0 on purpose."""
+    """log2 p, -inf where p = 0, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log2(p))
 
@@ -186,7 +186,7 @@ def log2_sum(log_p: Array, axis: int) -> Array:
 
 
 def minus(log_p: Array, log_total: Array) -> Array:
-    """log_p - log_total, -inf where both are: nothing of nothing is nothing."""
+    """log_p - log_total, -inf where both are."""
     return np.asarray(log_p - np.where(np.isneginf(log_total), 0.0, log_total))
 
 

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.information.laws import ROW_SUM_TOL
+from tacit.information.laws import as_numbers, as_rows
 from tacit.information.rounding import gamma
 from tacit.problem import Problem, Utility, View, ViewKey
 from tacit.solvers.convex.certificate import Witness, dual_bound, leakage_upper_nats
-from tacit.solvers.convex.program import Statement, Task, ViewRows, full_channel
+from tacit.solvers.convex.program import Program, Statement, ViewRows, full_channel
 from tacit.solvers.iteration.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
 
 
@@ -142,8 +142,8 @@ def _run(
     problem = statement.problem
     c = np.exp2(log_c)
     c /= c.sum(axis=0)
-    task = _task(statement, updates)
-    _, upper = leakage_upper_nats(task, c[None])
+    program = _program(statement, updates)
+    _, upper = leakage_upper_nats(program, c[None])
     individual, further = upper[0] / LN2
     collusion = float(statement.leaked_upper[-1] + further)
     value = _value(updates, c)
@@ -161,26 +161,24 @@ def _run(
         value,
         leakage,
         objective,
-        None if problem.is_information else _bound(statement, updates, task, log_c, mu),
+        None if problem.is_information else _bound(statement, updates, program, log_c, mu),
     )
 
 
-def _task(statement: Statement, updates: Alternation) -> Task:
-    """The kernels' form of the problem: one partial view, that of somebody with nothing."""
+def _program(statement: Statement, updates: Alternation) -> Program:
+    """The convex program without limits: one partial view, that of somebody with nothing."""
     n_z = len(statement.mass)
     n_rhat = 1 if updates.distortion is None else len(updates.distortion)
     cost = np.zeros((n_rhat, *statement.mass.shape))
     if updates.distortion is not None:
         cost = statement.cost_of(updates.distortion)
     nothing = View(letter_of_z=np.zeros(n_z, dtype=np.intp))
-    return Task(
+    return Program(
         statement.mass,
         cost[None],
         ViewRows([nothing], n_z),
-        np.full((1, 1), inf),
-        np.zeros(1, dtype=bool),
-        np.full(1, inf),
-        False,
+        np.full((1, 2), inf),
+        np.zeros(2, dtype=bool),
     )
 
 
@@ -192,12 +190,16 @@ def _value(updates: Alternation, c: Array) -> float:
 
 
 def _bound(
-    statement: Statement, updates: Alternation, task: Task, log_c: Array, mu: tuple[float, float]
+    statement: Statement,
+    updates: Alternation,
+    program: Program,
+    log_c: Array,
+    mu: tuple[float, float],
 ) -> float:
     """Lower bound on the objective over all channels ([M] fact 2), rounding included.
 
     The posteriors come from the logarithms: they do not depend on a letter's scale, so a letter
-    that dies out proves its own uselessness.
+    that dies out gets a price that proves it useless.
     """
     q = updates.update_auxiliaries(log_c)
     log_p_x = np.log2(statement.mass.sum(axis=0))
@@ -213,7 +215,7 @@ def _bound(
     )
     leaked = 2 * statement.leaked[-1] - statement.leaked_upper[-1]  # I(Z;X) from below
     paid = mu[1] * float(leaked)
-    bound = float(dual_bound(task, witness)[0])
+    bound = float(dual_bound(program, witness)[0])
     return bound + paid - gamma(64) * (abs(paid) + abs(bound))
 
 
@@ -244,16 +246,12 @@ def _checked_start(start: ArrayLike | None, problem: Problem) -> Array:
     n_rhat = problem.joint.shape[-1] if problem.is_information else len(problem.distortion)
     if start is None:
         return np.full((*problem.joint_zxr.shape[:2], n_rhat), 1.0 / n_rhat)
-    channel = np.array(start, dtype=float)
+    channel = as_numbers(start, name="start")
     n_rhat = channel.shape[-1] if problem.is_information and channel.ndim else n_rhat
     if channel.shape != (*cells, n_rhat) or n_rhat == 0:
         raise InvalidInputError(
             f"start has shape {channel.shape}: give p(rhat | z.., x) with shape {cells} + "
             "(letters of rhat,)"
         )
-    sums = channel.sum(axis=-1, keepdims=True)
-    if not ((channel >= 0).all() and (np.abs(sums - 1) <= ROW_SUM_TOL).all()):
-        raise InvalidInputError(
-            "start is no channel: entries must be >= 0 and sum to 1 over the last axis"
-        )
-    return np.asarray((channel / sums).reshape(*problem.joint_zxr.shape[:2], n_rhat))
+    rows = as_rows(channel, name="start")
+    return rows.reshape(*problem.joint_zxr.shape[:2], n_rhat)

@@ -1,4 +1,4 @@
-/* A lower bound on the Lagrangian over all channels ([M] fact 2), to steer by. */
+/* A lower bound on the Lagrangian over all channels ([M] fact 2), for the search to stop on. */
 #include "kernel.h"
 
 #include <math.h>
@@ -87,7 +87,7 @@ static double history_value(const Solver *k, const Iterate *it, int z, double we
         double total = 0;
         for (int x = 0; x < n_x; x++)
             total += sum[x] * grown[rhat * n_x + x];
-        if (!(total / joint[rhat] <= most)) /* a NaN gets through */
+        if (!(total / joint[rhat] <= most)) /* keeps a NaN */
             most = total / joint[rhat];
     }
     return inner + k->mass_z[z] * log(most);

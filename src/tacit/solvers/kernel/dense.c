@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define SMALL 24
+#define CALL_WORK 2e9 /* operations in one call of LAPACK: a fraction of a second */
+#define BLOCK 256
 
 /* Rounding may make a positive definite matrix indefinite: the least jitter that helps. */
 static const double JITTER[] = {0.0, 1e-15, 1e-13, 1e-11, 1e-9};
@@ -57,7 +59,7 @@ static double largest_diagonal(const double *a, int n)
 }
 
 /* inverse = L^-1 for a = L L'; false if even jitter does not help. */
-bool invert_factor(const Lapack *lapack, const double *a, int n, double *inverse)
+bool invert_factor(const Solver *k, const double *a, int n, double *inverse)
 {
     const double largest = largest_diagonal(a, n);
     for (int attempt = 0; attempt < N_JITTERS; attempt++) {
@@ -68,13 +70,14 @@ bool invert_factor(const Lapack *lapack, const double *a, int n, double *inverse
         if (n <= SMALL)
             info = !factor_small(inverse, n);
         else
-            lapack->dpotrf("U", &n, inverse, &n, &info);
+            k->lapack->dpotrf("U", &n, inverse, &n, &info);
+        work(k, (double)n * n * n);
         if (info)
             continue;
         if (n <= SMALL)
             invert_small(inverse, n);
         else
-            lapack->dtrtri("U", "N", &n, inverse, &n, &info);
+            k->lapack->dtrtri("U", "N", &n, inverse, &n, &info);
         for (int i = 0; i < n; i++)
             for (int j = i + 1; j < n; j++)
                 inverse[(size_t)i * n + j] = 0;
@@ -83,8 +86,47 @@ bool invert_factor(const Lapack *lapack, const double *a, int n, double *inverse
     return false;
 }
 
+/* What follows a block of columns, less what that block explains, column block by column block. */
+static void update_rest(const Solver *k, double *a, int n, int first, int width)
+{
+    const Lapack *lapack = k->lapack;
+    const double one = 1, minus = -1;
+    for (int at = first + width; at < n; at += BLOCK) {
+        const int own = at + BLOCK < n ? BLOCK : n - at, below = n - at - own;
+        const double *rows = a + (size_t)first * n + at;
+        double *corner = a + (size_t)at * n + at;
+        lapack->dsyrk("L", "N", &own, &width, &minus, rows, &n, &one, corner, &n);
+        if (below)
+            lapack->dgemm("N", "T", &below, &own, &width, &minus, rows + own, &n, rows, &n, &one,
+                          corner + own, &n);
+        work(k, (double)own * width * (own + 2.0 * below));
+    }
+}
+
+/* Cholesky, in place. LAPACK does it in one call where that is short; else block by block, so that
+ * signals are seen in between. */
+static bool factor_in_blocks(const Solver *k, double *a, int n)
+{
+    const int width_of_all = (double)n * n * n / 3 < CALL_WORK ? n : BLOCK;
+    const double one = 1;
+    for (int at = 0; at < n; at += width_of_all) {
+        const int width = at + width_of_all < n ? width_of_all : n - at, below = n - at - width;
+        double *corner = a + (size_t)at * n + at;
+        int info;
+        k->lapack->dpotrf("L", &width, corner, &n, &info);
+        if (info)
+            return false;
+        work(k, (double)width * width * (width / 3.0 + below));
+        if (!below)
+            break;
+        k->lapack->dtrsm("R", "L", "T", "N", &below, &width, &one, corner, &n, corner + width, &n);
+        update_rest(k, a, n, at, width);
+    }
+    return true;
+}
+
 /* Factorise in place. What lies below the diagonal is left alone: the copy to try again from. */
-bool cholesky(const Lapack *lapack, double *a, int n, double *diagonal)
+bool cholesky(const Solver *k, double *a, int n, double *diagonal)
 {
     for (int i = 0; i < n; i++)
         diagonal[i] = a[(size_t)i * n + i];
@@ -95,36 +137,47 @@ bool cholesky(const Lapack *lapack, double *a, int n, double *diagonal)
             for (int j = i + 1; j < n; j++)
                 a[(size_t)i * n + j] = a[(size_t)j * n + i];
         }
-        int info;
-        lapack->dpotrf("L", &n, a, &n, &info);
-        if (!info)
+        if (factor_in_blocks(k, a, n))
             return true;
     }
     return false;
 }
 
-void solve_factored(const Lapack *lapack, const double *factor, int n, double *side)
+void solve_factored(const Solver *k, const double *factor, int n, double *side)
 {
     int one = 1, info;
-    lapack->dpotrs("L", &n, &one, factor, &n, side, &n, &info);
+    k->lapack->dpotrs("L", &n, &one, factor, &n, side, &n, &info);
 }
 
 /* product = a' a, whole. */
-void gram(const Lapack *lapack, const double *a, int n_rows, int n, double *product)
+void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
 {
-    const double one = 1, zero = 0;
-    lapack->dsyrk("L", "N", &n, &n_rows, &one, a, &n, &zero, product, &n);
+    const double one = 1;
+    const double each = (double)n * n;
+    const int n_at_once = (int)fmin(n_rows, fmax(1, CALL_WORK / each));
+    for (int row = 0; row < n_rows; row += n_at_once) {
+        const int n_more = row + n_at_once < n_rows ? n_at_once : n_rows - row;
+        const double kept = row ? 1 : 0;
+        k->lapack->dsyrk("L", "N", &n, &n_more, &one, a + (size_t)row * n, &n, &kept, product, &n);
+        work(k, each * n_more);
+    }
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
             product[(size_t)j * n + i] = product[(size_t)i * n + j];
 }
 
 /* b <- lower b, b of n rows. */
-void multiply_lower(const Lapack *lapack, const double *lower, int n, double *b, int n_columns)
+void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns)
 {
     const double one = 1;
     if (n > SMALL) {
-        lapack->dtrmm("R", "U", "N", "N", &n_columns, &n, &one, lower, &n, b, &n_columns);
+        const double each = (double)n * n;
+        const int n_at_once = (int)fmin(n_columns, fmax(1, CALL_WORK / each));
+        for (int at = 0; at < n_columns; at += n_at_once) {
+            const int n_more = at + n_at_once < n_columns ? n_at_once : n_columns - at;
+            k->lapack->dtrmm("R", "U", "N", "N", &n_more, &n, &one, lower, &n, b + at, &n_columns);
+            work(k, each * n_more);
+        }
         return;
     }
     for (int i = n - 1; i >= 0; i--) {

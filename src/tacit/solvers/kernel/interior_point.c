@@ -192,7 +192,12 @@ static void turn_frugal(Solver *k)
     settle(k, &k->now);
 }
 
-/* Sizes of the structs that a caller fills, so that one with other headers can find out. */
+/* What a caller with other headers can find out before it calls anything else. */
+EXPORT int tacit_abi(void)
+{
+    return TACIT_ABI;
+}
+
 EXPORT size_t tacit_problem_bytes(void)
 {
     return sizeof(Problem);
@@ -203,30 +208,42 @@ EXPORT size_t tacit_outcome_bytes(void)
     return sizeof(Outcome);
 }
 
-/* Mehrotra's method, stopping on the gap ([M] fact 2), never on a small step. Returns whether
- * there was memory. */
-EXPORT bool tacit_minimise(const Lapack *lapack, const Problem *problem, Outcome *outcome)
+/* Mehrotra's method, stopping on the gap ([M] fact 2), never on a small step. */
+static void search(Solver *k, Outcome *outcome)
 {
-    Solver k;
-    if (!open_solver(&k, problem, lapack))
-        return false;
+    const Problem *problem = &k->p;
     Progress so_far = {INFINITY, -INFINITY, INFINITY, 0, false};
-    start(&k);
-    keep_channel(&k, outcome, 0);
-    keep_proof(&k, outcome);
+    start(k);
+    keep_channel(k, outcome, 0);
+    keep_proof(k, outcome);
     outcome->bound = -INFINITY;
     for (int step = 0;; step++) {
-        if (step % LOOK_EVERY == 0 || is_near(&k))
-            look(&k, &so_far, outcome, step);
+        if (step % LOOK_EVERY == 0 || is_near(k))
+            look(k, &so_far, outcome, step);
         const bool is_closed = so_far.value - so_far.bound <= problem->gap_tol;
-        if (is_closed && !so_far.is_frugal && leaks_for_nothing(&k)) {
-            turn_frugal(&k);
+        if (is_closed && !so_far.is_frugal && leaks_for_nothing(k)) {
+            turn_frugal(k);
             so_far.is_frugal = true;
         } else if (is_closed && !(so_far.is_frugal && so_far.frugal > problem->frugal_tol))
             break;
-        if (step == MAX_STEPS || so_far.idle > PATIENCE || !advance(&k))
+        if (step == MAX_STEPS || so_far.idle > PATIENCE || !advance(k))
             break;
     }
+}
+
+/* Returns whether there was memory. The caller holds Python's lock; where a signal's handler has
+ * raised, the exception is set on return and the outcome means nothing. */
+EXPORT bool tacit_minimise(const Lapack *lapack, const Interpreter *interpreter,
+                           const Problem *problem, Outcome *outcome)
+{
+    Solver k;
+    Watch watch;
+    if (!open_solver(&k, problem, lapack, &watch))
+        return false;
+    start_watch(&watch, interpreter);
+    if (!setjmp(watch.stopped))
+        search(&k, outcome);
+    end_watch(&watch);
     close_solver(&k);
     return true;
 }

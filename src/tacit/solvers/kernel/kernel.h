@@ -15,8 +15,13 @@
 #ifndef TACIT_KERNEL_H
 #define TACIT_KERNEL_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Raise it with every change of what Python and C share: functions, structs, the meaning of a
+ * field. __init__.py holds the same number and refuses a library with another one. */
+#define TACIT_ABI 2
 
 /* Fortran BLAS and LAPACK, as SciPy hands them out. */
 typedef struct {
@@ -26,6 +31,12 @@ typedef struct {
     void (*dtrmm)(const char *side, const char *uplo, const char *trans, const char *diag,
                   const int *m, const int *n, const double *alpha, const double *a, const int *lda,
                   double *b, const int *ldb);
+    void (*dtrsm)(const char *side, const char *uplo, const char *trans, const char *diag,
+                  const int *m, const int *n, const double *alpha, const double *a, const int *lda,
+                  double *b, const int *ldb);
+    void (*dgemm)(const char *trans_a, const char *trans_b, const int *m, const int *n,
+                  const int *k, const double *alpha, const double *a, const int *lda,
+                  const double *b, const int *ldb, const double *beta, double *c, const int *ldc);
     void (*dgesv)(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b,
                   const int *ldb, int *info);
     void (*dpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info);
@@ -34,6 +45,22 @@ typedef struct {
     void (*dtrtri)(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
                    int *info);
 } Lapack;
+
+/* What the kernel needs of Python's C interface: other threads run while it computes, and a signal
+ * (Ctrl-C) ends it. */
+typedef struct {
+    void *(*release)(void);     /* PyEval_SaveThread */
+    void (*acquire)(void *);    /* PyEval_RestoreThread */
+    int (*check_signals)(void); /* PyErr_CheckSignals: not 0 once a handler has raised */
+} Interpreter;
+
+/* Where a solve looks for signals, and where it returns to when one has come. */
+typedef struct {
+    const Interpreter *interpreter;
+    void *thread; /* what release() returned */
+    double work;  /* operations since the last look */
+    jmp_buf stopped;
+} Watch;
 
 /* What is asked. The partial views either all read the history alone, or are all given by laws. */
 typedef struct {
@@ -118,6 +145,7 @@ typedef struct {
 typedef struct {
     Problem p;
     const Lapack *lapack;
+    Watch *watch;
     int n_cells, n_row_cells, n_limits, n_block;
     bool is_full_exact, is_any_exact_row;
     double row_stiffness;
@@ -176,15 +204,20 @@ bool advance(Solver *k);
 double dual_value(const Solver *k, const Iterate *it);
 
 /* memory.c */
-bool open_solver(Solver *k, const Problem *p, const Lapack *lapack);
+bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch);
 void close_solver(Solver *k);
 
+/* watch.c */
+void start_watch(Watch *watch, const Interpreter *interpreter);
+void end_watch(Watch *watch);
+void work(const Solver *k, double n_operations);
+
 /* dense.c */
-bool invert_factor(const Lapack *lapack, const double *a, int n, double *inverse);
-bool cholesky(const Lapack *lapack, double *a, int n, double *diagonal);
-void solve_factored(const Lapack *lapack, const double *factor, int n, double *side);
-void gram(const Lapack *lapack, const double *a, int n_rows, int n, double *product);
-void multiply_lower(const Lapack *lapack, const double *lower, int n, double *b, int n_columns);
+bool invert_factor(const Solver *k, const double *a, int n, double *inverse);
+bool cholesky(const Solver *k, double *a, int n, double *diagonal);
+void solve_factored(const Solver *k, const double *factor, int n, double *side);
+void gram(const Solver *k, const double *a, int n_rows, int n, double *product);
+void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns);
 void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch);
 
 #endif

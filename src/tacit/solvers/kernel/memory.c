@@ -187,13 +187,14 @@ static bool is_indexable(const Problem *p)
 }
 
 /* False if there is not enough memory. */
-bool open_solver(Solver *k, const Problem *p, const Lapack *lapack)
+bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch)
 {
     if (!is_indexable(p))
         return false;
     memset(k, 0, sizeof *k);
     k->p = *p;
     k->lapack = lapack;
+    k->watch = watch;
     k->n_block = p->n_rhat * p->n_x;
     k->n_cells = p->n_z * k->n_block;
     k->n_row_cells = p->n_rows * k->n_block;

@@ -57,6 +57,7 @@ static void soften(Solver *k, const Iterate *it)
     const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
     double *sum = n->total;
     for (int z = 0; z < k->p.n_z; z++) {
+        work(k, (double)n_rhat * k->n_block);
         const size_t at = (size_t)z * k->n_block;
         const double *c = it->c + at, *s = it->s + at, *mass = k->p.mass + (size_t)z * n_x;
         double *softness = n->softness + at, *share = n->share + at, *massive = n->massive + at;
@@ -90,7 +91,7 @@ static bool factorise_histories(Solver *k)
 {
     const size_t n = k->p.n_rhat;
     for (int z = 0; z < k->p.n_z; z++)
-        if (!invert_factor(k->lapack, k->newton.history_block + z * n * n, (int)n,
+        if (!invert_factor(k, k->newton.history_block + z * n * n, (int)n,
                            k->newton.history_factor + z * n * n))
             return false;
     return true;
@@ -167,7 +168,8 @@ static void divide_by_history(const Solver *k, double *y)
 /* -- rows ------------------------------------------------------------------------------------ */
 
 /* Curvature of the partial views' terms; an exact view's is a fixed, stiff one, alike for all rhat:
- * were it relative to p(rhat, y, x), the multipliers of dying letters would blow up. */
+ * were it relative to p(rhat, y, x), the multipliers of letters that are hardly used would grow
+ * without bound. */
 static void curve_rows(Solver *k, const Iterate *it)
 {
     const Problem *p = &k->p;
@@ -202,6 +204,7 @@ static void respond_by_record(Solver *k)
     for (int z = 0; z < p->n_z; z++) {
         respond_to_units(k, z, response);
         const int n_seen = p->row_of_z ? p->n_views : p->n_rows;
+        work(k, (double)n_seen * n_seen * n_rhat * k->n_block);
         for (int a = 0; a < n_seen; a++)
             for (int b = 0; b < n_seen; b++) {
                 const int row = p->row_of_z ? p->row_of_z[a * p->n_z + z] : a;
@@ -266,13 +269,14 @@ static void gram_of_shared(Solver *k, const double *coupling)
     for (int row = 0; row < p->n_rows; row++)
         for (int other = row; other < p->n_rows; other++) {
             int n_shared = 0;
+            work(k, p->n_z);
             for (int z = 0; z < p->n_z; z++)
                 if (shows(p, z, row) && shows(p, z, other))
                     memcpy(k->newton.gathered + n_each * n_shared++, coupling + n_each * z,
                            sizeof(double) * n_each);
             if (!n_shared)
                 continue;
-            gram(k->lapack, k->newton.gathered, n_shared * p->n_rhat, k->n_block, product);
+            gram(k, k->newton.gathered, n_shared * p->n_rhat, k->n_block, product);
             for (int i = 0; i < k->n_block; i++) {
                 const size_t in_row = ((size_t)row * k->n_block + i) * k->newton.n_left;
                 const size_t in_other = ((size_t)other * k->n_block + i) * k->newton.n_left;
@@ -295,13 +299,14 @@ static void gram_of_laws(Solver *k, const double *coupling)
         for (int i = 0; i < n_rhat; i++)
             for (int row = 0; row < p->n_rows; row++) {
                 const double *law = p->law + ((size_t)row * p->n_z + z) * n_x;
+                work(k, k->n_block);
                 for (int j = 0; j < n_rhat; j++) {
                     const double *own = coupling + (((size_t)z * n_rhat + i) * n_rhat + j) * n_x;
                     for (int x = 0; x < n_x; x++)
                         *out++ = law[x] * own[x];
                 }
             }
-    gram(k->lapack, k->newton.gathered, p->n_z * n_rhat, k->newton.n_left, k->newton.system);
+    gram(k, k->newton.gathered, p->n_z * n_rhat, k->newton.n_left, k->newton.system);
 }
 
 /* system <- P D system D P in place, one (row, rhat) after the other, then from the right. */
@@ -312,6 +317,7 @@ static void scale_and_project(Solver *k)
     double *system = k->newton.system, *along = k->newton.left;
     for (int own = 0; own < n_own; own++) {
         double *rows = system + (size_t)own * n_x * n;
+        work(k, 4.0 * n_x * n);
         memset(along, 0, sizeof(double) * n);
         for (int x = 0; x < n_x; x++)
             for (int i = 0; i < n; i++) {
@@ -339,12 +345,14 @@ static bool factorise_history_first(Solver *k)
     double *system = k->newton.system, *coupling = k->newton.coupling;
     if (!factorise_histories(k))
         return false;
-    for (int z = 0; z < p->n_z; z++)
+    for (int z = 0; z < p->n_z; z++) {
+        work(k, 2.0 * p->n_rhat * k->n_block);
         couple_history(k, z, coupling + (size_t)z * p->n_rhat * k->n_block);
+    }
     if (!p->row_of_z)
         gram_of_laws(k, coupling);
     else if (p->n_rows == 1)
-        gram(k->lapack, coupling, p->n_z * p->n_rhat, n, system);
+        gram(k, coupling, p->n_z * p->n_rhat, n, system);
     else
         gram_of_shared(k, coupling);
     for (int i = 0; i < n_own; i++)
@@ -355,7 +363,7 @@ static bool factorise_history_first(Solver *k)
     scale_and_project(k);
     for (int i = 0; i < n; i++)
         system[(size_t)i * n + i] += 1;
-    return cholesky(k->lapack, system, n, k->newton.left);
+    return cholesky(k, system, n, k->newton.left);
 }
 
 /* rows <- P rows. */
@@ -381,7 +389,7 @@ static void solve_history_first(Solver *k)
     for (int i = 0; i < k->n_row_cells; i++)
         n->u[i] = -n->scale[i] * (n->by_row[i] + n->u[i]);
     project(k, n->u);
-    solve_factored(k->lapack, n->system, n->n_left, n->u);
+    solve_factored(k, n->system, n->n_left, n->u);
     project(k, n->u);
     for (int i = 0; i < k->n_row_cells; i++)
         n->u[i] *= n->scale[i];
@@ -421,6 +429,7 @@ static void couple_records(Solver *k)
         for (int row = 0; row < p->n_rows; row++) {
             if (p->row_of_z && !shows(p, z, row))
                 continue;
+            work(k, (double)n_rhat * k->n_block);
             for (int i = 0; i < n_rhat; i++)
                 for (int j = 0; j < n_rhat; j++)
                     for (int x = 0; x < n_x; x++) {
@@ -445,23 +454,24 @@ static bool factorise_record_first(Solver *k)
     for (int x = 0; x < p->n_x; x++) {
         double *inverse = k->newton.record_factor + (size_t)x * n_own * n_own;
         record_block(k, x, k->newton.own_block);
-        if (!invert_factor(k->lapack, k->newton.own_block, n_own, inverse))
+        if (!invert_factor(k, k->newton.own_block, n_own, inverse))
             return false;
-        multiply_lower(k->lapack, inverse, n_own, k->newton.coupling + (size_t)x * n_own * n, n);
+        multiply_lower(k, inverse, n_own, k->newton.coupling + (size_t)x * n_own * n, n);
     }
-    gram(k->lapack, k->newton.coupling, p->n_x * n_own, n, k->newton.system);
+    gram(k, k->newton.coupling, p->n_x * n_own, n, k->newton.system);
     for (int z = 0; z < p->n_z; z++)
         for (int i = 0; i < n_rhat; i++)
             for (int j = 0; j < n_rhat; j++)
                 k->newton.system[(size_t)(z * n_rhat + i) * n + z * n_rhat + j] +=
                     k->newton.history_block[((size_t)z * n_rhat + i) * n_rhat + j];
-    return cholesky(k->lapack, k->newton.system, n, k->newton.left);
+    return cholesky(k, k->newton.system, n, k->newton.left);
 }
 
 /* rows <- Q^-1 rows, record by record. */
 static void divide_by_record(const Solver *k, double *rows)
 {
     const int n_own = k->p.n_rows * k->p.n_rhat;
+    work(k, 2.0 * n_own * n_own * k->p.n_x);
     for (int x = 0; x < k->p.n_x; x++)
         apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x,
                       k->p.n_x, k->newton.own_block);
@@ -481,7 +491,7 @@ static void solve_record_first(Solver *k)
         for (int x = 0; x < n_x; x++)
             beta[own] -= n->alpha[own * n_x + x] * inner[own * n_x + x];
     }
-    solve_factored(k->lapack, n->system, n->n_left, n->left);
+    solve_factored(k, n->system, n->n_left, n->left);
     memcpy(n->y, n->left, sizeof(double) * n_history);
     respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n->u);
     for (int own = 0; own < n_own; own++)
@@ -494,7 +504,7 @@ static void solve_record_first(Solver *k)
 
 /* -- all together ---------------------------------------------------------------------------- */
 
-/* False where no digits are left to factorise with. */
+/* False where rounding leaves no positive definite matrix. */
 bool factorise(Solver *k, const Iterate *it)
 {
     soften(k, it);
@@ -592,7 +602,7 @@ void solve(Solver *k, const Iterate *it, const double *force, double *change)
     solve_once(k, force, change);
     for (int round = 0; round < REFINEMENTS; round++) {
         size = leave(k, it, force, change, left);
-        if (round && !(size < before)) { /* no digits are left to gain: take it back */
+        if (round && !(size < before)) { /* the correction did not help: undo it */
             for (int i = 0; i < k->n_cells; i++)
                 change[i] -= correction[i];
             break;

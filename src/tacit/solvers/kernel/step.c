@@ -1,5 +1,5 @@
 /* One step of Mehrotra's predictor-corrector, the barrier of each cell weighted by its mass, so
- * that rare cells do not set the pace. */
+ * that rare cells do not shorten the steps. */
 #include "kernel.h"
 
 #include <math.h>
@@ -150,7 +150,7 @@ static bool towards(Solver *k, const Iterate *it, double target, double correcti
 static double shrink(double most, double change, double value)
 {
     const double own = -change / value;
-    return own <= most || isnan(most) ? most : own; /* a NaN gets through */
+    return own <= most || isnan(most) ? most : own; /* keeps a NaN */
 }
 
 /* Largest step in [0, 1] that keeps everything positive. */
@@ -232,7 +232,7 @@ static void move(const Solver *k, const Iterate *it, const Direction *along, dou
     settle(k, next);
 }
 
-/* Reset the dual slacks of nearly unused letters, where curvature outruns Newton's model. */
+/* Reset the dual slacks of nearly unused letters, where Newton's model is not curved enough. */
 static void recentre(const Solver *k, Iterate *it)
 {
     bool is_any_off = false;
@@ -249,7 +249,8 @@ static void recentre(const Solver *k, Iterate *it)
     settle_residual(k, it);
 }
 
-/* The next iterate takes the place of the present one; false where no digits are left. */
+/* The next iterate takes the place of the present one; false where
+ * rounding allows no further step. */
 bool advance(Solver *k)
 {
     const Iterate *it = &k->now;
@@ -260,13 +261,13 @@ bool advance(Solver *k)
     double step = longest_step(k, it, &k->affine);
     const double after = complementarity(k, it, &k->affine, step) / comp;
     const double centring = fmin(norm < comp ? 0.5 : 1, fmax(after * after * after, 1e-3));
-    /* Never let complementarity run ahead of feasibility. */
+    /* Complementarity must not fall much faster than infeasibility. */
     const double behind = fmin(0.1 * norm / (k->p.n_rhat + 2), 2 * tau);
     const double target = fmax(centring * tau, behind);
     if (!towards(k, it, target, step * step, &k->direction))
         return false;
     step = longest_step(k, it, &k->direction);
-    if (step < 0.2) { /* the second-order correction misled: centre instead */
+    if (step < 0.2) { /* the second-order correction did not help: centre instead */
         if (!towards(k, it, fmax(target, 0.5 * tau), 0, &k->direction))
             return false;
         step = longest_step(k, it, &k->direction);
@@ -276,7 +277,7 @@ bool advance(Solver *k)
     step = fmin(1, BOUNDARY_FRACTION * step);
     move(k, it, &k->direction, step, &k->next);
     /* Halve where the residual rises and complementarity does not explain it; once only, because
-     * letters that come alive from nearly nothing raise the residual on their way. */
+     * the residual rises while a letter that was hardly used becomes frequent. */
     const double explained = 2 * complementarity(k, &k->next, NULL, 0);
     const double allowed = fmax(fmax((1 - 0.01 * step) * norm, explained), 1e-13);
     if (!(residual_norm(k, &k->next) <= allowed))

@@ -8,6 +8,7 @@ void collect_block(const Solver *k, int z, const double *block, double *rows)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_block = k->n_block;
+    work(k, (double)n_block * (1 + (p->row_of_z ? p->n_views : p->n_rows)));
     if (p->row_of_z) {
         for (int view = 0; view < p->n_views; view++) {
             double *row = rows + (size_t)p->row_of_z[view * p->n_z + z] * n_block;
@@ -31,6 +32,7 @@ void add_spread(const Solver *k, int z, const double *rows, double *block)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_block = k->n_block;
+    work(k, (double)n_block * (1 + (p->row_of_z ? p->n_views : p->n_rows)));
     if (p->row_of_z) {
         for (int view = 0; view < p->n_views; view++) {
             const double *row = rows + (size_t)p->row_of_z[view * p->n_z + z] * n_block;

@@ -78,9 +78,10 @@ class Intent:
 
     def add_to(self, account: Account) -> Account:
         """What every coalition holds after it, given what they held before it."""
-        return account.recorded(
+        after, _ = account.after(
             self.request.party, self.channel, self.next_state, self.record.everyone_bits
         )
+        return after
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,8 +40,7 @@ from tacit.study.books.records import (
 )
 from tacit.study.reports.words import value_in_words
 from tacit.study.requests.question import Question
-from tacit.study.requests.request import Request
-from tacit.study.requests.utilities import Measure
+from tacit.study.requests.request import Measure, Request
 from tacit.study.verification.replay import SAME, Replay, check_intent
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)

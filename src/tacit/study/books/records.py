@@ -11,10 +11,20 @@ from math import prod
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from tacit.errors import CorruptLedgerError, LedgerError, TacitError
 from tacit.ledger import Entry
+from tacit.problem import DISTORTIONS, INFORMATION
 from tacit.scheme import Policy
 
 STUDY_FORMAT = 2
@@ -170,45 +180,40 @@ class PolicyRecord(Record):
     everyone: Bits | None = None
     sizes: tuple[tuple[int, Bits], ...] = ()
     groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
+    others: tuple[tuple[str, JsonValue], ...] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _read_0_1(cls, body: Any) -> Any:
-        """Version 0.1 wrote at most one size, as ``any_size`` and ``bits``."""
-        if not isinstance(body, Mapping) or not {"any_size", "bits"} & set(body) or "sizes" in body:
-            return body
-        size, bits = body.get("any_size"), body.get("bits")
-        if (size is None) != (bits is None):
-            raise ValueError(f"any_size is {size} and bits is {bits}, of which none goes alone")
-        rest = {name: value for name, value in body.items() if name not in ("any_size", "bits")}
-        return rest | {"sizes": [] if size is None else [[size, bits]]}
+        return Policy.update_record(body) if isinstance(body, Mapping) else body
 
     @model_validator(mode="after")
-    def _is_a_policy_that_names_each_coalition_once(self) -> Self:
-        sizes = {size for size, _ in self.sizes}
-        groups = {frozenset(group) for group, _ in self.groups}
-        if (len(sizes), len(groups)) != (len(self.sizes), len(self.groups)):
-            raise ValueError("a coalition is limited twice")
+    def _is_a_policy(self) -> Self:
         _ = self.policy
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_empty_others(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As versions wrote it that knew no other kinds of limits."""
+        body: dict[str, Any] = serialize(self)
+        if not body["others"]:
+            del body["others"]
+        return body
 
     @classmethod
     def of_policy(cls, policy: Policy) -> PolicyRecord:
         """The record of a policy."""
-        groups = sorted((tuple(sorted(group)), bits) for group, bits in policy.groups.items())
-        sizes = tuple(policy.sizes.items())
-        return cls(everyone=policy.everyone, sizes=sizes, groups=tuple(groups))
+        return cls(**policy.record)
 
     @property
     def newcomers(self) -> dict[str, float]:
-        """Parties that a group lets in, unless they have a limit: each may hold what it may."""
-        least_last = sorted(self.groups, key=lambda group: -group[1])
-        return {party: bits for parties, bits in least_last for party in parties}
+        """Parties that a limit lets in, unless they have their own."""
+        return self.policy.newcomers
 
     @property
     def policy(self) -> Policy:
         """The policy of a record."""
-        return Policy(self.everyone, sizes=dict(self.sizes), groups=dict(self.groups))
+        return Policy.of_record(dict(self))
 
 
 class QuestionRecord(Record):
@@ -234,11 +239,12 @@ class QuestionRecord(Record):
 class MeasureRecord(Record):
     """How answers are judged: a word, or a table of costs [rhat, r]."""
 
-    kind: Annotated[str, Field(pattern="^(hamming|absolute|squared|information|costs)$")]
+    kind: str
     costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
 
     @model_validator(mode="after")
     def _has_costs_if_it_says_so(self) -> Self:
+        _require(self.kind in (*DISTORTIONS, INFORMATION, "costs"), "answers are judged otherwise")
         _require((self.kind == "costs") == (self.costs is not None), "costs go with their kind")
         if self.costs is not None:
             is_table = bool(self.costs) and _is_table(self.costs, len(self.costs[0]))

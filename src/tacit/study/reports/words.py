@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line loads these words before anything else of tacit
     from tacit.policy import Limit, Parties
+    from tacit.problem import Distortion
 
 DIGITS = 4
 """Decimals of a bit that people are shown."""
@@ -56,7 +57,7 @@ def whom_in_words(limits: Sequence[Limit]) -> str:
 def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
     """The bits of limits that are equal, and whose they are, said of a coalition."""
     shown = limit_in_words(limits[0].bits)
-    if all(limit.group == coalition for limit in limits):
+    if all(limit.parties == coalition for limit in limits):
         return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
     return f"the {shown} bits that {whom_in_words(limits)} may hold"
 
@@ -79,17 +80,20 @@ def time_in_words(time: str) -> str:
 
 def value_in_units(kind: str, value: float) -> str:
     """What answers are worth, with its unit."""
-    match kind:
-        case "information":
-            return f"{value:.4f} bits about what was asked"
-        case "hamming":
-            return f"{value:.4f} of the values wrong"
-        case "absolute":
-            return f"off by {value:.4f} on average"
-        case "squared":
-            return f"off, squared, by {value:.4f} on average"
-        case _:
-            return f"a cost of {value:.4f} on average"
+    named = _distortion(kind)
+    if named is not None:
+        return named.in_words.format(value=f"{value:.4f}")
+    if kind == "information":
+        return f"{value:.4f} bits about what was asked"
+    return f"a cost of {value:.4f} on average"
+
+
+def _distortion(kind: str) -> Distortion | None:
+    """The distortion of that name; tables of costs and information are none."""
+    # Here, because the command line loads these words first, and NumPy takes its time.
+    from tacit.problem import DISTORTIONS
+
+    return DISTORTIONS.get(kind)
 
 
 def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
@@ -97,34 +101,30 @@ def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
 
 
 def value_in_words(kind: str, value: float, blind: float) -> str:
-    """What answers are worth by a measure, beside a blind guess."""
+    """What answers are worth, beside a blind guess."""
     worth = worth_in_words(kind, value, blind)
-    match kind:
-        case "information":
-            return f"{worth}; a blind guess tells none"
-        case "hamming":
-            n = _out_of(1 - value, 1 - blind)
-            return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
-        case "absolute" | "squared":
-            return f"{worth}; a blind guess by {blind:.3g}"
-        case _:
-            return f"{worth}; a blind guess costs {blind:.3g}"
+    named = _distortion(kind)
+    if kind == "information":
+        return f"{worth}; a blind guess tells none"
+    if named is None:
+        return f"{worth}; a blind guess costs {blind:.3g}"
+    if named.is_share:
+        n = _out_of(1 - value, 1 - blind)
+        return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
+    return f"{worth}; a blind guess {named.guess_in_words.format(value=f'{blind:.3g}')}"
 
 
 def worth_in_words(kind: str, value: float, blind: float) -> str:
-    """What answers are worth by a measure, with enough digits to differ from a blind guess."""
-    match kind:
-        case "information":
-            return f"each answer tells {value:.3f} bits about what was asked"
-        case "hamming":
-            n = _out_of(1 - value, 1 - blind)
-            return f"about {round(n * (1 - value)):,} of {n:,} values correct"
-        case "absolute":
-            return f"answers are off by {value:.3g} on average"
-        case "squared":
-            return f"answers are off, squared, by {value:.3g} on average"
-        case _:
-            return f"answers cost {value:.3g} on average"
+    """What answers are worth; as fine as it takes to tell them from a blind guess."""
+    named = _distortion(kind)
+    if kind == "information":
+        return f"each answer tells {value:.3f} bits about what was asked"
+    if named is None:
+        return f"answers cost {value:.3g} on average"
+    if named.is_share:
+        n = _out_of(1 - value, 1 - blind)
+        return f"about {round(n * (1 - value)):,} of {n:,} values correct"
+    return f"answers are {named.in_words.format(value=f'{value:.3g}')}"
 
 
 def _out_of(share: float, guess: float) -> int:

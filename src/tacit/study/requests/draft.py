@@ -16,7 +16,7 @@ from tacit.policy import Parties
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design
 from tacit.scheme.memory import Transitions
-from tacit.solution import Status, TimeSharing
+from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.study.books.books import RESERVE_BITS, Books, draw_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.reports.words import (
@@ -29,9 +29,6 @@ from tacit.study.reports.words import (
 )
 from tacit.study.requests.request import Request, distortion
 from tacit.study.verification.optimality import SPENT_BITS, prove
-
-GAP_TOL = 1e-6
-"""How near to the best a design is asked to come."""
 
 _WORST_GAP = 1e-3
 """A design that stops farther from the best is not released: solver trouble, not a choice."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.scheme import Request
+from tacit import scheme
 from tacit.study.books.records import QuestionRecord
 from tacit.study.reports.words import external_in_words
 from tacit.tables.encoding.attribute import labels_of
@@ -49,11 +49,11 @@ class Question:
         return () if self.external is None else (external_in_words(self.external),)
 
     @property
-    def request(self) -> Request:
+    def request(self) -> scheme.Question:
         """As a scheme wants it; a cell without records asks for any letter alike."""
         total = self.counts.sum(axis=1, keepdims=True)
         law = np.where(total > 0, self.counts / np.maximum(total, 1), 1 / len(self.labels))
-        return Request(self.name, np.asarray(law), self.labels)
+        return scheme.Question(self.name, np.asarray(law), self.labels)
 
     @property
     def record(self) -> QuestionRecord:

@@ -162,7 +162,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
 def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, party = intent.record, intent.request.party
-    coalitions = {*books.policy.limits_on(party, books.holders), frozenset({party})}
+    coalitions = books.policy.limits_on(party, books.holders, books.own_limit(party))
     shares = _shares(books, party, coalitions, books.proved, books.proved)
     return Quote(
         party=party,

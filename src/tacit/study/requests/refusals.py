@@ -88,10 +88,10 @@ def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggesti
         )
     ]
     limits = dict.fromkeys((*books.all_limits.binding_on(coalition), *used_up))
-    own = [limit for limit in limits if limit.group is not None and len(limit.group) == 1]
-    shared = tuple(limit for limit in limits if limit not in own)
+    own = [limit.own_party for limit in limits if limit.own_party is not None]
+    shared = tuple(limit for limit in limits if limit.own_party is None)
     return [
-        *(Suggestion("set_party", {"party": name}) for limit in own for name in limit.group or ()),
+        *(Suggestion("set_party", {"party": name}) for name in own),
         *([Suggestion("set_collusion", {"limits": shared})] if shared else []),
     ]
 

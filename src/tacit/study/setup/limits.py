@@ -12,7 +12,7 @@ from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.reports.words import bits_up, limit_in_words
-from tacit.study.requests.utilities import Costs
+from tacit.study.requests.request import Costs
 from tacit.study.setup.names import check_new_names
 from tacit.tables.nearest import nearest_first
 
@@ -40,8 +40,7 @@ def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits that are none, names that are none, and limits that are broken already."""
     for limit in policy.limits:
         check_limit(f"the limit on {limit.in_words}", limit.bits)
-    named = {party for group in policy.groups for party in group}
-    check_new_names(sorted(named - set(books.limits)), books.limits)
+    check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
     changed = books.under(policy)
     for limit in changed.all_limits.limits:
         coalitions = list(limit.coalitions_among(books.holders))

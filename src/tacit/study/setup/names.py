@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from itertools import chain
 
 from tacit.errors import InvalidInputError
-from tacit.scheme import Policy
 
 _SIZE_IN_WORDS = re.compile(r"any .* part(y|ies)")
 """What lists call a limit on any so many parties, and so no party."""
@@ -53,17 +51,6 @@ def spelled(name: str, known: Collection[str]) -> str:
     composed = unicodedata.normalize("NFC", name)
     same = [each for each in known if unicodedata.normalize("NFC", each) == composed]
     return same[0] if len(same) == 1 else composed
-
-
-def spelled_policy(policy: Policy, known: Collection[str]) -> Policy:
-    """A policy whose groups name parties as they are spelled."""
-    groups: dict[Collection[str], float] = {}
-    for group, bits in policy.groups.items():
-        members = frozenset(spelled(name, known) for name in group)
-        if len(members) < len(group) or members in groups:
-            raise InvalidInputError(f"group {', '.join(group)} is named twice, or names one twice")
-        groups[members] = bits
-    return replace(policy, groups=groups)
 
 
 def check_new_names(names: Iterable[str], known: Iterable[str]) -> None:

@@ -107,13 +107,10 @@ def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
 def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, float]:
     """Limits on every coalition that the release feeds, its own included."""
     party, bits = intent.request.party, intent.request.bits
-    own = frozenset({party})
-    limits = books.policy.limits_on(party, books.holders)
     ceiling = books.own_limit(party)
     if bits is not None:
-        ceiling = min(ceiling, before.upper_bits(own) + bits)
-    limits[own] = min(ceiling, limits.get(own, ceiling))
-    return limits
+        ceiling = min(ceiling, before.upper_bits(frozenset({party})) + bits)
+    return books.policy.limits_on(party, books.holders, ceiling)
 
 
 def _holding_problems(

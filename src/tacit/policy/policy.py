@@ -1,0 +1,528 @@
+"""Standing limits on coalitions of parties: a ``Policy`` is several ``Limit``, each of some kind.
+
+Other rooms ask a policy which coalitions are limited, and to what. Nobody else reads the fields of
+its limits. A new kind of limit is a subclass of ``Limit`` with the decorator ``register``.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import combinations
+from math import inf, isnan
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeVar
+
+from tacit.errors import InvalidInputError
+
+Parties = frozenset[str]
+
+KINDS: dict[str, type[Limit]] = {}
+"""Kind, as it stands in a record -> its class."""
+
+_Kind = TypeVar("_Kind", bound="type[Limit]")
+
+
+def register(kind: _Kind) -> _Kind:
+    """Make a kind of limit readable from records: a decorator."""
+    known = KINDS.get(kind.kind, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise InvalidInputError(f"the kind {kind.kind!r} is {known.__qualname__} already")
+    KINDS[kind.kind] = kind
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(ABC):
+    """One limit on coalitions of parties. A new kind must define ``kind``, ``in_words`` and
+    ``coalitions_among``; the other methods have defaults that are right for every kind.
+
+    Attributes:
+        kind: its name in a record.
+        bits: about one record, that each coalition it limits may hold.
+    """
+
+    kind: ClassVar[str]
+    bits: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of bits."""
+        if isnan(self.bits) or self.bits < 0:
+            raise InvalidInputError(
+                f"the limit on {self.in_words} is {self.bits}: a limit is a number of bits >= 0"
+            )
+
+    @property
+    @abstractmethod
+    def in_words(self) -> str:
+        """Whom it limits."""
+
+    @abstractmethod
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """The largest coalitions of ``holders`` that it limits."""
+
+    def coalitions_with(self, party: str, others: Parties) -> Iterator[Parties]:
+        """The largest coalitions of ``party`` and others that it limits."""
+        return (each for each in self.coalitions_among(others | {party}) if party in each)
+
+    def holds_for(self, parties: Parties) -> bool:
+        """Whether it is on these parties or on a coalition around them."""
+        return any(parties <= each for each in self.coalitions_among(parties))
+
+    def concerns(self, coalition: Parties, present: Parties) -> bool:
+        """Whether the law of what a coalition holds is to be kept for this limit.
+
+        A coalition whose law is not kept is covered by the bound on everyone: valid, but larger.
+        A kind overrides this where small coalitions grow into limited ones, as any 3 parties do
+        from any 2.
+        """
+        return coalition in self.coalitions_among(present)
+
+    @property
+    def parties(self) -> Parties:
+        """The parties that it names: setting it lets them in."""
+        return frozenset()
+
+    def rename(self, spelling: Callable[[str], str]) -> Self:
+        """The same limit with every party's name spelled by ``spelling``."""
+        return self
+
+    @property
+    def own_party(self) -> str | None:
+        """The party whose own limit this is; ``None`` if it is no single party's."""
+        return None
+
+    @property
+    def setting(self) -> tuple[str, str] | None:
+        """How a command names it: the option, and whom. ``None`` if only Python can set it."""
+        return None
+
+    @property
+    def whom(self) -> tuple[object, ...]:
+        """All but the bits: two limits with the same ``whom`` are on the same coalitions."""
+        own = (getattr(self, each.name) for each in fields(self) if each.name != "bits")
+        return (self.kind, *own)
+
+    @property
+    def record(self) -> Any:
+        """The limit as JSON, in the field ``others`` of a policy's record.
+
+        The kinds that tacit knows stand in fields of their own, as earlier versions wrote them.
+        """
+        return asdict(self)
+
+    @classmethod
+    def of_record(cls, stored: Any) -> Self:
+        """The limit that ``record`` gave."""
+        return cls(**stored)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Everyone(Limit):
+    """A limit on all parties together."""
+
+    kind = "everyone"
+
+    @property
+    def in_words(self) -> str:
+        """Whom it limits."""
+        return "everyone"
+
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """All of them."""
+        yield holders
+
+    def concerns(self, coalition: Parties, present: Parties) -> bool:
+        """Never: the bound on everyone needs no law beside the memory's."""
+        return False
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The option alone."""
+        return "everyone", ""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class AnySize(Limit):
+    """A limit on any ``size`` parties together, and so on fewer."""
+
+    kind = "sizes"
+    size: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of parties."""
+        if self.size < 1 or self.size != self.size // 1:
+            raise InvalidInputError(
+                f"a limit is set on any {self.size} parties: a coalition has 1 party or more"
+            )
+        object.__setattr__(self, "size", int(self.size))
+        Limit.__post_init__(self)
+
+    @property
+    def in_words(self) -> str:
+        """Whom it limits."""
+        return "any single party" if self.size == 1 else f"any {self.size} parties"
+
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """Every choice of ``size`` of them."""
+        size = min(self.size, len(holders))
+        return map(frozenset, combinations(sorted(holders), size))
+
+    def coalitions_with(self, party: str, others: Parties) -> Iterator[Parties]:
+        """The party, and every choice of one fewer of the others."""
+        own, n_others = frozenset({party}), min(self.size - 1, len(others))
+        return (own.union(chosen) for chosen in combinations(sorted(others), n_others))
+
+    def holds_for(self, parties: Parties) -> bool:
+        """Whether they are few enough."""
+        return len(parties) <= self.size
+
+    def concerns(self, coalition: Parties, present: Parties) -> bool:
+        """Whether they are few enough: newcomers may join them."""
+        return self.holds_for(coalition)
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The option, and how many parties."""
+        return "any", str(self.size)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Group(Limit):
+    """A limit on named parties together; of a single party, its own limit."""
+
+    kind = "groups"
+    members: Collection[str]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no group."""
+        if isinstance(self.members, str) or not self.members:
+            raise InvalidInputError(f"group {self.members!r} is no tuple of party names")
+        object.__setattr__(self, "members", frozenset(self.members))
+        Limit.__post_init__(self)
+
+    @property
+    def in_words(self) -> str:
+        """Whom it limits."""
+        return " + ".join(sorted(self.parties))
+
+    def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+        """The members that hold something."""
+        yield holders & self.parties
+
+    def holds_for(self, parties: Parties) -> bool:
+        """Whether they are all members."""
+        return parties <= self.parties
+
+    @property
+    def parties(self) -> Parties:
+        """Its members."""
+        return frozenset(self.members)
+
+    def rename(self, spelling: Callable[[str], str]) -> Self:
+        """The same limit with its members' names spelled by ``spelling``."""
+        members = frozenset(map(spelling, self.members))
+        if len(members) < len(self.members):
+            raise InvalidInputError(f"group {', '.join(sorted(self.parties))} names one twice")
+        return replace(self, members=members)
+
+    @property
+    def own_party(self) -> str | None:
+        """Its only member."""
+        return next(iter(self.members)) if len(self.members) == 1 else None
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The option, and the members."""
+        return "group", ",".join(sorted(self.parties))
+
+
+class Policy:
+    """Limits in bits about one record on what coalitions may learn together."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(
+        self,
+        everyone: float | None = None,
+        any_size: int | None = None,
+        bits: float | None = None,
+        groups: Mapping[Collection[str], float] | None = None,
+        *,
+        sizes: Mapping[int, float] | None = None,
+        limits: Iterable[Limit] = (),
+    ) -> None:
+        """A policy. Of two limits on the same coalitions the smaller holds.
+
+        Args:
+            everyone: limit on all parties together.
+            any_size: one more size, limited to ``bits``.
+            bits: of ``any_size``.
+            groups: named coalitions -> bits.
+            sizes: number of parties -> bits for every coalition of so many, and so of fewer.
+            limits: more limits, of any kind.
+        """
+        given = [
+            *(AnySize(each, size) for size, each in (sizes or {}).items()),
+            *_one_size(any_size, bits),
+            *(Group(each, group) for group, each in (groups or {}).items()),
+            *([] if everyone is None else [Everyone(everyone)]),
+            *limits,
+        ]
+        self._limits = tuple(sorted(_least(given), key=_place))
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Every limit: on sizes, on groups, of other kinds, on everyone."""
+        return self._limits
+
+    @property
+    def everyone(self) -> float | None:
+        """Limit on all parties together; ``None`` for none."""
+        return next((limit.bits for limit in self._limits if type(limit) is Everyone), None)
+
+    @property
+    def sizes(self) -> Mapping[int, float]:
+        """Number of parties -> bits."""
+        sized = [limit for limit in self._limits if type(limit) is AnySize]
+        return MappingProxyType({limit.size: limit.bits for limit in sized})
+
+    @property
+    def groups(self) -> Mapping[tuple[str, ...], float]:
+        """Sorted members -> bits."""
+        named = [limit for limit in self._limits if type(limit) is Group]
+        return MappingProxyType({tuple(sorted(each.parties)): each.bits for each in named})
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the limits are the same, in any order."""
+        return isinstance(other, Policy) and set(self._limits) == set(other._limits)
+
+    def __hash__(self) -> int:
+        """Of the limits in any order."""
+        return hash(frozenset(self._limits))
+
+    def __repr__(self) -> str:
+        """Every limit in words."""
+        return f"Policy({self.in_words})"
+
+    @property
+    def in_words(self) -> str:
+        """Every limit for people; the limit on everyone comes first."""
+        limits = sorted(self._limits, key=lambda limit: not isinstance(limit, Everyone))
+        return "; ".join(f"{limit.in_words}: {limit.bits:.12g} bits" for limit in limits) or "none"
+
+    # -- other policies ---------------------------------------------------------------------
+
+    def with_own(self, own: Mapping[str, float]) -> Policy:
+        """The same limits, and each party's own limit in bits beside them."""
+        parties = [Group(bits, {party}) for party, bits in own.items()]
+        return Policy(limits=[*self._limits, *parties])
+
+    def change(self, *limits: Limit, without: Collection[Limit | type[Limit]] = ()) -> Policy:
+        """The policy with other limits on some coalitions.
+
+        Args:
+            limits: put in the place of those on the same coalitions.
+            without: taken away, whatever their bits; a class takes away all limits of its kind.
+        """
+        kinds = tuple(each for each in without if isinstance(each, type))
+        gone = {each.whom for each in (*limits, *without) if isinstance(each, Limit)}
+        kept = [
+            limit
+            for limit in self._limits
+            if limit.whom not in gone and not isinstance(limit, kinds)
+        ]
+        return Policy(limits=[*kept, *limits])
+
+    def rename(self, spelling: Callable[[str], str]) -> Policy:
+        """The policy with every party's name spelled by ``spelling``.
+
+        Raises:
+            InvalidInputError: two names, or two limits, become the same.
+        """
+        limits: dict[tuple[object, ...], Limit] = {}
+        for limit in self._limits:
+            renamed = limit.rename(spelling)
+            if limits.setdefault(renamed.whom, renamed) is not renamed:
+                raise InvalidInputError(f"group {renamed.in_words} is named twice")
+        return Policy(limits=limits.values())
+
+    # -- in a record ------------------------------------------------------------------------
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The policy as JSON; ``others`` is left out where there are no other kinds.
+
+        Raises:
+            InvalidInputError: a limit could not be read again; it must never be lost.
+        """
+        stored: dict[str, Any] = {
+            "everyone": self.everyone,
+            "sizes": list(self.sizes.items()),
+            "groups": sorted(self.groups.items()),
+        }
+        others = [each for each in self._limits if type(each) not in (Everyone, AnySize, Group)]
+        for limit in others:
+            _check_restored(limit)
+        if others:
+            stored["others"] = [(limit.kind, limit.record) for limit in others]
+        return stored
+
+    @staticmethod
+    def of_record(stored: Mapping[str, Any]) -> Policy:
+        """The policy that ``record`` gave.
+
+        Raises:
+            InvalidInputError: a coalition is limited twice, or a kind of limit is not known.
+        """
+        everyone = stored.get("everyone")
+        limits = [
+            *([] if everyone is None else [Everyone(everyone)]),
+            *(AnySize(bits, size) for size, bits in stored.get("sizes", ())),
+            *(Group(bits, members) for members, bits in stored.get("groups", ())),
+            *(_known_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
+        ]
+        if len({limit.whom for limit in limits}) < len(limits):
+            raise InvalidInputError("a coalition is limited twice")
+        return Policy(limits=limits)
+
+    @staticmethod
+    def update_record(stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A record of any version in today's form.
+
+        Version 0.1 wrote at most one size, as ``any_size`` and ``bits``.
+        """
+        if not {"any_size", "bits"} & set(stored) or "sizes" in stored:
+            return stored
+        size, bits = stored.get("any_size"), stored.get("bits")
+        if (size is None) != (bits is None):
+            raise InvalidInputError(f"any_size is {size} and bits is {bits}: they go together")
+        rest = {name: value for name, value in stored.items() if name not in ("any_size", "bits")}
+        return rest | {"sizes": [] if size is None else [[size, bits]]}
+
+    # -- who is limited to what -------------------------------------------------------------
+
+    def limits_on(
+        self, party: str, others: Iterable[str], own_bits: float | None = None
+    ) -> dict[Parties, float]:
+        """Limits on the coalitions that a release to ``party`` feeds.
+
+        Args:
+            party: who is about to receive.
+            others: the parties that hold something already.
+            own_bits: limit on the party by itself, beside the policy; ``None`` for none.
+        """
+        present = frozenset(others) - {party}
+        limited = [
+            (coalition, limit.bits)
+            for limit in self._limits
+            for coalition in limit.coalitions_with(party, present)
+        ]
+        own = [] if own_bits is None else [(frozenset({party}), own_bits)]
+        return _least_bits([*limited, *own])
+
+    def limits_among(self, holders: Iterable[str]) -> dict[Parties, float]:
+        """Limits on the coalitions of parties that hold something; nobody is no coalition."""
+        present = frozenset(holders)
+        return _least_bits(
+            (coalition, limit.bits)
+            for limit in self._limits
+            for coalition in limit.coalitions_among(present)
+            if coalition
+        )
+
+    def binding_on(self, parties: Collection[str]) -> tuple[Limit, ...]:
+        """The smallest limit on these parties or a coalition around them; all that are as small."""
+        named = frozenset(parties)
+        limits = [limit for limit in self._limits if limit.holds_for(named)]
+        least = min((limit.bits for limit in limits), default=inf)
+        return tuple(limit for limit in limits if limit.bits == least)
+
+    def least_bits_on(self, parties: Collection[str]) -> float | None:
+        """What these parties may hold together; ``None`` where nothing limits them."""
+        return next((limit.bits for limit in self.binding_on(parties)), None)
+
+    @property
+    def newcomers(self) -> dict[str, float]:
+        """The parties that limits name -> the least bits of those; unknown ones are let in so."""
+        least_last = sorted(self._limits, key=lambda limit: -limit.bits)
+        return {party: limit.bits for limit in least_last for party in sorted(limit.parties)}
+
+    def concerns(self, coalition: Parties, present: Iterable[str]) -> bool:
+        """Whether the law of what a coalition holds is to be kept beside the memory.
+
+        That of single parties always is: they may come back.
+
+        Args:
+            coalition: parties that hold something.
+            present: all parties that do.
+        """
+        everybody = frozenset(present)
+        return len(coalition) <= 1 or any(
+            limit.concerns(coalition, everybody) for limit in self._limits
+        )
+
+
+def _one_size(any_size: int | None, bits: float | None) -> list[Limit]:
+    if any_size is None and bits is None:
+        return []
+    if any_size is None or bits is None:
+        raise InvalidInputError(
+            f"any_size={any_size} and bits={bits} go together: "
+            "give the size of the coalitions and what each may learn"
+        )
+    return [AnySize(bits, any_size)]
+
+
+def _least(limits: Iterable[Limit]) -> list[Limit]:
+    """One limit, the smallest, for each ``whom``."""
+    least: dict[tuple[object, ...], Limit] = {}
+    for limit in limits:
+        known = least.setdefault(limit.whom, limit)
+        if limit.bits < known.bits:
+            least[limit.whom] = limit
+    return list(least.values())
+
+
+def _least_bits(limited: Iterable[tuple[Parties, float]]) -> dict[Parties, float]:
+    limits: dict[Parties, float] = {}
+    for coalition, bits in limited:
+        limits[coalition] = min(bits, limits.get(coalition, inf))
+    return limits
+
+
+def _place(limit: Limit) -> tuple[int, int]:
+    """Where a limit stands in ``Policy.limits``."""
+    match limit:
+        case AnySize(size=size):
+            return 0, size
+        case Group():
+            return 1, 0
+        case Everyone():
+            return 3, 0
+        case _:
+            return 2, 0
+
+
+def _check_restored(limit: Limit) -> None:
+    """Refuse a limit that is not the same after it was written and read."""
+    restored = _known_kind(limit.kind).of_record(json.loads(json.dumps(limit.record)))
+    if restored != limit:
+        raise InvalidInputError(
+            f"the limit on {limit.in_words} is {restored} when read from its record: "
+            f"{type(limit).__name__}.record and of_record must agree"
+        )
+
+
+def _known_kind(kind: str) -> type[Limit]:
+    if kind not in KINDS:
+        raise InvalidInputError(
+            f"the kind of limit {kind!r} is not known here: decorate its class with "
+            "tacit.policy.register and import it, or update tacit"
+        )
+    return KINDS[kind]

@@ -1,0 +1,99 @@
+"""Releases: as the memory sees them, as designed, and as made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.arrays import Array
+from tacit.markup import html_table
+from tacit.policy import Parties
+from tacit.problem import ViewKey
+from tacit.scheme.memory import Transitions
+from tacit.scheme.question import Question
+from tacit.solution import Solution
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A release as the memory sees it.
+
+    Attributes:
+        party: who received it.
+        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory before it.
+        next_state: state after it, [m, rhat]; -1 where that cannot occur.
+        everyone_bits: upper bound on the leakage of all releases up to this one.
+    """
+
+    party: str
+    channel: Array
+    next_state: Transitions
+    everyone_bits: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """The best release for a request, before anything has changed.
+
+    Attributes:
+        party: who is to receive it.
+        question: what was asked.
+        solution: the certified optimum.
+        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory now.
+        limits: bits that each coalition may hold after it, everybody's own included.
+        keys: where ``solution`` speaks of each coalition in ``limits``.
+        covered: coalitions whose limit is met through the bound on everyone, because their own
+            law is not carried.
+    """
+
+    party: str
+    question: Question
+    solution: Solution
+    channel: Array
+    limits: dict[Parties, float]
+    keys: dict[Parties, ViewKey]
+    covered: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Release(Step):
+    """One answered request.
+
+    Attributes:
+        question: what was asked.
+        solution: the design, with its certificate.
+        p_rhat_given_r: what the recipient may know, [r, rhat].
+        covered: coalitions whose limit was met through the bound on everyone, because their own
+            law is not carried.
+    """
+
+    question: Question
+    solution: Solution
+    p_rhat_given_r: Array
+    covered: tuple[tuple[str, ...], ...]
+
+    @property
+    def value(self) -> float:
+        """E d(Rhat, R); I(Rhat; R) in bits where information is the utility."""
+        return self.solution.value
+
+    def __repr__(self) -> str:
+        """Who received what, what it is worth, and what everyone holds after it."""
+        return (
+            f"Release({self.question.name!r} to {self.party!r}: {self._worth}, "
+            f"everyone holds {self.everyone_bits:.4f} bits)"
+        )
+
+    @property
+    def _worth(self) -> str:
+        is_information = self.solution.problem.is_information
+        unit = "bits of information" if is_information else "distortion"
+        return f"{self.value:.4f} {unit}"
+
+    def _repr_html_(self) -> str:
+        """What the recipient may know, p(rhat | r), as a table for notebooks."""
+        letters = [str(letter) for letter in range(self.p_rhat_given_r.shape[1])]
+        rows = [
+            (str(letter), *(f"{share:.4f}" for share in law))
+            for letter, law in zip(self.question.letters, self.p_rhat_given_r, strict=True)
+        ]
+        return html_table(repr(self), (self.question.name, *letters), rows)
