@@ -1,5 +1,5 @@
 # Every target sets itself up: all it needs is make and Python 3.11 or later.
-# `make check` is exactly what CI runs (.ci/run).
+# `make check lowest` is exactly what CI runs (.ci/run).
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,13 +10,16 @@ KERNEL := $(wildcard src/tacit/solvers/kernel/*.[ch])
 INSTALLED := pyproject.toml hatch_build.py $(KERNEL)
 USER_STAMP := $(VENV)/.installed-all
 DEV_STAMP := $(VENV)/.installed-dev
+LOWEST := build/lowest
+LOWEST_STAMP := $(LOWEST)/.installed
 
 CODE := src tests benchmarks scripts hatch_build.py
 
 MINUTES := 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench redteam docs format format-check lint types imports coverage clean
+.PHONY: help demo test lowest check bench redteam docs trace format format-check lint types imports \
+	coverage clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +31,11 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 test: $(DEV_STAMP)  ## Run the tests
 	$(BIN)/python -m pytest -n auto
 
-check: format-check lint types imports test docs  ## Everything that CI runs
+# The attacks and the paper's claims test mathematics, not packages, and take a third of the time.
+lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python -m pytest -n auto --ignore=tests/redteam --ignore=tests/paper
+
+check: format-check lint types imports test docs  ## Everything that CI runs on the newest versions
 
 bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks
@@ -39,6 +46,9 @@ redteam: $(DEV_STAMP)  ## Attack tacit for MINUTES (10): random studies, hostile
 
 docs: $(DEV_STAMP)  ## Build the documentation into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+trace: $(DEV_STAMP)  ## Draw which files a release and a solution pass through, for CONTRIBUTING.md
+	$(BIN)/python scripts/draw_trace.py
 
 format: $(DEV_STAMP)  ## Rewrite the code in the house format
 	$(BIN)/ruff format $(CODE)
@@ -75,10 +85,16 @@ $(DEV_STAMP): $(INSTALLED) | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
 
-$(BIN)/python:
+$(LOWEST_STAMP): $(INSTALLED) scripts/lowest_versions.py | $(LOWEST)/bin/python
+	$(LOWEST)/bin/python scripts/lowest_versions.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' \
+		--constraint $(LOWEST)/constraints.txt
+	@touch $@
+
+$(BIN)/python $(LOWEST)/bin/python:
 	@for python in python3.11 python3; do \
 		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-			exec $$python -m venv $(VENV); \
+			exec $$python -m venv $(@:/bin/python=); \
 		fi; \
 	done; \
 	echo "tacit needs Python 3.11 or later as python3.11 or python3 on the PATH;" \

@@ -157,3 +157,15 @@ def test_information_has_surfaces_too() -> None:
     assert np.isnan(surface.value[0, 0])
     assert surface.value[0, 1] == alone.value
     assert surface.gap[0, 1] == alone.gap
+
+
+def test_a_surface_says_what_it_holds() -> None:
+    joint = np.array([[[0.024, 0.203], [0.228, 0.013]], [[0.063, 0.228], [0.203, 0.038]]])
+    surface = trace_surface(Problem(joint), individual=[0.1, 0.5], collusion=[0.0, 0.2, 0.6])
+    value = surface.value[:, 1:]
+    told = f"distortion {value.min():.4f} to {value.max():.4f}"
+    assert repr(surface).startswith(f"Surface(2 x 3 limits: {told}, gap at most ")
+    assert repr(surface).endswith(", 2 infeasible)")
+    table = surface._repr_html_()
+    assert table.count("<tr>") == 3
+    assert table.count("infeasible</td>") == 2

@@ -1,15 +1,17 @@
 """tacit: the best data release under privacy limits, one request after another.
 
-Names load their rooms on first use, so that `tacit --help` answers at once.
+Names and rooms load on first use, so that `tacit --help` answers at once and a recipient need not
+install what only custodians need.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tacit.deferral import deferred
+
 if TYPE_CHECKING:
-    from tacit.auditing import Audit, audit
+    from tacit.auditing import Attack, Audit, Exposure, Finding, audit
     from tacit.errors import (
         CorruptLedgerError,
         DeliveryError,
@@ -33,15 +35,17 @@ if TYPE_CHECKING:
         pointwise_maximal_leakage,
     )
     from tacit.problem import Problem, View
-    from tacit.scheme import NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
+    from tacit.scheme import Design, NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
     from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
     from tacit.study import (
         Certificate,
         Costs,
+        EntryReceipt,
         Quote,
         Receipt,
+        RecipientEstimate,
         Standing,
         Study,
         Verification,
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from tacit.tradeoff import Surface, trace_surface
 
 __all__ = [
+    "Attack",
     "Audit",
     "Certificate",
     "Column",
@@ -58,7 +63,11 @@ __all__ = [
     "CorruptLedgerError",
     "Costs",
     "DeliveryError",
+    "Design",
+    "EntryReceipt",
     "Estimate",
+    "Exposure",
+    "Finding",
     "InfeasibleError",
     "InvalidInputError",
     "KeyFileError",
@@ -68,6 +77,7 @@ __all__ = [
     "Problem",
     "Quote",
     "Receipt",
+    "RecipientEstimate",
     "Release",
     "Run",
     "Scheme",
@@ -99,12 +109,15 @@ __all__ = [
     "trace_surface",
 ]
 
-_ROOMS = {
-    "tacit.auditing": (
+_NAMES = {
+    "auditing": (
+        "Attack",
         "Audit",
+        "Exposure",
+        "Finding",
         "audit",
     ),
-    "tacit.errors": (
+    "errors": (
         "CorruptLedgerError",
         "DeliveryError",
         "InfeasibleError",
@@ -115,12 +128,12 @@ _ROOMS = {
         "TacitError",
         "UnconvergedError",
     ),
-    "tacit.estimation": (
+    "estimation": (
         "Contrast",
         "Estimate",
         "estimate",
     ),
-    "tacit.information": (
+    "information": (
         "bayes_vulnerability",
         "conditional_mutual_information",
         "entropy",
@@ -130,57 +143,70 @@ _ROOMS = {
         "mutual_information",
         "pointwise_maximal_leakage",
     ),
-    "tacit.problem": (
+    "problem": (
         "Problem",
         "View",
     ),
-    "tacit.scheme": (
-        "Policy",
+    "scheme": (
+        "Design",
         "NonAdaptiveScheme",
+        "Policy",
         "Release",
         "Scheme",
         "SymmetricScheme",
     ),
-    "tacit.solution": (
+    "solution": (
         "Solution",
         "Status",
         "TimeSharing",
     ),
-    "tacit.solvers": ("solve",),
-    "tacit.solvers.iteration.blahut_arimoto": (
+    "solvers": ("solve",),
+    "solvers.iteration.blahut_arimoto": (
         "Run",
         "blahut_arimoto",
     ),
-    "tacit.study": (
+    "study": (
         "Certificate",
+        "EntryReceipt",
         "Costs",
         "Quote",
         "Receipt",
+        "RecipientEstimate",
         "Standing",
         "Study",
         "Verification",
         "estimate_file",
     ),
-    "tacit.tables": ("Column",),
-    "tacit.tradeoff": (
+    "tables": ("Column",),
+    "tradeoff": (
         "Surface",
         "trace_surface",
     ),
 }
-_OPEN_ROOMS = ("bottleneck", "datasets", "information", "paper", "plots")
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
+ROOMS = (
+    "auditing",
+    "bottleneck",
+    "datasets",
+    "errors",
+    "estimation",
+    "information",
+    "ledger",
+    "paper",
+    "plots",
+    "policy",
+    "problem",
+    "scheme",
+    "solution",
+    "solvers",
+    "study",
+    "tables",
+    "tradeoff",
+)
+"""Modules that ``import tacit`` opens, as ``tacit.study``."""
 
-def __getattr__(name: str) -> object:
-    """Import a public name from its room, or a room that people enter by name (PEP 562)."""
-    if name in _OPEN_ROOMS:
-        return import_module(f"{__name__}.{name}")
-    if name not in _ROOM_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_ROOM_OF[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = deferred(__name__, _NAMES, ROOMS)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *ROOMS})

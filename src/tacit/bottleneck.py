@@ -27,8 +27,8 @@ from tacit.solvers.iteration.starts import Points, iterate, measured, random_sta
 from tacit.solvers.kernel import one_thread
 
 MERGE_BITS = 1e-9
-"""Letters, and stored states, are merged while no more information than this is lost: an iteration
-leaves letters that differ by what is left of its convergence, and histories multiply them."""
+"""Letters and stored states are merged while this is all the information that is lost. An iteration
+that stops early leaves almost equal letters, and every history multiplies them."""
 
 _CHANNEL_ENTRIES = 2**13
 """Entries of p(t | z, x) up to which T gets a letter for every record that occurs, by default."""
@@ -38,7 +38,7 @@ _FOLLOWED = 3
 """Every start takes the scouting steps; the best few are followed to the end."""
 
 _STIR = 0.1
-"""How far the start that copies the memory is mixed with chance: a zero would stay a zero."""
+"""Weight of the random part in the start that copies the memory: the iteration keeps zeros."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class SequentialBottleneck:
     ) -> Representation:
         """The best representation found for a task, appended to what is stored.
 
-        With mu2 = 0 every T with the same p(t | x) is as good, however it hangs together with Z;
+        With mu2 = 0 every T with the same p(t | x) is equally good, whether it depends on Z or not;
         the one that does not read Z is returned, the plain information bottleneck.
 
         Args:
@@ -200,7 +200,7 @@ def _best_end(
     scouts, _ = _run(problem, mu, first, tol, min(_SCOUTING_STEPS, max_steps))
     best_first = np.argsort(_objectives(measured(problem, scouts), mu), kind="stable")
     ends, is_still = _run(problem, mu, scouts[best_first[:_FOLLOWED]], tol, max_steps)
-    # Letters die out slowly where T = empty is best, so that end is put there by hand.
+    # Where the empty T is best, letters vanish slowly: add the empty T to the ends.
     empty = np.zeros((1, *ends.shape[1:]))
     empty[:, 0] = 1.0
     ends, is_still = np.concatenate([ends, empty]), np.append(is_still, True)

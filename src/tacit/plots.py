@@ -1,16 +1,18 @@
-"""Figures: PNG files by Matplotlib, interactive pages by Plotly that need no network.
+"""Figures, drawn by Matplotlib, and interactive pages, drawn by Plotly.
 
-Both come with the extra ``plots`` and are imported when a figure is drawn, not before. A page
-carries plotly.js inside (about 5 MB), so it opens from a folder on a machine without a network.
+Every function returns its figure, and writes it to a file if given a path. A ``..._figure`` is a
+Matplotlib figure; the suffix of the path sets the format (PNG, PDF, SVG). A ``..._page`` is a
+Plotly figure; its file contains plotly.js (about 5 MB), so it opens without a network.
+
+Both packages come with the extra ``plots`` and are imported when a figure is drawn, not before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,13 @@ from tacit.auditing import Audit, Finding
 from tacit.errors import TacitError
 from tacit.information.measures import MEASURES, LeakageMeasure, Unit
 from tacit.tradeoff import Surface
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+Panels: TypeAlias = Mapping[str, Mapping[str, Array]]
+"""What is drawn side by side: panel -> name -> points [n, 2]."""
 
 LIMITS = ("individual limit ε (bits)", "collusion limit δ (bits)")
 LEAKAGES = ("I(R̂; X), bits", "I(R̂, Z; X), bits")
@@ -35,8 +44,8 @@ def utility_label(surface: Surface) -> str:
     return "most information I(ε, δ), bits" if is_information else "least distortion D(ε, δ)"
 
 
-def surface_png(path: str | Path, surface: Surface, title: str = "") -> Path:
-    """Write a trade-off surface as a 3-D picture."""
+def surface_figure(surface: Surface, title: str = "", *, path: str | Path | None = None) -> Figure:
+    """A trade-off surface in 3-D."""
     figure = _new_figure((6.4, 5.0))
     axes = figure.add_subplot(projection="3d")
     collusion, individual = np.meshgrid(surface.collusion, surface.individual)
@@ -52,11 +61,13 @@ def surface_png(path: str | Path, surface: Surface, title: str = "") -> Path:
     )
     _label_3d(axes, (*LIMITS, utility_label(surface)), title)
     axes.view_init(elev=25, azim=-145 if surface.problem.is_information else 35)
-    return _save(figure, path)
+    return _saved(figure, path)
 
 
-def surface_html(path: str | Path, surface: Surface, title: str = "") -> Path:
-    """Write a trade-off surface as an interactive page; hovering shows the certified gap."""
+def surface_page(
+    surface: Surface, title: str = "", *, path: str | Path | None = None
+) -> PlotlyFigure:
+    """A trade-off surface, interactive; hovering shows the certified gap."""
     graph_objects = _plotly()
     trace = graph_objects.Surface(
         x=surface.collusion,
@@ -68,11 +79,13 @@ def surface_html(path: str | Path, surface: Surface, title: str = "") -> Path:
     )
     figure = graph_objects.Figure(trace)
     _label_scene(figure, (*LIMITS, utility_label(surface)), title)
-    return _save_page(figure, path)
+    return _saved_page(figure, path)
 
 
-def points_png(path: str | Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
-    """Write clouds of points (leakages, utility), name -> [n, 3], as 3-D pictures side by side."""
+def points_figure(
+    clouds: Mapping[str, Array], label: str, title: str = "", *, path: str | Path | None = None
+) -> Figure:
+    """Clouds of points (leakages, utility), name -> [n, 3], in 3-D side by side."""
     figure = _new_figure((5.2 * len(clouds), 4.6))
     for index, (name, cloud) in enumerate(clouds.items(), start=1):
         axes = figure.add_subplot(1, len(clouds), index, projection="3d")
@@ -80,11 +93,13 @@ def points_png(path: str | Path, clouds: Mapping[str, Array], label: str, title:
         _label_3d(axes, (*LEAKAGES, label), name)
         axes.view_init(elev=25, azim=-25)
     figure.suptitle(title)
-    return _save(figure, path)
+    return _saved(figure, path)
 
 
-def points_html(path: str | Path, clouds: Mapping[str, Array], label: str, title: str = "") -> Path:
-    """Write clouds of points (leakages, utility), name -> [n, 3], as one interactive page."""
+def points_page(
+    clouds: Mapping[str, Array], label: str, title: str = "", *, path: str | Path | None = None
+) -> PlotlyFigure:
+    """Clouds of points (leakages, utility), name -> [n, 3], interactive."""
     graph_objects = _plotly()
     figure = graph_objects.Figure()
     for name, cloud in clouds.items():
@@ -96,35 +111,33 @@ def points_html(path: str | Path, clouds: Mapping[str, Array], label: str, title
             )
         )
     _label_scene(figure, (*LEAKAGES, label), title)
-    return _save_page(figure, path)
+    return _saved_page(figure, path)
 
 
-def curves_png(
-    path: str | Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
-) -> Path:
-    """Write panels of curves, panel -> name -> [n, 2], side by side.
+def curves_figure(
+    panels: Panels, x_label: str, title: str = "", *, path: str | Path | None = None
+) -> Figure:
+    """Panels of curves, panel -> name -> [n, 2], side by side.
 
     A panel whose values are all positive and span more than a factor 100 gets a logarithmic axis.
     """
     figure = _new_figure((5.2 * len(panels), 3.8))
-    for index, (panel, curves) in enumerate(panels.items(), start=1):
-        axes = figure.add_subplot(1, len(panels), index)
+    for axes, curves in _side_by_side(figure, panels):
         for name, curve in curves.items():
             axes.plot(*curve.T, label=name)
-        axes.set(xscale="log", yscale=_scale(curves), xlabel=x_label, title=panel)
+        axes.set(xscale="log", yscale=_scale(curves), xlabel=x_label)
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle(title)
-    return _save(figure, path)
+    return _saved(figure, path)
 
 
-def curves_html(
-    path: str | Path, panels: Mapping[str, Mapping[str, Array]], x_label: str, title: str = ""
-) -> Path:
-    """Write panels of curves, panel -> name -> [n, 2], as one interactive page."""
+def curves_page(
+    panels: Panels, x_label: str, title: str = "", *, path: str | Path | None = None
+) -> PlotlyFigure:
+    """Panels of curves, panel -> name -> [n, 2], interactive."""
     graph_objects = _plotly()
-    subplots = import_module("plotly.subplots")
-    figure = subplots.make_subplots(rows=1, cols=len(panels), subplot_titles=list(panels))
+    figure = _new_page(panels)
     for column, curves in enumerate(panels.values(), start=1):
         for name, curve in curves.items():
             line = graph_objects.Scatter(x=curve[:, 0], y=curve[:, 1], name=name, mode="lines")
@@ -132,59 +145,53 @@ def curves_html(
         figure.update_xaxes(type="log", title=x_label, row=1, col=column)
         figure.update_yaxes(type=_scale(curves), row=1, col=column)
     figure.update_layout(title=title)
-    return _save_page(figure, path)
+    return _saved_page(figure, path)
 
 
-def bars_and_lines_png(
-    path: str | Path,
-    panels: Mapping[str, Mapping[str, Array]],
+def bars_and_lines_figure(
+    panels: Panels,
     ticks: Sequence[str],
     labels: tuple[str, str],
     title: str = "",
-) -> Path:
-    """Write panels, panel -> name -> [n, 2], side by side: first column bars, second a line.
+    *,
+    path: str | Path | None = None,
+) -> Figure:
+    """Panels, panel -> name -> [n, 2], side by side: first column bars, second column a line.
 
     Args:
-        path: where to.
-        panels: what to show; every name has the same colour in all panels.
-        ticks: what stands below the n groups of bars.
+        panels: what to show; a name has the same colour in all panels.
+        ticks: names of the n groups of bars.
         labels: of the bars' axis and of the lines' axis.
         title: above all panels.
+        path: file to write, if any.
     """
     figure = _new_figure((4.6 * len(panels), 3.8))
-    bars: list[Any] = []
-    for index, (panel, series) in enumerate(panels.items(), start=1):
-        axes = figure.add_subplot(1, len(panels), index, sharey=bars[0] if bars else None)
-        bars.append(axes)
+    for axes, series in _side_by_side(figure, panels, sharey=True):
         lines = axes.twinx()
         width = 0.8 / len(series)
         for number, (name, values) in enumerate(series.items()):
             at = np.arange(len(values)) + width * (number - (len(series) - 1) / 2)
             axes.bar(at, values[:, 0], width, color=f"C{number}", alpha=0.45, label=name)
             lines.plot(np.arange(len(values)), values[:, 1], f"C{number}o-", label=name)
-        axes.set(xlabel="request", ylabel=labels[0], title=panel)
+        axes.set(xlabel="request", ylabel=labels[0])
         axes.set_xticks(np.arange(len(ticks)), ticks, fontsize="small")
         lines.set(ylabel=labels[1], ylim=(0, 1.05 * _largest(panels)))
         lines.legend(loc="upper left")
     figure.suptitle(title)
-    return _save(figure, path)
+    return _saved(figure, path)
 
 
-def bars_and_lines_html(
-    path: str | Path,
-    panels: Mapping[str, Mapping[str, Array]],
+def bars_and_lines_page(
+    panels: Panels,
     ticks: Sequence[str],
     labels: tuple[str, str],
     title: str = "",
-) -> Path:
-    """Write what ``bars_and_lines_png`` shows as one interactive page."""
+    *,
+    path: str | Path | None = None,
+) -> PlotlyFigure:
+    """What ``bars_and_lines_figure`` shows, interactive."""
     graph_objects = _plotly()
-    figure = import_module("plotly.subplots").make_subplots(
-        rows=1,
-        cols=len(panels),
-        subplot_titles=list(panels),
-        specs=[[{"secondary_y": True}] * len(panels)],
-    )
+    figure = _new_page(panels, specs=[[{"secondary_y": True}] * len(panels)])
     for column, series in enumerate(panels.values(), start=1):
         for number, (name, values) in enumerate(series.items()):
             look = {"name": name, "legendgroup": name, "marker": {"color": _COLOURS[number]}}
@@ -200,69 +207,57 @@ def bars_and_lines_html(
         span = {"range": [0, 1.05 * _largest(panels)]}
         figure.update_yaxes(title=labels[1], row=1, col=column, secondary_y=True, **span)
     figure.update_layout(title=title)
-    return _save_page(figure, path)
+    return _saved_page(figure, path)
 
 
-def _largest(panels: Mapping[str, Mapping[str, Array]]) -> float:
-    """Top of the lines, so that panels can be compared."""
+def _largest(panels: Panels) -> float:
+    """The greatest value of the lines; all panels share this scale."""
     return max(
         float(values[:, 1].max()) for series in panels.values() for values in series.values()
     )
 
 
-def tradeoff_curves_png(
-    path: str | Path,
-    panels: Mapping[str, Mapping[str, Array]],
-    labels: tuple[str, str],
-    title: str = "",
-) -> Path:
-    """Write panels of curves, panel -> name -> [n, 2], on linear axes.
+def tradeoff_curves_figure(
+    panels: Panels, labels: tuple[str, str], title: str = "", *, path: str | Path | None = None
+) -> Figure:
+    """Panels of curves, panel -> name -> [n, 2], on linear axes.
 
-    Later curves are thinner and broken, so that curves that coincide can all be seen.
+    Later curves are thinner and dashed, so that all curves are visible where they coincide.
     """
     figure = _new_figure((5.6 * len(panels), 4.0))
-    for index, (panel, curves) in enumerate(panels.items(), start=1):
-        axes = figure.add_subplot(1, len(panels), index)
+    for axes, curves in _side_by_side(figure, panels):
         for number, (name, curve) in enumerate(curves.items()):
             dash = _DASHES[number % len(_DASHES)]
             axes.plot(*curve.T, dash, label=name, linewidth=max(1.2, 5.0 - 1.4 * number))
-        axes.set(xlabel=labels[0], ylabel=labels[1], title=panel)
+        axes.set(xlabel=labels[0], ylabel=labels[1])
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle(title)
-    return _save(figure, path)
+    return _saved(figure, path)
 
 
-def tradeoff_curves_html(
-    path: str | Path,
-    panels: Mapping[str, Mapping[str, Array]],
-    labels: tuple[str, str],
-    title: str = "",
-) -> Path:
-    """Write what ``tradeoff_curves_png`` shows as one interactive page."""
+def tradeoff_curves_page(
+    panels: Panels, labels: tuple[str, str], title: str = "", *, path: str | Path | None = None
+) -> PlotlyFigure:
+    """What ``tradeoff_curves_figure`` shows, interactive."""
     graph_objects = _plotly()
-    subplots = import_module("plotly.subplots")
-    figure = subplots.make_subplots(rows=1, cols=len(panels), subplot_titles=list(panels))
+    figure = _new_page(panels)
     for column, curves in enumerate(panels.values(), start=1):
         for number, (name, curve) in enumerate(curves.items()):
-            look = {"width": max(1.2, 5.0 - 1.4 * number), "color": _COLOURS[number]}
-            figure.add_trace(
-                graph_objects.Scatter(
-                    x=curve[:, 0],
-                    y=curve[:, 1],
-                    name=name,
-                    legendgroup=name,
-                    showlegend=column == 1,
-                    mode="lines+markers",
-                    line=look,
-                ),
-                row=1,
-                col=column,
+            line = graph_objects.Scatter(
+                x=curve[:, 0],
+                y=curve[:, 1],
+                name=name,
+                legendgroup=name,
+                showlegend=column == 1,
+                mode="lines+markers",
+                line={"width": max(1.2, 5.0 - 1.4 * number), "color": _COLOURS[number]},
             )
+            figure.add_trace(line, row=1, col=column)
         figure.update_xaxes(title=labels[0], row=1, col=column)
         figure.update_yaxes(title=labels[1], row=1, col=column)
     figure.update_layout(title=title)
-    return _save_page(figure, path)
+    return _saved_page(figure, path)
 
 
 def _scale(curves: Mapping[str, Array]) -> str:
@@ -271,10 +266,14 @@ def _scale(curves: Mapping[str, Array]) -> str:
     return "log" if is_wide else "linear"
 
 
-def table_png(
-    path: str | Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
-) -> Path:
-    """Write a table as a picture."""
+def table_figure(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    title: str = "",
+    *,
+    path: str | Path | None = None,
+) -> Figure:
+    """A table as a picture."""
     figure = _new_figure((1.1 * len(header), 0.32 * (len(rows) + 3)))
     axes = figure.add_subplot()
     axes.set_axis_off()
@@ -283,24 +282,7 @@ def table_png(
     table.auto_set_font_size(False)
     table.set_fontsize(9)
     table.scale(1.0, 1.3)
-    return _save(figure, path)
-
-
-def table_html(
-    path: str | Path, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
-) -> Path:
-    """Write a table as a page of its own."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    page = (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
-        "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
-        "td,th{border:1px solid #999;padding:.3em .7em;text-align:center}</style>\n"
-        f"<h1>{escape(title)}</h1>\n<table>\n<tr>{head}</tr>\n{body}\n</table>\n</html>\n"
-    )
-    return _written(page, path)
+    return _saved(figure, path)
 
 
 def _require(module: str) -> Any:
@@ -320,6 +302,22 @@ def _new_figure(inches: tuple[float, float]) -> Any:
     return _require("matplotlib.figure").Figure(figsize=inches, layout="constrained")
 
 
+def _side_by_side(figure: Any, panels: Panels, *, sharey: bool = False) -> Iterator[Any]:
+    """(axes with the panel's title, what the panel shows) of every panel."""
+    row = figure.subplots(1, len(panels), squeeze=False, sharey=sharey)[0]
+    for axes, (panel, shown) in zip(row, panels.items(), strict=True):
+        axes.set_title(panel)
+        # Shared scales, but labels at every panel.
+        axes.tick_params(labelleft=True)
+        yield axes, shown
+
+
+def _new_page(panels: Panels, **options: Any) -> Any:
+    """An empty Plotly figure with one titled subplot for each panel."""
+    subplots = _require("plotly.subplots")
+    return subplots.make_subplots(rows=1, cols=len(panels), subplot_titles=list(panels), **options)
+
+
 def _plotly() -> Any:
     return _require("plotly.graph_objects")
 
@@ -336,24 +334,29 @@ def _label_scene(figure: Any, labels: tuple[str, str, str], title: str) -> None:
     figure.update_layout(title=title, scene=scene)
 
 
-def _save(figure: Any, path: str | Path) -> Path:
+def _saved(figure: Figure, path: str | Path | None) -> Figure:
+    """The figure; written to a file first, if one is given."""
+    if path is not None:
+        target = _with_folder(path)
+        metadata = {"Software": None} if target.suffix == ".png" else None
+        figure.savefig(target, dpi=_DPI, bbox_inches="tight", metadata=metadata)
+    return figure
+
+
+def _saved_page(figure: Any, path: str | Path | None) -> Any:
+    """The figure; written first as a page with plotly.js inside, if a file is given."""
+    if path is not None:
+        page = figure.to_html(
+            include_plotlyjs=True, include_mathjax=False, config={"displaylogo": False}
+        )
+        _with_folder(path).write_text(page, encoding="utf-8")
+    return figure
+
+
+def _with_folder(path: str | Path) -> Path:
+    """The path; its folder is made if it does not exist."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=_DPI, bbox_inches="tight", metadata={"Software": None})
-    return target
-
-
-def _save_page(figure: Any, path: str | Path) -> Path:
-    page = figure.to_html(
-        include_plotlyjs=True, include_mathjax=False, config={"displaylogo": False}
-    )
-    return _written(page, path)
-
-
-def _written(page: str, path: str | Path) -> Path:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page, encoding="utf-8")
     return target
 
 
@@ -362,10 +365,10 @@ _BITS_LABEL = "bits about one record (hollow: at most; ∞ at the right edge)"
 _WIDEST_NAME = 40
 
 
-def audit_png(path: str | Path, audit: Audit, title: str = "") -> Path:
-    """Write an audit: leakage measures and attack, by coalition; hollow marks are upper bounds.
+def audit_figure(audit: Audit, title: str = "", *, path: str | Path | None = None) -> Figure:
+    """An audit: leakage measures and attack for each coalition; hollow marks are upper bounds.
 
-    What is infinite is drawn at the right edge, with the sign ∞ beside it.
+    Infinite values are drawn at the right edge, with the sign ∞ beside them.
     """
     figure = _new_figure((11.0, 1.6 + 0.32 * len(audit.findings)))
     bits, chances = figure.subplots(1, 2, sharey=True)
@@ -387,11 +390,11 @@ def audit_png(path: str | Path, audit: Audit, title: str = "") -> Path:
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     figure.suptitle(title)
-    return _save(figure, path)
+    return _saved(figure, path)
 
 
-def audit_html(path: str | Path, audit: Audit, title: str = "") -> Path:
-    """Write an audit as an interactive page; what is infinite is drawn as in ``audit_png``."""
+def audit_page(audit: Audit, title: str = "", *, path: str | Path | None = None) -> PlotlyFigure:
+    """What ``audit_figure`` shows, interactive."""
     graph_objects = _plotly()
     figure = import_module("plotly.subplots").make_subplots(rows=1, cols=2, shared_yaxes=True)
     names = _names_of(audit)
@@ -420,11 +423,11 @@ def audit_html(path: str | Path, audit: Audit, title: str = "") -> Path:
     figure.update_xaxes(title="chance that one guess is right, and interval", col=2)
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(title=title, height=240 + 26 * len(names))
-    return _save_page(figure, path)
+    return _saved_page(figure, path)
 
 
 def _names_of(audit: Audit) -> list[str]:
-    """What stands beside each row; long names are cut, and numbered to stay apart."""
+    """Label of each row; long names are cut, and numbered to keep them different."""
     return [
         name if len(name) <= _WIDEST_NAME else f"{name[:_WIDEST_NAME]}… ({number})"
         for number, name in enumerate((finding.name for finding in audit.findings), start=1)

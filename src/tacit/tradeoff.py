@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
+from tacit.markup import html_table
 from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution
 from tacit.solvers import feasible_solutions
@@ -39,6 +40,29 @@ class Surface:
     def gap(self) -> Array:
         """Certified distance to the optimum at [i, j]; NaN where infeasible or unproven."""
         return self._grid([None if s is None else s.gap for s in self.solutions])
+
+    def __repr__(self) -> str:
+        """The size of the grid, the range of the utility, and the largest certified gap."""
+        found = [each for each in self.solutions if each is not None]
+        unit = "bits of information" if self.problem.is_information else "distortion"
+        values = [each.value for each in found]
+        told = f"{unit} {min(values):.4f} to {max(values):.4f}" if found else "all infeasible"
+        gaps = [each.gap for each in found if each.gap is not None]
+        proved = f", gap at most {max(gaps):.1e}" if gaps else ""
+        missing = len(self.solutions) - len(found)
+        left = f", {missing} infeasible" if missing and found else ""
+        return (
+            f"Surface({len(self.individual)} x {len(self.collusion)} limits: {told}{proved}{left})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The best utility by limits in bits, as a table for notebooks."""
+        head = ("individual \\ collusion", *(f"{delta:.4g}" for delta in self.collusion))
+        rows = [
+            (f"{eps:.4g}", *("infeasible" if np.isnan(value) else f"{value:.4f}" for value in row))
+            for eps, row in zip(self.individual, self.value, strict=True)
+        ]
+        return html_table(repr(self), head, rows)
 
     def solution(self, i: int, j: int) -> Solution:
         """The release at limits ``individual[i]``, ``collusion[j]``, counted as in ``value``."""

@@ -135,10 +135,12 @@ def test_infinity_is_drawn_everywhere(tmp_path: Path, bounded_audit: Audit) -> N
     assert worst[1].split() == ["a", *"∞∞∞∞∞"]
     assert averages[1].split()[:2] == ["a", "∞"]
     assert "inf" not in " ".join([*averages[1:], *worst])
-    page = plots.audit_html(tmp_path / "audit.html", report)
+    page, picture = tmp_path / "audit.html", tmp_path / "audit.png"
+    plots.audit_page(report, path=page)
     drawn = page.read_text(encoding="utf-8")
     assert '"∞"' in drawn or '"\\u221e"' in drawn
-    assert_is_png(plots.audit_png(tmp_path / "audit.png", report))
+    plots.audit_figure(report, path=picture)
+    assert_is_png(picture)
 
 
 def test_printed_bits_are_rounded_up(exact_scheme: Scheme) -> None:
@@ -206,11 +208,11 @@ def test_dictionary_is_json_and_says_infinity_in_words(bounded_audit: Audit) -> 
 
 
 def test_plots_are_written(tmp_path: Path, bounded_audit: Audit) -> None:
-    assert_is_png(plots.audit_png(tmp_path / "audit.png", bounded_audit, "title"))
-    assert_works_offline(plots.audit_html(tmp_path / "audit.html", bounded_audit, "title"))
-    # A path may be given as text.
-    assert_is_png(plots.audit_png(str(tmp_path / "new" / "audit.png"), bounded_audit))
-    assert_works_offline(plots.audit_html(str(tmp_path / "new" / "audit.html"), bounded_audit))
+    page, picture = tmp_path / "audit.html", tmp_path / "audit.png"
+    plots.audit_figure(bounded_audit, "title", path=picture)
+    plots.audit_page(bounded_audit, "title", path=page)
+    assert_is_png(picture)
+    assert_works_offline(page)
 
 
 def test_findings_are_looked_up_by_parties(bounded_audit: Audit) -> None:
@@ -279,7 +281,7 @@ def test_a_new_measure_is_one_row(
     assert column[-1].endswith(f"≤{text._percent_up(found[-1])} %")
     assert max(map(len, shown.splitlines())) <= text.WIDTH
     monkeypatch.setitem(MEASURES, row.name, replace(row, unit=Unit.BITS))
-    assert "total variation" in plots.audit_html(tmp_path / "a.html", report).read_text("utf-8")
+    assert "total variation" in plots.audit_page(report).to_json()
 
 
 # --- refusals -----------------------------------------------------------------------------------

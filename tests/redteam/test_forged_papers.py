@@ -16,9 +16,9 @@ from tacit.study import Study, Verification, verify_study
 from tacit.study.reports.receipts import certificate_path
 from tests.redteam.forger import HOSTILE, RAW, changed, paths
 from tests.study.clinic import make_clinic
+from tests.study.filled_clinic import assert_found, filled_clinic
 from tests.study.forging import edit_rows, remove_traces
 from tests.study.made_before import unpack_0_1
-from tests.study.test_verify import assert_found, filled_clinic
 
 Content = dict[str, Any]
 RELEASE, LIMIT = 9, 4

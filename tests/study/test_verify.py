@@ -16,12 +16,13 @@ from tacit.errors import InfeasibleError, InvalidInputError, KeyFileError, Tacit
 from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
-from tacit.study import Study, Verification, verify_study
+from tacit.study import Study, verify_study
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.reports.receipts import certificate_path
 from tacit.study.verification.verify import PROVED_NEAR
 from tests.study.clinic import N_CELLS, channel_of, entries_of, intents_of, make_clinic
 from tests.study.exact import exact_bits
+from tests.study.filled_clinic import assert_found, filled_clinic
 from tests.study.forging import Edit, edit_rows, forge, forge_last, remove_traces
 
 
@@ -41,24 +42,6 @@ def sqlite_clinic(original: Path, tmp_path: Path) -> Path:
     """A copy of such a study, for what has nothing to do with the ledger."""
     shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     return tmp_path / "clinic"
-
-
-def filled_clinic(place: Path, ledger: str) -> Path:
-    with make_clinic(place, ledger, everyone=0.5) as study:
-        for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.3)
-        study.set_collusion(Policy(everyone=0.5, any_size=2, bits=0.45))
-        study.release("lab-a", "age", out=place / "1.csv", bits=0.1)
-        study.release("lab-b", "smoker", out=place / "2.parquet", bits=0.1)
-        study.release("lab-a", "diagnosis", out=place / "3.csv", bits=0.1)
-        assert study.verify().problems == ()
-    return place / "clinic"
-
-
-def assert_found(found: Verification, *words: str) -> None:
-    """A problem is named that contains all these words."""
-    assert not found.is_whole
-    assert any(all(word in problem for word in words) for problem in found.problems), found.problems
 
 
 def test_a_whole_study_is_found_whole(clinic: Path) -> None:

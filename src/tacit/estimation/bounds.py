@@ -47,7 +47,7 @@ def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array,
     unequal indicators: beyond its mean its tails are no heavier than binomial ([H56] Theorem 5).
     """
     n = counts.sum()
-    # Of two letters one tells the other: their intervals are one event.
+    # Of two letters, one count determines the other: their intervals are one event.
     tail = (1 - confidence) / 2 / (len(counts) if len(counts) > 2 else 1)
     low, high = np.zeros(len(counts)), np.ones(len(counts))
     some, rest = counts > 0, counts < n
@@ -59,18 +59,18 @@ def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array,
 def _extreme_frequencies(channel: Array, low: Array, high: Array) -> Array | None:
     """[min f(r), max f(r)] over the simplex where low <= f A <= high; None if that is empty.
 
-    All programmes are blocks of one: they share nothing, so each block is at its own optimum.
+    One programme with a block for each end: blocks share no variable, so each is at its optimum.
     """
     n_r = len(channel)
-    # Rows of order 1, so that the solver's tolerances mean the same for rare letters; more than
-    # a letter's peak is out of reach, twice the peak as well.
+    # Rows of order 1, so that the solver's tolerances mean the same for rare letters. No law gives
+    # a letter more than its peak, so a limit above twice the peak changes nothing.
     peak = channel.max(axis=0)
     low, high = (np.append(np.minimum(side, 2 * peak) / peak, 1.0) for side in (low, high))
     rows = np.vstack([(channel / peak).T, np.ones(n_r)])
     blocks = kron(eye_array(2 * n_r), rows, format="csc")
     agrees = LinearConstraint(blocks, np.tile(low, 2 * n_r), np.tile(high, 2 * n_r))
     cost = np.eye(n_r)[:, None, :] * np.array([1, -1])[:, None]  # [r, least or greatest, f]
-    # No variable is whole: milp takes ranges as they are, and starts faster than linprog.
+    # No variable is an integer. milp takes two-sided constraints and starts faster than linprog.
     found = milp(cost.ravel(), bounds=Bounds(0, 1), constraints=agrees)
     if found.status == _INFEASIBLE:
         return None

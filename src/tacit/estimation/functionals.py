@@ -52,6 +52,11 @@ class Contrast:
     interval: tuple[float, float]
     likeliest: float
 
+    def __repr__(self) -> str:
+        """The combination of frequencies, its estimate and its interval."""
+        low, high = self.interval
+        return f"Contrast({self} = {self.value:.4f}, {low:.4f} to {high:.4f})"
+
     def __str__(self) -> str:
         terms = [(w, f"f[{r}]") for r, w in enumerate(self.weights) if w != 0]
         spelled = [f if abs(w) == 1 else f"{abs(w):.4g} {f}" for w, f in terms]

@@ -16,6 +16,10 @@ from tacit.estimation.bounds import frequency_bounds
 from tacit.estimation.functionals import Contrast, Reading, Target
 from tacit.estimation.likelihood import likeliest_frequencies
 from tacit.information.laws import as_channel, as_joint
+from tacit.markup import html_table
+
+_SHOWN = 6
+"""Frequencies that a prompt shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +62,37 @@ class Estimate:
     contrasts: tuple[Contrast, ...]
     is_consistent: bool
     likelihood_gap: float
+
+    def __repr__(self) -> str:
+        """How many frequencies are determined, and the first few."""
+        known = f"{self.is_identified.sum()} of {len(self.is_identified)} frequencies determined"
+        shown = ", ".join(self._in_words(r) for r in range(len(self.frequencies))[:_SHOWN])
+        more = ", ..." if len(self.frequencies) > _SHOWN else ""
+        warning = "" if self.is_consistent else "; NOT CONSISTENT with the channel"
+        return f"Estimate({self.n:,} letters, {known}: {shown}{more}{warning})"
+
+    def _repr_html_(self) -> str:
+        """Every frequency with its interval and its bounds, as a table for notebooks."""
+        percent = f"{100 * self.confidence:g} %"
+        caption = f"{self.n:,} letters; intervals at {percent} each, bounds at {percent} together"
+        head = ("r", "frequency", "interval", "bounds")
+        return html_table(caption, head, [self._row(r) for r in range(len(self.frequencies))])
+
+    def _in_words(self, r: int) -> str:
+        """One frequency and its interval, or its bounds where it is not determined."""
+        if not self.is_identified[r]:
+            return f"f[{r}] within {_range(self.bounds[r])}"
+        return f"f[{r}] = {self.frequencies[r]:.4f} ({_range(self.intervals[r])})"
+
+    def _row(self, r: int) -> tuple[str, str, str, str]:
+        if not self.is_identified[r]:
+            return str(r), "", "", _range(self.bounds[r])
+        found = f"{self.frequencies[r]:.4f}"
+        return str(r), found, _range(self.intervals[r]), _range(self.bounds[r])
+
+
+def _range(ends: Array) -> str:
+    return f"{ends[0]:.4f} to {ends[1]:.4f}"
 
 
 def estimate(

@@ -1,6 +1,6 @@
 """[TVC] Algorithm 3 taken literally, for one release: grid, coarse curve, bisection, time-sharing.
 
-What ``tacit.solve`` is compared with. Leakages fall as multipliers grow, so a bisection on mu1
+``tacit.solve`` is compared with it. Leakages fall as multipliers grow, so a bisection on mu1
 around a bisection on mu2 finds the pair that gives the target (eps, delta), if there is one.
 """
 
@@ -117,7 +117,7 @@ def algorithm3(
 
 
 MULTIPLIER_TOL = 1e-6
-"""A bracket of multipliers, or of shares, narrower than this holds no further answer."""
+"""Bisection stops where the interval of multipliers, or of shares, is narrower than this."""
 
 
 @dataclass(slots=True, eq=False)
@@ -173,7 +173,7 @@ class Search:
         return self._bisect(lambda mu2: self.at(mu1, mu2), _collusion, limit, ladder)
 
     def within_both(self) -> Candidate:
-        """The smallest mu1 that keeps the individual limit, mu2 adjusting itself."""
+        """The smallest mu1 that keeps the individual limit, with the best mu2 for each."""
         limit = self.problem.limits[()]
         best = self._bisect(self.within_collusion, _individual, limit, self.ladder)
         is_slack = best.mu == (0.0, self.ladder[1]) and best.found is Found.BISECTION
@@ -227,7 +227,7 @@ class Search:
         return best
 
     def _constant(self, mu: float) -> Candidate:
-        """The best release that tells nothing: what ever larger multipliers tend to."""
+        """The best release that tells nothing: the limit for large multipliers."""
         cells = Statement.of(self.problem).mass.shape
         letters = np.eye(self.n_rhat)[:, :, None, None] * np.ones(cells)
         points = measured(self.problem, letters)

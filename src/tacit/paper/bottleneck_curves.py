@@ -20,7 +20,7 @@ from tacit.arrays import Array
 from tacit.bottleneck import SequentialBottleneck
 from tacit.datasets import adult
 from tacit.errors import TacitError
-from tacit.plots import tradeoff_curves_html, tradeoff_curves_png
+from tacit.plots import tradeoff_curves_figure, tradeoff_curves_page
 
 MU1 = (0.01, 0.03, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 MU2 = (0.1, 0.3)
@@ -207,11 +207,11 @@ def draw(out: Path, case: Case, sweeps: Sequence[Sweep]) -> list[Path]:
     }
     labels = ("relevance Σ I(T; Y), bits", "bits about X")
     title = f"{case.name}: tasks {', '.join(case.tasks)}"
-    path = out / f"bottleneck_{case.name.lower()}"
-    return [
-        tradeoff_curves_png(path.with_suffix(".png"), panels, labels, title),
-        tradeoff_curves_html(path.with_suffix(".html"), panels, labels, title),
-    ]
+    name = f"bottleneck_{case.name.lower()}"
+    picture, page = out / f"{name}.png", out / f"{name}.html"
+    tradeoff_curves_figure(panels, labels, title, path=picture)
+    tradeoff_curves_page(panels, labels, title, path=page)
+    return [picture, page]
 
 
 def _hulls(sweeps: Sequence[Sweep], quantity: str) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""The claims of [TVC] sections II to VII, each put to the test with numbers.
+"""The claims of [TVC] sections II to VII, each tested with numbers.
 
 A claim that fails fails as stated: the evidence says under which condition it holds.
 """

@@ -1,4 +1,4 @@
-"""What [TVC] section VII says about Adult, put to the test with certified optima.
+"""What [TVC] section VII says about Adult, tested with certified optima.
 
 "The same" means: within the certified gaps of the two numbers compared, a leakage within
 ``SAME_BITS``. The paper does not state its bins; ours are those of ``tacit.datasets.adult``.
@@ -40,7 +40,7 @@ def _listed(values: Array, digits: int = 3) -> str:
 
 
 def _tiny(value: float) -> str:
-    """A power of ten is enough to say how small; rounding below 0 is none at all."""
+    """A small number with one digit; 0 where rounding made it negative."""
     return f"{value:.0e}" if value > 0 else "0"
 
 

@@ -1,4 +1,4 @@
-"""What [TVC] sections V and VI say about the numbers and the procedure, put to the test."""
+"""What [TVC] sections V and VI say about the numbers and the procedure, tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What [TVC] sections II to IV say about the problem and its iteration, put to the test."""
+"""What [TVC] sections II to IV say about the problem and its iteration, tested."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.paper.table2 import table2
-from tacit.plots import curves_html, curves_png
+from tacit.plots import curves_figure, curves_page
 from tacit.solvers.iteration.blahut_arimoto import Run
 
 TITLE = "Convergence of Algorithm 1, Table I"
@@ -26,10 +26,10 @@ def draw_fig4(out: Path, runs: dict[tuple[float, float], Run]) -> list[Path]:
         "f_q − θ, as in the paper": {_name(mu): _curve(run.trace) for mu, run in runs.items()},
         "objective − certified lower bound": {_name(mu): _excess(run) for mu, run in runs.items()},
     }
-    return [
-        curves_png(out / "fig4.png", panels, "iteration", TITLE),
-        curves_html(out / "fig4.html", panels, "iteration", TITLE),
-    ]
+    picture, page = out / "fig4.png", out / "fig4.html"
+    curves_figure(panels, "iteration", TITLE, path=picture)
+    curves_page(panels, "iteration", TITLE, path=page)
+    return [picture, page]
 
 
 def _name(mu: tuple[float, float]) -> str:

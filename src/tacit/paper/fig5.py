@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.paper.algorithm3 import multiplier_grid
 from tacit.paper.table1 import table1_problem
-from tacit.plots import points_html, points_png
+from tacit.plots import points_figure, points_page
 from tacit.problem import Problem
 from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 
@@ -107,10 +107,10 @@ def draw_fig5(out: Path, figure: Fig5) -> list[Path]:
         "after time-sharing": _cloud(figure.shared),
     }
     label = "I(R̂; R), bits"
-    return [
-        points_png(out / "fig5.png", clouds, label, TITLE),
-        points_html(out / "fig5.html", clouds, label, TITLE),
-    ]
+    picture, page = out / "fig5.png", out / "fig5.html"
+    points_figure(clouds, label, TITLE, path=picture)
+    points_page(clouds, label, TITLE, path=page)
+    return [picture, page]
 
 
 def _cloud(points: Points) -> Array:

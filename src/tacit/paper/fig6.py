@@ -11,7 +11,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.paper.claim import GAP_TOL
-from tacit.plots import bars_and_lines_html, bars_and_lines_png
+from tacit.plots import bars_and_lines_figure, bars_and_lines_page
 from tacit.scheme import NonAdaptiveScheme, Scheme
 
 REQUESTS = ("education", "income", "age", "education")
@@ -91,10 +91,10 @@ def draw_fig6(out: Path, figure: Fig6) -> list[Path]:
     }
     ticks = [f"{k}: {asked}" for k, asked in enumerate(REQUESTS, start=1)]
     labels = ("expected Hamming distortion (bars)", "I(R̂₁…R̂ₖ; X), bits (lines)")
-    return [
-        bars_and_lines_png(out / "fig6.png", panels, ticks, labels, TITLE),
-        bars_and_lines_html(out / "fig6.html", panels, ticks, labels, TITLE),
-    ]
+    picture, page = out / "fig6.png", out / "fig6.html"
+    bars_and_lines_figure(panels, ticks, labels, TITLE, path=picture)
+    bars_and_lines_page(panels, ticks, labels, TITLE, path=page)
+    return [picture, page]
 
 
 def _columns(course: Course) -> Array:

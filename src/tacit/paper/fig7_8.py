@@ -16,7 +16,7 @@ from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.information import entropy, mutual_information
 from tacit.paper.claim import GAP_TOL
-from tacit.plots import tradeoff_curves_html, tradeoff_curves_png
+from tacit.plots import Panels, tradeoff_curves_figure, tradeoff_curves_page
 from tacit.problem import Problem, Utility
 from tacit.scheme import NonAdaptiveScheme, Release, Scheme, SymmetricScheme
 from tacit.solvers import solve
@@ -30,6 +30,8 @@ NON_ADAPTIVE = "non-adaptive"
 SYMMETRIC = "symmetric channel"
 
 INDIVIDUAL, CUMULATIVE = "I(R̂₂; X), bits", "I(R̂₁, R̂₂; X), bits"
+HAMMING = "expected Hamming distortion"
+TITLE = f"Adult: a repeated request, ε₁ = δ₁ = {FIRST_BUDGET:g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,13 +165,13 @@ def excess_by_law(p_r: Array, utility: Utility, budget: float) -> tuple[float, f
 def draw_fig7(out: Path, figure: SecondRelease) -> list[Path]:
     """Write fig7.png and fig7.html: individual leakage against distortion."""
     panels = {"education, twice": _against(figure, lambda curve: curve.individual)}
-    return _draw(out, "fig7", panels, INDIVIDUAL)
+    return _draw(out, "fig7", panels, (INDIVIDUAL, HAMMING), TITLE)
 
 
 def draw_fig8(out: Path, figure: SecondRelease) -> list[Path]:
     """Write fig8.png and fig8.html: cumulative leakage against distortion."""
     panels = {"education, twice": _against(figure, lambda curve: curve.cumulative)}
-    return _draw(out, "fig8", panels, CUMULATIVE)
+    return _draw(out, "fig8", panels, (CUMULATIVE, HAMMING), TITLE)
 
 
 def draw_squared(out: Path, figure: SecondRelease) -> list[Path]:
@@ -181,11 +183,7 @@ def draw_squared(out: Path, figure: SecondRelease) -> list[Path]:
     }
     labels = ("ε₂, bits", "squared distortion above the non-adaptive")
     title = "Where the curves of Fig. 7 part: squared distortion"
-    panels = {"education, twice": curves}
-    return [
-        tradeoff_curves_png(out / "fig7_squared.png", panels, labels, title),
-        tradeoff_curves_html(out / "fig7_squared.html", panels, labels, title),
-    ]
+    return _draw(out, "fig7_squared", {"education, twice": curves}, labels, title)
 
 
 def _against(figure: SecondRelease, leakage: Callable[[Curve], Array]) -> dict[str, Array]:
@@ -195,10 +193,8 @@ def _against(figure: SecondRelease, leakage: Callable[[Curve], Array]) -> dict[s
     }
 
 
-def _draw(out: Path, name: str, panels: dict[str, dict[str, Array]], x_label: str) -> list[Path]:
-    labels = (x_label, "expected Hamming distortion")
-    title = f"Adult: a repeated request, ε₁ = δ₁ = {FIRST_BUDGET:g}"
-    return [
-        tradeoff_curves_png(out / f"{name}.png", panels, labels, title),
-        tradeoff_curves_html(out / f"{name}.html", panels, labels, title),
-    ]
+def _draw(out: Path, name: str, panels: Panels, labels: tuple[str, str], title: str) -> list[Path]:
+    picture, page = out / f"{name}.png", out / f"{name}.html"
+    tradeoff_curves_figure(panels, labels, title, path=picture)
+    tradeoff_curves_page(panels, labels, title, path=page)
+    return [picture, page]

@@ -24,8 +24,8 @@ HALF_DIGIT = 0.0005
 EARLY_START: Array = np.array([[0.724, 0.408], [0.580, 0.160]])
 """p(rhat = 0 | z, x) of a start from which a loose stopping rule prints Table II(c).
 
-Found by a search scored on the printed digits: such a run is possible; whether it was theirs, who
-knows.
+Found by a search for the printed digits. So such a run is possible; we do not know whether the
+authors made it.
 """
 
 EARLY_TOL = 1e-3

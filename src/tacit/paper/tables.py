@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 import numpy as np
 
+from tacit.markup import html_table
 from tacit.paper.table1 import JOINT
 from tacit.paper.table2 import table2, table2_text
-from tacit.plots import table_html, table_png
+from tacit.plots import table_figure
 
 TITLE_1 = "Table I: joint law p(z, x, r)"
 TITLE_2 = "Table II: p(r̂ = 0 | z, x) at μ₁ = μ₂ = 0.01 (a), 0.1 (b) and 5 (c), printed and ours"
@@ -34,7 +37,18 @@ def draw_table2(out: Path) -> list[Path]:
 
 
 def _draw(out: Path, name: str, header: list[str], rows: list[list[str]], title: str) -> list[Path]:
-    return [
-        table_png(out / f"{name}.png", header, rows, title),
-        table_html(out / f"{name}.html", header, rows, title),
-    ]
+    picture, page = out / f"{name}.png", out / f"{name}.html"
+    table_figure(header, rows, title, path=picture)
+    page.write_text(_page(header, rows, title), encoding="utf-8")
+    return [picture, page]
+
+
+def _page(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> str:
+    """A table as a page of its own, in HTML."""
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
+        "caption{font-size:1.5em;margin-bottom:.7em;text-align:left}"
+        "td,th{border:1px solid #999;padding:.3em .7em;text-align:center}</style>\n"
+        f"{html_table(title, header, rows)}\n</html>\n"
+    )

@@ -2,12 +2,15 @@
 
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.question import Question
+from tacit.scheme.memory import Memory
+from tacit.scheme.question import Attributes, Question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.scheme import Scheme
 
 __all__ = [
+    "Attributes",
     "Design",
+    "Memory",
     "NonAdaptiveScheme",
     "Policy",
     "Question",

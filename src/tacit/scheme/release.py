@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from tacit.arrays import Array
+from tacit.markup import html_table
 from tacit.policy import Parties
 from tacit.problem import ViewKey
 from tacit.scheme.memory import Transitions
@@ -98,12 +97,3 @@ class Release(Step):
             for letter, law in zip(self.question.letters, self.p_rhat_given_r, strict=True)
         ]
         return html_table(repr(self), (self.question.name, *letters), rows)
-
-
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table for notebooks."""
-    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><caption>{escape(caption)}</caption><tr>{cells}</tr>{body}</table>"

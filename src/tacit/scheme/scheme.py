@@ -17,11 +17,12 @@ from tacit.arrays import Array
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law
+from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory
 from tacit.scheme.question import Asked, Attributes, Question, read_question
-from tacit.scheme.release import Design, Release, Step, html_table
+from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.study.recipient import RecipientEstimate, estimate_file
-    from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
-    from tacit.study.reports.standing import Standing
-    from tacit.study.requests.quote import Quote
+    from tacit.study.books.records import HoldingRecord
+    from tacit.study.recipient import LevelEstimate, RecipientEstimate, estimate_file
+    from tacit.study.reports.receipts import Certificate, EntryReceipt, HeldShare, Receipt
+    from tacit.study.reports.standing import Holding, SmallCell, Standing
+    from tacit.study.requests.quote import CurvePoint, Quote, Share
     from tacit.study.requests.request import Costs
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
@@ -16,10 +17,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Certificate",
     "Costs",
+    "CurvePoint",
     "EntryReceipt",
+    "HeldShare",
+    "Holding",
+    "HoldingRecord",
+    "LevelEstimate",
     "Quote",
     "Receipt",
     "RecipientEstimate",
+    "Share",
+    "SmallCell",
     "Standing",
     "Study",
     "Verification",
@@ -30,11 +38,12 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "recipient": ("RecipientEstimate", "estimate_file"),
-        "requests.quote": ("Quote",),
+        "books.records": ("HoldingRecord",),
+        "recipient": ("LevelEstimate", "RecipientEstimate", "estimate_file"),
+        "requests.quote": ("CurvePoint", "Quote", "Share"),
+        "reports.receipts": ("Certificate", "EntryReceipt", "HeldShare", "Receipt"),
+        "reports.standing": ("Holding", "SmallCell", "Standing"),
         "requests.request": ("Costs",),
-        "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
-        "reports.standing": ("Standing",),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),
     },

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.tables.encoding.attribute import Attribute
+    from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
     from tacit.tables.encoding.builder import build
-    from tacit.tables.encoding.codes import Encoding
+    from tacit.tables.encoding.codes import Encoding, IdColumn
     from tacit.tables.encoding.column import Column
     from tacit.tables.encoding.comparison import compare
     from tacit.tables.encoding.snapshot import Snapshot
@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attribute",
+    "Bins",
+    "Categories",
     "Cells",
     "Column",
     "Encoding",
+    "Groups",
+    "IdColumn",
     "Question",
     "Snapshot",
     "build",
@@ -27,12 +31,12 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "encoding.attribute": ("Attribute",),
+        "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups"),
         "encoding.builder": ("build",),
         "questions.cells": ("Cells", "Question"),
         "encoding.comparison": ("compare",),
         "encoding.column": ("Column",),
-        "encoding.codes": ("Encoding",),
+        "encoding.codes": ("Encoding", "IdColumn"),
         "encoding.snapshot": ("Snapshot",),
     },
 )

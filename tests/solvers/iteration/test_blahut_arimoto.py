@@ -250,3 +250,11 @@ def test_stops_at_max_steps_and_counts_them() -> None:
 def test_refuses_what_it_cannot_use(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         blahut_arimoto(TABLE_1, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_run_says_where_it_ended() -> None:
+    run = blahut_arimoto(np.eye(2) / 2, mu=(0.2, 0.1), max_steps=1, tol=0.0)
+    assert repr(run).startswith("Run(mu=(0.2, 0.1): 1 steps, NOT CONVERGED, objective 0.")
+    assert f"gap {run.gap:.1e}; {run.individual_bits:.4f} bits alone" in repr(run)
+    information = blahut_arimoto(np.eye(2) / 2, "information", mu=(0.2, 0.1))
+    assert "no bound" in repr(information)

@@ -54,6 +54,14 @@ class Run:
     objective: float
     bound: float | None
 
+    def __repr__(self) -> str:
+        """Where the iteration ended, and how far from the minimum that is at most."""
+        mu = f"mu=({self.mu[0]:g}, {self.mu[1]:g})"
+        ended = f"{self.steps} steps, {'converged' if self.is_converged else 'NOT CONVERGED'}"
+        gap = "no bound" if self.gap is None else f"gap {self.gap:.1e}"
+        leaked = f"{self.individual_bits:.4f} bits alone, {self.collusion_bits:.4f} with Z"
+        return f"Run({mu}: {ended}, objective {self.objective:.6f}, {gap}; {leaked})"
+
     @property
     def steps(self) -> int:
         """Alternations done; each updates p and every q once."""

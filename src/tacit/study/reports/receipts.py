@@ -133,7 +133,7 @@ class ReleasePaper(Paper):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class HeldShare:
     """What a coalition holds of its limit, in bits about one record."""
 
     name: str
@@ -178,18 +178,18 @@ class Receipt(ReleasePaper):
     holdings: tuple[HoldingRecord, ...]
 
     @property
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[HeldShare]:
         """Who holds what of which limit after it, the party itself first."""
         first_own = sorted(self.holdings, key=lambda each: each.parties != (self.party,))
         return [self._share(holding) for holding in first_own]
 
-    def _share(self, holding: HoldingRecord) -> Share:
+    def _share(self, holding: HoldingRecord) -> HeldShare:
         name = " + ".join(holding.parties)
         if holding.parties != (self.party,):
-            return Share(name, holding.bits, holding.limit)
+            return HeldShare(name, holding.bits, holding.limit)
         # Not what this release was to leave it at: that was perhaps asked to be less.
         limit = self.party_limit if self.around_limit is None else self.around_limit
-        return Share(name, holding.bits, limit)
+        return HeldShare(name, holding.bits, limit)
 
     @property
     def limit_in_words(self) -> str:

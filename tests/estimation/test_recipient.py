@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from scipy.stats import beta, binom, norm
 
 import tacit
@@ -21,19 +19,15 @@ from tacit.datasets import adult
 from tacit.errors import InvalidInputError
 from tacit.estimation import estimate
 from tacit.estimation.functionals import RANK_TOL, Reading
-from tacit.estimation.likelihood import LIKELIHOOD_TOL, likeliest_frequencies
+from tacit.estimation.likelihood import LIKELIHOOD_TOL
 from tests import strategies as own
+from tests.estimation.releases import LP_TOL, letters_of
 
 ROUNDING = 1e-9  # sums of a few terms; singular vectors are exact to some 1e-12 here
-LP_TOL = 1e-6  # HiGHS keeps constraints to 1e-7
 Z95 = float(norm.ppf(0.975))
 
 # Two letters apart, two alike: only f[0] + f[2] can be told.
 ALIKE = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.2, 0.2, 0.6]])
-
-
-def letters_of(counts):
-    return np.repeat(np.arange(len(counts)), counts)
 
 
 def exact_letters(frequencies, channel, n):
@@ -197,91 +191,29 @@ def test_weights_are_spelled_with_their_signs():
     )
 
 
-# --- independent solvers ------------------------------------------------------------------------
+# --- in words -----------------------------------------------------------------------------------
 
 
-def random_case(seed):
-    rng = np.random.default_rng(seed)
-    n_r, n_rhat = rng.integers(2, 6, size=2)
-    channel = rng.dirichlet(np.full(n_rhat, 0.7), size=n_r)
-    shares = rng.dirichlet(np.full(n_r, 0.5)) @ channel
-    return channel, rng.multinomial(int(rng.integers(5, 5000)), shares / shares.sum())
+def test_a_prompt_shows_what_is_determined():
+    found = estimate(letters_of([500, 300, 200]), ALIKE)
+    shown = repr(found)
+    assert shown.startswith("Estimate(1,000 letters, 2 of 4 frequencies determined: f[0] within 0.")
+    assert f"f[1] = {found.frequencies[1]:.4f} ({found.intervals[1, 0]:.4f} to " in shown
+    assert repr(found.contrasts[0]).startswith(
+        f"Contrast(f[0] + f[2] = {found.contrasts[0].value:.4f}, "
+    )
+    assert "\n" not in shown
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_clarabel_agrees_on_maximum_likelihood(seed):
-    channel, counts = random_case(seed)
-    f, gap = likeliest_frequencies(counts, channel)
-    assert gap <= LIKELIHOOD_TOL
-    assert f.min() >= 0
-    assert f.sum() == pytest.approx(1, abs=ROUNDING)
-    g, shares = cp.Variable(len(channel), nonneg=True), counts / counts.sum()
-    seen = counts > 0
-    objective = cp.Maximize(shares[seen] @ cp.log(channel.T[seen] @ g))
-    witness = cp.Problem(objective, [cp.sum(g) == 1]).solve(solver=cp.CLARABEL)
-    own_value = shares[seen] @ np.log(f @ channel[:, seen])
-    assert own_value == pytest.approx(witness, abs=1e-7)  # Clarabel's own tolerance is 1e-8
+def test_letters_of_another_channel_are_said_to_be():
+    found = estimate(letters_of([5000, 0]), [[0.5, 0.5], [0.4, 0.6]])
+    assert "NOT CONSISTENT" in repr(found)
 
 
-# The last steps to these maxima raise the likelihood by less than its rounding.
-NEAR_THE_TOP = [
-    (
-        [[0.02, 0.91, 0.07], [0.04, 0.68, 0.28], [0.74, 0.02, 0.24], [0.97, 0.03, 0]],
-        [233, 667, 100],
-    ),
-    (
-        [[0.02, 0.91, 0.07], [0.04, 0.68, 0.28], [0.74, 0.02, 0.24], [0.97, 0.03, 0]],
-        [505, 371, 124],
-    ),
-    (
-        [[0.3, 0.15, 0.55], [0.3, 0.15, 0.55], [0.42, 0.53, 0.05], [0.13, 0.8, 0.07]],
-        [300, 488, 212],
-    ),
-    (
-        [[0.3, 0.15, 0.55], [0.3, 0.15, 0.55], [0.42, 0.53, 0.05], [0.13, 0.8, 0.07]],
-        [317, 399, 284],
-    ),
-]
-
-
-@pytest.mark.parametrize("n_steps", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(12))
-def test_no_likelihood_is_higher_by_more_than_the_gap(seed, n_steps, monkeypatch):
-    channel, counts = random_case(seed)
-    seen, shares = counts > 0, counts / counts.sum()
-
-    def likelihood(f):
-        return shares[seen] @ np.log(f @ channel[:, seen])
-
-    best, _ = likeliest_frequencies(counts, channel)
-    monkeypatch.setattr("tacit.estimation.likelihood._MAX_STEPS", n_steps)
-    stopped, gap = likeliest_frequencies(counts, channel)
-    assert likelihood(best) - likelihood(stopped) <= gap + 1e-14
-
-
-@pytest.mark.parametrize(("channel", "counts"), NEAR_THE_TOP)
-def test_maximum_likelihood_is_reached_where_a_rise_is_lost_in_rounding(channel, counts):
-    _, gap = likeliest_frequencies(np.array(counts), np.array(channel))
-    assert gap <= LIKELIHOOD_TOL
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_another_programme_agrees_on_bounds(seed):
-    channel, counts = random_case(seed)
-    n, n_r = counts.sum(), len(channel)
-    found = estimate(letters_of(counts), channel)
-    tail = 0.025 / (len(counts) if len(counts) > 2 else 1)
-    low = np.nan_to_num(beta.ppf(tail, counts, n - counts + 1))
-    high = np.nan_to_num(beta.isf(tail, counts + 1, n - counts), nan=1.0)
-    region = {
-        "A_ub": np.vstack([channel.T, -channel.T]),
-        "b_ub": np.concatenate([high, -low]),
-        "A_eq": np.ones((1, n_r)),
-        "b_eq": [1],
-    }
-    for r, cost in enumerate(np.eye(n_r)):
-        least, most = linprog(cost, **region).fun, -linprog(-cost, **region).fun
-        assert found.bounds[r] == pytest.approx([least, most], abs=LP_TOL)
+def test_a_notebook_shows_every_frequency():
+    table = estimate(letters_of([500, 300, 200]), ALIKE)._repr_html_()
+    assert table.count("<tr>") == 1 + len(ALIKE)
+    assert "nan" not in table
 
 
 # --- laws ---------------------------------------------------------------------------------------

@@ -1,0 +1,27 @@
+"""A study with three releases, and what its verification finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacit.policy import Policy
+from tacit.study import Verification
+from tests.study.clinic import make_clinic
+
+
+def filled_clinic(place: Path, ledger: str) -> Path:
+    with make_clinic(place, ledger, everyone=0.5) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.3)
+        study.set_collusion(Policy(everyone=0.5, any_size=2, bits=0.45))
+        study.release("lab-a", "age", out=place / "1.csv", bits=0.1)
+        study.release("lab-b", "smoker", out=place / "2.parquet", bits=0.1)
+        study.release("lab-a", "diagnosis", out=place / "3.csv", bits=0.1)
+        assert study.verify().problems == ()
+    return place / "clinic"
+
+
+def assert_found(found: Verification, *words: str) -> None:
+    """A problem is named that contains all these words."""
+    assert not found.is_whole
+    assert any(all(word in problem for word in words) for problem in found.problems), found.problems

@@ -1,0 +1,112 @@
+"""Figures: every function returns one, and writes a file only where a path is given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from plotly.graph_objects import Figure as PlotlyFigure
+
+from tacit import plots
+from tacit.auditing import audit
+from tacit.errors import TacitError
+from tacit.paper.table1 import table1_problem
+from tacit.scheme import Scheme
+from tacit.tradeoff import Surface, trace_surface
+from tests.pictures import assert_is_png, assert_works_offline
+
+DRAWERS = [
+    drawer
+    for name, drawer in inspect.getmembers(plots, inspect.isfunction)
+    if name.endswith(("_figure", "_page")) and not name.startswith("_")
+]
+
+
+def trace_small() -> Surface:
+    return trace_surface(table1_problem(), individual=[0.1, 0.5], collusion=[0.1, 0.2, 0.6])
+
+
+def arguments_of(drawer: Callable) -> tuple:
+    """Something small to draw."""
+    curve = np.array([[1.0, 2.0], [2.0, 3.0]])
+    panels = {"panel": {"one": curve, "two": curve + 1}}
+    subject = drawer.__name__.removesuffix("_figure").removesuffix("_page")
+    if subject == "surface":
+        return (trace_small(),)
+    if subject == "points":
+        return {"cloud": np.arange(6.0).reshape(2, 3)}, "label"
+    if subject == "curves":
+        return panels, "x"
+    if subject == "bars_and_lines":
+        return panels, ["a", "b"], ("bars", "lines")
+    if subject == "tradeoff_curves":
+        return panels, ("x", "y")
+    if subject == "table":
+        return ["a", "b"], [["1", "2"]]
+    scheme = Scheme([0.5, 0.5])
+    scheme.release(np.eye(2), party="a", individual=0.2)
+    return (audit(scheme, records=50),)
+
+
+@pytest.mark.parametrize("drawer", DRAWERS, ids=lambda drawer: drawer.__name__)
+def test_a_figure_is_returned_and_nothing_is_written(
+    drawer: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kind = PlotlyFigure if drawer.__name__.endswith("_page") else Figure
+    assert isinstance(drawer(*arguments_of(drawer), title="title"), kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("as_given", [Path, str])
+@pytest.mark.parametrize("drawer", DRAWERS, ids=lambda drawer: drawer.__name__)
+def test_a_path_is_where_the_figure_is_written(
+    drawer: Callable, as_given: Callable, tmp_path: Path
+) -> None:
+    is_page = drawer.__name__.endswith("_page")
+    file = tmp_path / "new" / ("figure.html" if is_page else "figure.png")
+    drawer(*arguments_of(drawer), path=as_given(file))
+    if is_page:
+        assert_works_offline(file)
+    else:
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_the_suffix_sets_the_format(tmp_path: Path, suffix: str, start: bytes) -> None:
+    file = tmp_path / f"surface.{suffix}"
+    plots.surface_figure(trace_small(), path=file)
+    assert file.read_bytes().startswith(start)
+
+
+def test_offline_check_can_fail(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('plotly.js v1 <script charset="utf-8" src="x.js"></script>')
+    with pytest.raises(AssertionError):
+        assert_works_offline(page)
+
+
+def test_a_surface_with_infeasible_limits_is_drawn(tmp_path: Path) -> None:
+    surface = trace_surface(table1_problem(), individual=[0.1, 0.5], collusion=[0.0, 0.2, 0.6])
+    assert np.isnan(surface.value[:, 0]).all()
+    picture, page = tmp_path / "surface.png", tmp_path / "surface.html"
+    plots.surface_figure(surface, path=picture)
+    plots.surface_page(surface, path=page)
+    assert_is_png(picture)
+    assert_works_offline(page)
+
+
+def test_drawing_without_the_extra_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    surface = trace_small()
+    monkeypatch.setattr(plots, "import_module", missing)
+    with pytest.raises(TacitError, match=r"matplotlib.*tacit\[plots\]"):
+        plots.surface_figure(surface)
+    with pytest.raises(TacitError, match=r"plotly.*tacit\[plots\]"):
+        plots.surface_page(surface)
