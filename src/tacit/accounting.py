@@ -17,7 +17,7 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.information.rounding import gamma
+from tacit.information.laws import gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme.memory import BoundedMemory, Transitions, add_up

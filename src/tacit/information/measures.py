@@ -14,6 +14,7 @@ from math import log2
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.information.laws import entropy, mutual_information
 from tacit.information.leakage import (
     bayes_vulnerability,
     local_dp_epsilon,
@@ -21,7 +22,6 @@ from tacit.information.leakage import (
     min_entropy_leakage,
     pointwise_maximal_leakage,
 )
-from tacit.information.shannon import entropy, mutual_information
 
 QUANTILES = (0.5, 0.95, 0.99)
 """Quantiles reported of the pointwise maximal leakage."""

@@ -18,7 +18,7 @@ from scipy.special import xlogy
 
 from tacit.arrays import LN2, Array
 from tacit.information import mutual_information
-from tacit.information.rounding import information_upper_nats
+from tacit.information.laws import information_upper_nats
 from tacit.policy import Parties, Policy
 
 _SAME_POSTERIOR = 1e-11

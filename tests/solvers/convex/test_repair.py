@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tacit.problem import View
-from tacit.solvers.convex.certificate import leakage_upper_nats
+from tacit.solvers.convex.certificate import leakage_upper_nats, settled_channel
 from tacit.solvers.convex.program import Program, ViewRows
-from tacit.solvers.convex.repair import settled_channel
 
 ROUNDING = 1e-12
 FAR_BELOW_ANY_LIMIT = 1e-15  # nats; limits are met within 1e-12 bit

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError
-from tacit.information.rounding import gamma, information_upper_nats
+from tacit.information.laws import gamma, information_upper_nats
 from tacit.problem import Problem, View, ViewKey
 from tacit.solvers.kernel import Outcome, Pace, minimise
 

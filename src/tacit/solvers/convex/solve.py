@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
-from tacit.information.rounding import gamma
+from tacit.information.laws import gamma
 from tacit.problem import Problem
 from tacit.solution import Solution, Status
-from tacit.solvers.convex.certificate import best_bound, leakage_upper_nats
+from tacit.solvers.convex.certificate import (
+    best_bound,
+    feasible_channel,
+    leakage_upper_nats,
+    settled_channel,
+)
 from tacit.solvers.convex.prices import minimise_by_prices
 from tacit.solvers.convex.program import (
     LIMIT_TOL,
@@ -23,7 +28,6 @@ from tacit.solvers.convex.program import (
     raise_if_infeasible,
 )
 from tacit.solvers.convex.reduction import Reduction
-from tacit.solvers.convex.repair import feasible_channel, settled_channel
 from tacit.solvers.kernel import Outcome, Pace, one_thread
 
 Members = NDArray[np.intp]

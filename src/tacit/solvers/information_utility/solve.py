@@ -9,9 +9,9 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution, Status, TimeSharing
+from tacit.solvers.convex.certificate import make_feasible
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
 from tacit.solvers.convex.reduction import Reduction
-from tacit.solvers.convex.repair import make_feasible
 from tacit.solvers.information_utility.ascent import (
     Ascent,
     ascend,

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.information.laws import as_numbers, as_rows
-from tacit.information.rounding import gamma
+from tacit.information.laws import as_numbers, as_rows, gamma
 from tacit.problem import Problem, Utility, View, ViewKey
 from tacit.solvers.convex.certificate import Witness, dual_bound, leakage_upper_nats
 from tacit.solvers.convex.program import Program, Statement, ViewRows, full_channel

@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.accounting import Account
 from tacit.arrays import Array
-from tacit.information.rounding import gamma
+from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.books.records import HoldingRecord
