@@ -9,7 +9,7 @@ import pytest
 
 from tacit import InvalidInputError, Problem, solve
 from tacit.problem import DISTORTIONS, Distortion, distances
-from tacit.study.reports.words import value_in_units
+from tacit.study.reports.receipts import value_in_units
 from tests.study.clinic import make_clinic
 
 HUGE = Distortion(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf, nextafter
 
 import numpy as np
@@ -21,6 +22,9 @@ from tacit.information.laws import gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme.memory import BoundedMemory, Transitions, add_up
+
+DIGITS = 4
+"""Decimals of a bit that people are shown."""
 
 _PRECISION = 128
 _TINY = 1e-250
@@ -233,3 +237,18 @@ def _upper_bits(nats: arb) -> float:
     """A float above a ball of nats, in bits; information is never below 0."""
     upper = (nats / arb(2).log()).upper()
     return max(0.0, nextafter(float(upper), inf))
+
+
+def bits_up(bits: float, digits: int = DIGITS) -> str:
+    """What is held, or would be learned: the figure shown is never below it."""
+    return _rounded(Decimal(bits), digits, ROUND_CEILING)
+
+
+def bits_down(bits: float, digits: int = DIGITS) -> str:
+    """What is left, or may be asked for: the figure shown is never above it."""
+    # By the shortest text of the float: 0.3 is meant as 0.3, though the float is a hair below.
+    return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
+
+
+def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
+    return f"{bits.quantize(Decimal(1).scaleb(-digits), rounding):f}"

@@ -6,13 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.study.reports.words import (
-    bits_down,
-    bits_up,
-    limit_in_words,
-    value_in_words,
-    worth_in_words,
-)
+from tacit.accounting import bits_down, bits_up
+from tacit.policy import limit_in_words
+from tacit.study.reports.receipts import value_in_words, worth_in_words
 
 BITS = st.floats(0, 64, allow_nan=False)
 

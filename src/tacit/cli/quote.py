@@ -16,13 +16,6 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
-from tacit.study.reports.words import (
-    bits_down,
-    bits_up,
-    limit_in_words,
-    value_in_words,
-    worth_in_words,
-)
 
 if TYPE_CHECKING:
     from tacit.study import Quote
@@ -58,6 +51,8 @@ def quote(
 
 def _for_machines(quoted: Quote) -> dict[str, Any]:
     """A quote, and its worth in the words that people read."""
+    from tacit.study.reports.receipts import value_in_words
+
     document = quoted.as_dict()
     document["in_words"] = value_in_words(quoted.measure, quoted.value, quoted.blind)
     for entry, point in zip(document["curve"], quoted.curve, strict=True):
@@ -66,6 +61,9 @@ def _for_machines(quoted: Quote) -> dict[str, Any]:
 
 
 def _show_quote(quoted: Quote) -> None:
+    from tacit.accounting import bits_down, bits_up
+    from tacit.policy import limit_in_words
+
     own, worst = quoted.own, quoted.worst
     _show_question(quoted)
     whose = "its" if own.limited_by == own.name else "the"
@@ -98,6 +96,8 @@ def _show_answered(quoted: Quote, folder: Path) -> None:
 
 
 def _show_question(quoted: Quote) -> None:
+    from tacit.study.reports.receipts import value_in_words
+
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, judged by {quoted.measure}:")
     print(f"  {value_in_words(quoted.measure, quoted.value, quoted.blind)}")
     for remark in quoted.remarks:
@@ -119,6 +119,9 @@ def _more(quoted: Quote) -> str:
 
 
 def _show_shares(quoted: Quote) -> None:
+    from tacit.accounting import bits_down, bits_up
+    from tacit.policy import limit_in_words
+
     rows = [
         (
             share.name,
@@ -134,6 +137,8 @@ def _show_shares(quoted: Quote) -> None:
 
 
 def _show_curve(quoted: Quote) -> None:
+    from tacit.policy import limit_in_words
+
     print("\nFor fewer or more bits:")
     rows = [
         (
@@ -146,4 +151,6 @@ def _show_curve(quoted: Quote) -> None:
 
 
 def _worth(quoted: Quote, point: CurvePoint) -> str:
+    from tacit.study.reports.receipts import worth_in_words
+
     return worth_in_words(quoted.measure, point.value, quoted.blind)

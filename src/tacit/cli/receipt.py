@@ -9,7 +9,6 @@ import typer
 
 from tacit.cli.display import bar, plain, show_json, show_rows
 from tacit.cli.options import AsJson, Folder
-from tacit.study.reports.words import bits_up, limit_in_words, time_in_words, value_in_units
 
 if TYPE_CHECKING:
     from tacit.study import EntryReceipt, Receipt
@@ -51,7 +50,7 @@ def receipt(
 
 def _show_receipt(paper: Receipt | EntryReceipt) -> None:
     from tacit.study import Receipt
-    from tacit.study.reports.receipts import NO_SEAL
+    from tacit.study.reports.receipts import NO_SEAL, time_in_words
 
     when = time_in_words(paper.time)
     if isinstance(paper, Receipt):
@@ -73,6 +72,8 @@ def _show_receipt(paper: Receipt | EntryReceipt) -> None:
 
 
 def _show_worth(paper: Receipt) -> None:
+    from tacit.study.reports.receipts import value_in_units
+
     beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
     print(f"  {value_in_units(paper.measure, paper.value)}{beats}")
     print(f"  {plain(paper.limit_in_words)}")
@@ -80,6 +81,9 @@ def _show_worth(paper: Receipt) -> None:
 
 
 def _show_holdings(paper: Receipt) -> None:
+    from tacit.accounting import bits_up
+    from tacit.policy import limit_in_words
+
     rows = [
         (each.name, bar(each.bits, each.limit), bits_up(each.bits, 6), limit_in_words(each.limit))
         for each in paper.shares

@@ -21,7 +21,6 @@ from tacit.cli.options import (
     Sql,
     Utility,
 )
-from tacit.study.reports.words import bits_up
 
 if TYPE_CHECKING:
     from tacit.study import Receipt
@@ -77,6 +76,8 @@ def _show_note(remark: str) -> None:
 
 
 def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
+    from tacit.accounting import bits_up
+
     party = plain(receipt.party)
     print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
     print(f"  {receipt.in_words}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tacit.cli.display import bar, counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson, Folder
-from tacit.study.reports.words import bits_down, bits_up, limit_in_words
 
 if TYPE_CHECKING:
     from tacit.study import Standing
@@ -26,6 +25,9 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
 
 
 def _show_status(standing: Standing, folder: Path) -> None:
+    from tacit.accounting import bits_down, bits_up
+    from tacit.policy import limit_in_words
+
     closed = " CLOSED." if standing.is_closed else ""
     print(
         f"{plain(str(folder))}: {counted(standing.records, 'record')}, "

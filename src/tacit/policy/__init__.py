@@ -3,6 +3,30 @@
 To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register``.
 """
 
-from tacit.policy.policy import AnySize, Everyone, Group, Limit, Parties, Policy, register
+from tacit.policy.policy import (
+    AnySize,
+    Everyone,
+    Group,
+    Limit,
+    Parties,
+    Policy,
+    bits_of,
+    coalition_name,
+    limit_in_words,
+    register,
+    whom_in_words,
+)
 
-__all__ = ["AnySize", "Everyone", "Group", "Limit", "Parties", "Policy", "register"]
+__all__ = [
+    "AnySize",
+    "Everyone",
+    "Group",
+    "Limit",
+    "Parties",
+    "Policy",
+    "bits_of",
+    "coalition_name",
+    "limit_in_words",
+    "register",
+    "whom_in_words",
+]

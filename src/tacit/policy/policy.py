@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
 from math import inf, isnan
@@ -526,3 +526,28 @@ def _known_kind(kind: str) -> type[Limit]:
             "tacit.policy.register and import it, or update tacit"
         )
     return KINDS[kind]
+
+
+def coalition_name(coalition: Parties, everyone: Parties) -> str:
+    """How people call a coalition."""
+    if coalition == everyone and len(everyone) > 1:
+        return "everyone"
+    return " + ".join(sorted(coalition))
+
+
+def limit_in_words(bits: float) -> str:
+    """A limit as it was given."""
+    return f"{bits:.12g}"
+
+
+def whom_in_words(limits: Sequence[Limit]) -> str:
+    """Whom limits are on."""
+    return " and ".join(limit.in_words for limit in limits)
+
+
+def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
+    """The bits of limits that are equal, and whose they are, said of a coalition."""
+    shown = limit_in_words(limits[0].bits)
+    if all(limit.parties == coalition for limit in limits):
+        return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
+    return f"the {shown} bits that {whom_in_words(limits)} may hold"

@@ -38,7 +38,7 @@ from tacit.study.books.records import (
     RollbackRecord,
     refuse_nonsense,
 )
-from tacit.study.reports.words import value_in_words
+from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.request import Measure, Request
 from tacit.study.verification.replay import SAME, Replay, check_intent
 from tacit.tables import Question

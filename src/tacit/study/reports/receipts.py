@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tacit.accounting import bits_up
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
+from tacit.policy import limit_in_words
+from tacit.problem import DISTORTIONS, Distortion
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
-from tacit.study.reports.words import (
-    bits_up,
-    is_used_up,
-    limit_in_words,
-    remarks_on,
-    time_in_words,
-    value_in_units,
-    value_in_words,
-)
 from tacit.tables.delivery.release_file import csv_text
 
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
@@ -341,3 +336,81 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "records": int(books.counts.sum()),
         "remarks": remarks_on(intent.request.question.external),
     }
+
+
+def remarks_on(external: str | None) -> tuple[str, ...]:
+    """What whoever gets an answer should know; nothing unless it is about an external column."""
+    return () if external is None else (external_in_words(external),)
+
+
+def external_in_words(name: str) -> str:
+    """What an answer about an external column is: the channel reads the private attributes only."""
+    return f"{name} is predicted from the private attributes; nobody's own {name} is read"
+
+
+def is_used_up(bits: float, limit: float) -> bool:
+    """Whether what is held is shown as no less than its limit."""
+    return float(bits_up(bits)) >= limit
+
+
+def time_in_words(time: str) -> str:
+    """When an entry was recorded, to the second; as it stands there if that is no time."""
+    try:
+        when = datetime.fromisoformat(time)
+    except ValueError:
+        return time
+    if when.utcoffset() != timedelta(0):
+        return time
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def value_in_units(kind: str, value: float) -> str:
+    """What answers are worth, with its unit."""
+    named = _distortion(kind)
+    if named is not None:
+        return named.in_words.format(value=f"{value:.4f}")
+    if kind == "information":
+        return f"{value:.4f} bits about what was asked"
+    return f"a cost of {value:.4f} on average"
+
+
+def _distortion(kind: str) -> Distortion | None:
+    """The distortion of that name; tables of costs and information are none."""
+    return DISTORTIONS.get(kind)
+
+
+def value_in_words(kind: str, value: float, blind: float) -> str:
+    """What answers are worth, beside a blind guess."""
+    worth = worth_in_words(kind, value, blind)
+    named = _distortion(kind)
+    if kind == "information":
+        return f"{worth}; a blind guess tells none"
+    if named is None:
+        return f"{worth}; a blind guess costs {blind:.3g}"
+    if named.is_share:
+        n = _out_of(1 - value, 1 - blind)
+        return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
+    return f"{worth}; a blind guess {named.guess_in_words.format(value=f'{blind:.3g}')}"
+
+
+def worth_in_words(kind: str, value: float, blind: float) -> str:
+    """What answers are worth; as fine as it takes to tell them from a blind guess."""
+    named = _distortion(kind)
+    if kind == "information":
+        return f"each answer tells {value:.3f} bits about what was asked"
+    if named is None:
+        return f"answers cost {value:.3g} on average"
+    if named.is_share:
+        n = _out_of(1 - value, 1 - blind)
+        return f"about {round(n * (1 - value)):,} of {n:,} values correct"
+    return f"answers are {named.in_words.format(value=f'{value:.3g}')}"
+
+
+def _out_of(share: float, guess: float) -> int:
+    """10, or the power of 10 that tells both shares well enough, and from each other."""
+    tens = all(abs(10 * each - round(10 * each)) < 0.15 for each in (share, guess))
+    for n in (10, 100, 1_000) if tens else (100, 1_000):
+        is_told_apart = round(n * share) != round(n * guess)
+        if is_told_apart and (0 < round(n * share) < n or share in (0, 1)):
+            return n
+    return 10_000

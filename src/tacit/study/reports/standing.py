@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting import Counts, other_rows_upper_bits
+from tacit.accounting import Counts, bits_up, other_rows_upper_bits
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
-from tacit.policy import Limit, Parties
+from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.study.books.books import Books
-from tacit.study.reports.words import (
-    ROLLBACK_ACCEPTED,
-    bits_up,
-    coalition_name,
-    external_in_words,
-    limit_in_words,
-    whom_in_words,
+from tacit.study.reports.receipts import external_in_words
+
+ROLLBACK_ACCEPTED = (
+    "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds it "
+    "may hold more than is shown"
 )
+"""Said of a study whose ledger has lost entries for good."""
 
 FEW_RECORDS = 1_000
 """In a smaller table, everybody else's rows tell a person's more than a little."""

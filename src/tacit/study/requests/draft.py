@@ -8,25 +8,17 @@ from math import inf
 
 import numpy as np
 
-from tacit.accounting import Account
+from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.information import mutual_information
-from tacit.policy import Parties
+from tacit.policy import Parties, bits_of, coalition_name, limit_in_words, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Question
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.study.books.books import RESERVE_BITS, Books, draw_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.reports.words import (
-    bits_down,
-    bits_of,
-    bits_up,
-    coalition_name,
-    limit_in_words,
-    whom_in_words,
-)
 from tacit.study.requests.request import Request, distortion, record_of
 from tacit.study.verification.optimality import SPENT_BITS, prove
 

@@ -7,17 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
 
-from tacit.accounting import Account, other_rows_upper_bits
+from tacit.accounting import Account, bits_down, other_rows_upper_bits
 from tacit.errors import TacitError
-from tacit.policy import Parties
+from tacit.policy import Parties, coalition_name, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import Books, Intent
-from tacit.study.reports.words import (
-    bits_down,
-    coalition_name,
-    remarks_on,
-    whom_in_words,
-)
+from tacit.study.reports.receipts import remarks_on
 from tacit.study.requests.draft import Draft, draft
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tacit.accounting import bits_down, bits_up
 from tacit.errors import InfeasibleError, Suggestion, TacitError
-from tacit.policy import Parties
+from tacit.policy import Parties, limit_in_words, whom_in_words
 from tacit.study.books.books import Books
-from tacit.study.reports.words import (
-    bits_down,
-    bits_up,
-    limit_in_words,
-    value_in_words,
-    whom_in_words,
-)
+from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
 from tacit.study.requests.request import Request, record_of
 

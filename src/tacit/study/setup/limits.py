@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf, isnan
 
-from tacit.accounting import Account
+from tacit.accounting import Account, bits_up
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion
-from tacit.policy import Limit, Parties
+from tacit.policy import Limit, Parties, limit_in_words
 from tacit.scheme import Policy
 from tacit.spelling import nearest_first
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
-from tacit.study.reports.words import bits_up, limit_in_words
 from tacit.study.requests.request import Costs
 from tacit.study.setup.names import check_new_names
 
