@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step
-from tacit.study.books.books import RESERVE_BITS
-from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.request import Measure, Request
+from tacit.study.books.books import RESERVE_BITS, Request
+from tacit.study.books.records import HoldingRecord, Measure
 from tacit.study.verification.optimality import prove
 from tacit.tables import Question
 

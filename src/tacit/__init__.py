@@ -34,14 +34,13 @@ if TYPE_CHECKING:
         mutual_information,
         pointwise_maximal_leakage,
     )
-    from tacit.problem import Problem, View
+    from tacit.problem import Costs, Problem, View
     from tacit.scheme import Design, NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
     from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
     from tacit.study import (
         Certificate,
-        Costs,
         EntryReceipt,
         Quote,
         Receipt,
@@ -144,6 +143,7 @@ _NAMES = {
         "pointwise_maximal_leakage",
     ),
     "problem": (
+        "Costs",
         "Problem",
         "View",
     ),
@@ -168,7 +168,6 @@ _NAMES = {
     "study": (
         "Certificate",
         "EntryReceipt",
-        "Costs",
         "Quote",
         "Receipt",
         "RecipientEstimate",

@@ -81,6 +81,36 @@ DISTORTIONS: dict[str, Distortion] = {
 """Every distortion that is asked for by name; a row that is added here is known everywhere."""
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Costs:
+    """What each answer costs where each level is true.
+
+    Attributes:
+        rows: numbers >= 0, a row for each answer and a column for each true level.
+    """
+
+    rows: tuple[tuple[float, ...], ...]
+
+    def __init__(self, rows: ArrayLike) -> None:
+        """Check a table of costs, given as nested sequences or as an array [rhat, r]."""
+        try:
+            table = np.array(rows, dtype=float)
+        except (ValueError, TypeError):
+            raise _no_costs("rows of different lengths, or something that is no number") from None
+        if table.ndim != 2 or table.size == 0:
+            raise _no_costs("no rows of numbers")
+        if not (np.isfinite(table) & (table >= 0)).all():
+            raise _no_costs("a number that is below 0, infinite or NaN")
+        object.__setattr__(self, "rows", tuple(map(tuple, table.tolist())))
+
+
+def _no_costs(seen: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"the table of costs has {seen}: give numbers >= 0, one row for each answer and one column "
+        "for each true level"
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
     """What a coalition has received so far: a variable Y with a known law given (z, x).

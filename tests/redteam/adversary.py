@@ -16,9 +16,9 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit import Policy
+from tacit import Costs, Policy
 from tacit.errors import InfeasibleError, TacitError, UnconvergedError
-from tacit.study import Costs, Study
+from tacit.study import Study
 from tacit.tables import Column
 from tests.redteam.replay import replay
 from tests.redteam.studies import make_study, write_table

@@ -35,11 +35,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit import Costs
 from tacit.errors import TacitError
 from tacit.ledger.entry import StoredEntry
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme import Policy
-from tacit.study import Costs, Study, verify_study
+from tacit.study import Study, verify_study
 from tests.ledger.chains import tamper
 from tests.study.clinic import make_clinic
 from tests.study.forging import remove_traces

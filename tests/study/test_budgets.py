@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from flint import arb
 
+from tacit import Costs
 from tacit.cli import run
 from tacit.cli.suggestions import Typed, command_of
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.scheme import Policy
-from tacit.study import Costs, Standing, Study
+from tacit.study import Standing, Study
 from tacit.study.books.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on

@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import ArrayLike
 
 import tacit
+from tacit import Costs
 from tacit.errors import InvalidInputError
-from tacit.study import Costs, Study
+from tacit.study import Study
 
 
 def test_a_table_is_its_rows() -> None:

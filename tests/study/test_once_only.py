@@ -18,11 +18,10 @@ from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.solution import TimeSharing
 from tacit.study import Study
-from tacit.study.books.books import first_past
+from tacit.study.books.books import Request, first_past
 from tacit.study.books.kinds import read_books
-from tacit.study.books.records import IntentRecord
+from tacit.study.books.records import IntentRecord, Measure
 from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
-from tacit.study.requests.request import Measure, Request
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
     N_CELLS,
@@ -218,7 +217,7 @@ def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) 
 
 def drafted_by_hand(folder: Path, study: Study) -> Draft:
     question = Cells(study.attributes).of_attributes(["diagnosis"])
-    wish = Request("lab-a", question, Measure.of("hamming"), 0.1)
+    wish = Request("lab-a", question, Measure.of_utility("hamming"), 0.1)
     return draft(read_books(entries_of(folder)), wish)
 
 
@@ -229,7 +228,7 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
     law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
     channel = IntegerChannel.quantised(law[None])
     after, next_state = drafted.before.after(drafted.request.party, channel)
-    wish = replace(drafted.request, measure=Measure.of("information"))
+    wish = replace(drafted.request, measure=Measure.of_utility("information"))
     solution = replace(
         drafted.design.solution, time_sharing=TimeSharing.DISCLOSED, weights=shares, bound=None
     )

@@ -1,4 +1,4 @@
-"""Utilities as they are typed: a word, or a file with a table of costs."""
+"""Tables of costs, in files."""
 
 from __future__ import annotations
 
@@ -9,26 +9,12 @@ from typing import TYPE_CHECKING
 from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from tacit.study import Costs
+    from tacit.problem import Costs
 
 
-def read_utility(text: str) -> str | Costs:
-    """A word as it is, or the table of costs in a JSON or CSV file."""
-    from tacit.study.requests.request import measure_names
-
-    if text in measure_names():
-        return text
-    path = Path(text)
-    if not path.is_file():
-        raise InvalidInputError(
-            f"utility {text!r} is neither one of {', '.join(measure_names())} nor a file of costs: "
-            "give one of these words, or the path of a table with a row for each answer"
-        )
-    return _read_costs(path)
-
-
-def _read_costs(path: Path) -> Costs:
-    from tacit.study import Costs
+def read_costs(path: Path) -> Costs:
+    """The table of costs in a JSON or CSV file."""
+    from tacit.problem import Costs
 
     try:
         text = path.read_text(encoding="utf-8")

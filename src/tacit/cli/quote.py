@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.costs import read_utility
 from tacit.cli.display import (
     bar,
     command_line,
@@ -16,6 +15,7 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
+from tacit.cli.release import read_utility
 
 if TYPE_CHECKING:
     from tacit.study import Quote

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.costs import read_utility
 from tacit.cli.display import command_line, plain, progress_bar, show_json
 from tacit.cli.options import (
     AcceptRollback,
@@ -21,8 +20,10 @@ from tacit.cli.options import (
     Sql,
     Utility,
 )
+from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from tacit.problem import Costs
     from tacit.study import Receipt
 
 
@@ -69,6 +70,22 @@ def release(
         show_json(receipt.model_dump(mode="json"))
     else:
         _show_release(receipt, folder, out)
+
+
+def read_utility(text: str) -> str | Costs:
+    """How answers are judged, as it is typed: a name, or a file with a table of costs."""
+    from tacit.cli.costs import read_costs
+    from tacit.study.books.records import measure_names
+
+    if text in measure_names():
+        return text
+    path = Path(text)
+    if not path.is_file():
+        raise InvalidInputError(
+            f"utility {text!r} is neither one of {', '.join(measure_names())} nor a file of costs: "
+            "give one of these words, or the path of a table with a row for each answer"
+        )
+    return read_costs(path)
 
 
 def _show_note(remark: str) -> None:

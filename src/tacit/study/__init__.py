@@ -10,13 +10,11 @@ if TYPE_CHECKING:
     from tacit.study.reports.receipts import Certificate, EntryReceipt, HeldShare, Receipt
     from tacit.study.reports.standing import Holding, SmallCell, Standing
     from tacit.study.requests.quote import CurvePoint, Quote, Share
-    from tacit.study.requests.request import Costs
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
 __all__ = [
     "Certificate",
-    "Costs",
     "CurvePoint",
     "EntryReceipt",
     "HeldShare",
@@ -43,7 +41,6 @@ __getattr__ = deferred(
         "requests.quote": ("CurvePoint", "Quote", "Share"),
         "reports.receipts": ("Certificate", "EntryReceipt", "HeldShare", "Receipt"),
         "reports.standing": ("Holding", "SmallCell", "Standing"),
-        "requests.request": ("Costs",),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),
     },

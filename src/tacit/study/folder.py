@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tacit.errors import InvalidInputError, Suggestion
+from tacit.errors import InvalidInputError, KeyFileError, Suggestion
+from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
 from tacit.study.books.records import STUDY_FORMAT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
@@ -208,3 +209,33 @@ def refuse_study_files(target: Path) -> None:
             raise InvalidInputError(
                 f"{target} belongs to the study {folder}: give a file that is not in its folder"
             )
+
+
+def load_key(layout: Layout, study: str, created: CreatedRecord) -> StudyKey:
+    """The study's key, checked to be this study's."""
+    key = StudyKey.load(layout.key)
+    if key_check(key, study) != created.key_check:
+        raise KeyFileError(
+            f"the key {layout.key} is not this study's: restore the right one from a backup"
+        )
+    return key
+
+
+def key_check(key: StudyKey, study: str) -> str:
+    """Tells a study's key from every other, and tells nothing else of it."""
+    return key.derive("check", study).hex()
+
+
+def snapshot_digest_key(key: StudyKey, study: str) -> bytes:
+    """Under which the encoded table is digested."""
+    return key.derive("snapshot", study)
+
+
+def paper_key(key: StudyKey, study: str) -> bytes:
+    """Under which receipts and certificates are sealed."""
+    return key.derive("paper", study)
+
+
+def states_key(key: StudyKey, study: str) -> bytes:
+    """Under which state files are sealed."""
+    return key.derive("states", study)

@@ -13,21 +13,25 @@ from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.policy import Group, Policy
+from tacit.problem import Costs
 from tacit.sampling import StudyKey
-from tacit.study.books.books import Books
+from tacit.study.books.books import Books, Request
 from tacit.study.books.kinds import describe_entry
-from tacit.study.books.records import ClosedRecord, PartyRecord, PolicyRecord, Record
+from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
+from tacit.study.digest_keys import DigestKeys
 from tacit.study.folder import (
     Configuration,
+    load_key,
     refuse_changed_snapshot,
     refuse_own_files,
+    snapshot_digest_key,
     source_remarks,
 )
 from tacit.study.journal import Journal
-from tacit.study.keys import DigestKeys, load_key, snapshot_digest_key
 from tacit.study.releases.release import (
     ReleaseWriter,
     deliver_release,
+    draft_or_refuse,
     find_intent,
     record_intent,
 )
@@ -49,19 +53,16 @@ from tacit.study.reports.standing import (
     too_high,
 )
 from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
-from tacit.study.requests.refusals import draft_or_refuse
-from tacit.study.requests.request import Costs, Measure, Request
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_limit,
     check_max_error,
-    check_party,
     check_policy,
     let_in,
     refuse_below,
 )
-from tacit.study.setup.names import check_new_names, spelled
+from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Cells, Column, Question
 from tacit.tables.delivery.engine import Progress, Records
@@ -240,7 +241,7 @@ class Study:
 
         def record(books: Books) -> Record | None:
             self._journal.refuse_closed(books)
-            policy = change(books.policy).rename(lambda name: spelled(name, books.limits))
+            policy = change(books.policy).rename(books.spell)
             check_policy(books, policy)
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 
@@ -254,7 +255,7 @@ class Study:
 
     def spelling(self, name: str) -> str:
         """The name of a party as it is recorded, or as it would be."""
-        return spelled(name, self._journal.refresh().limits)
+        return self._journal.refresh().spell(name)
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -316,7 +317,8 @@ class Study:
         target, journal, source = Path(out), self._journal, self.configuration.source
         check_target(target)
         refuse_own_files(source, target)
-        check_max_error(max_error, utility)
+        if max_error is not None:
+            check_max_error(max_error, utility)
         journal.settle_rollback(certificate_path(target))
         writer = self._writer()
 
@@ -345,12 +347,8 @@ class Study:
     ) -> Request:
         """A request as the books understand it; refused where they do not."""
         self._journal.refuse_closed(books)
-        party = spelled(party, books.limits)
-        check_party(books, party)
-        if bits is not None:
-            check_limit("bits", bits)
         question = self._question(books, asked, sql)
-        request = Request(party, question, Measure.of(utility), bits)
+        request = Request(books.find_party(party), question, Measure.of_utility(utility), bits)
         _ = request.utility  # costs that do not fit the question are refused here
         return request
 
@@ -373,7 +371,7 @@ class Study:
         """Writes releases with the study's key and snapshot, which are checked byte by byte."""
         self._journal.refuse_closed(self._journal.refresh())
         study, created = self.configuration.study, self._journal.books.created
-        key = load_key(self._layout, study, self._journal.books)
+        key = load_key(self._layout, study, self._journal.books.created)
         refuse_changed_snapshot(self.snapshot, snapshot_digest_key(key, study), created)
         engine = self._journal.engine
         return ReleaseWriter(study, self._layout, engine, self.snapshot, key, created.is_id_public)
@@ -431,7 +429,7 @@ class Study:
         def record(books: Books) -> Record | None:
             if books.is_closed:  # from another copy of the folder, or we were killed
                 with suppress(KeyFileError):  # its key may be gone, or half gone
-                    keep(load_key(self._layout, self.configuration.study, books), books)
+                    keep(load_key(self._layout, self.configuration.study, books.created), books)
                 return None
             keep(self._writer().key, books)
             return ClosedRecord(releases=len(books.intents))

@@ -6,30 +6,98 @@ have equal books. What each kind of entry changes in the books is in ``tacit.stu
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from math import inf
+from unicodedata import normalize
 
 import numpy as np
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
+from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
-from tacit.sampling import IntegerChannel
+from tacit.problem import Utility
+from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transitions
+from tacit.spelling import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
     IntentRecord,
+    Measure,
     QuestionRecord,
     refuse_nonsense,
 )
-from tacit.study.requests.request import Request
 from tacit.tables import Question
 
 RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A question with all that makes it a request: who asks, judged how, for how many bits.
+
+    Attributes:
+        party: who asks.
+        question: what for.
+        measure: how the answer is judged.
+        bits: what the party may learn from it; ``None`` for all that is left to it.
+    """
+
+    party: str
+    question: Question
+    measure: Measure
+    bits: float | None
+
+    def __post_init__(self) -> None:
+        if self.bits is not None and not 0 < self.bits < inf:
+            raise InvalidInputError(f"bits is {self.bits:g}: give a number of bits above 0")
+
+    @property
+    def utility(self) -> Utility:
+        """As the engine wants it."""
+        return self.measure.utility(self.question.labels, self.question.numbers)
+
+    @property
+    def identity(self) -> str:
+        """Two requests with the same identity are one: the second gets the first one's release.
+
+        The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
+        """
+        question = record_of(self.question).model_dump(mode="json", exclude={"name", "sql"})
+        what = [self.party, question, self.measure.model_dump(mode="json"), self.bits]
+        text = json.dumps(what, sort_keys=True, separators=(",", ":"))
+        return sha256(text.encode()).hexdigest()
+
+    def blind_value(self, p_x: Array) -> float:
+        """What answering without looking at the record is worth: the best constant letter."""
+        if self.measure.is_information:
+            return 0.0
+        p_r = p_x @ self.question.p_r_given_x
+        return float((distortion(self) @ p_r).min())
+
+
+def record_of(question: Question) -> QuestionRecord:
+    """A question as it stands in the ledger; the law of an external column stands there already."""
+    is_function = question.external is None
+    return QuestionRecord(
+        name=question.name,
+        labels=question.labels,
+        numbers=question.numbers,
+        external=question.external,
+        sql=question.sql,
+        letter_of_cell=tuple(question.r_of_x.tolist()) if is_function else None,
+    )
+
+
+def distortion(request: Request) -> Array:
+    """The matrix d[rhat, r] of a request whose answers are judged by a mean cost."""
+    return np.asarray(request.utility, dtype=float)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +137,16 @@ class Intent:
     def is_of_0_1(self) -> bool:
         """Whether 0.1 recorded it, which drew by the hash of the entry."""
         return self.record.draw is None
+
+    def digest_key(self, key: StudyKey) -> bytes:
+        """Under which the content of its file is digested."""
+        if self.is_of_0_1:
+            return key.derive("digest", self.entry.hash)
+        return key.derive("digest", self.draw, self.request.party)
+
+    def draw_key(self, key: StudyKey) -> bytes:
+        """Of its random numbers."""
+        return key.derive("release" if self.is_of_0_1 else "draw", self.draw)
 
     @property
     def state_name(self) -> str:
@@ -179,6 +257,32 @@ class Books:
     def holders(self) -> Parties:
         """Parties that received something."""
         return frozenset(intent.request.party for intent in self.intents.values())
+
+    def spell(self, party: str) -> str:
+        """The name of a party as it is recorded, or of a new one: composed (Unicode's NFC).
+
+        A party that an earlier version recorded in another form is found by either.
+        """
+        if party in self.limits:
+            return party
+        composed = normalize("NFC", party)
+        same = [each for each in self.limits if normalize("NFC", each) == composed]
+        return same[0] if len(same) == 1 else composed
+
+    def find_party(self, name: str) -> str:
+        """The name of a party as it is recorded.
+
+        Raises:
+            InvalidInputError: it was never let in.
+        """
+        party = self.spell(name)
+        if party not in self.limits:
+            known = nearest_first(party, self.limits) or "none yet"
+            raise InvalidInputError(
+                f"party {party!r} is unknown (parties: {known}): let it in",
+                suggestions=[Suggestion("set_party", {"party": party})],
+            )
+        return party
 
     def find(self, identity: str) -> Intent | None:
         """The latest release for a request, if there is one."""

@@ -22,6 +22,7 @@ from tacit.scheme import Policy
 from tacit.study.books.books import (
     Books,
     Intent,
+    Request,
     draw_of,
     first_past,
     next_past,
@@ -39,7 +40,6 @@ from tacit.study.books.records import (
     refuse_nonsense,
 )
 from tacit.study.reports.receipts import value_in_words
-from tacit.study.requests.request import Measure, Request
 from tacit.study.verification.replay import SAME, Replay, check_intent
 from tacit.tables import Question
 
@@ -273,7 +273,7 @@ def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
-    question, measure = books.question(record.question), Measure.of_record(record.measure)
+    question, measure = books.question(record.question), record.measure
     request = Request(record.party, question, measure, record.bits)
     n_cells, n_states = len(books.counts), len(record.next_state)
     if n_states != books.n_states or question.counts.shape[0] != n_cells:

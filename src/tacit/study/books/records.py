@@ -22,9 +22,9 @@ from pydantic import (
     model_validator,
 )
 
-from tacit.errors import CorruptLedgerError, LedgerError, TacitError
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
-from tacit.problem import DISTORTIONS, INFORMATION
+from tacit.problem import DISTORTIONS, INFORMATION, Costs, Utility
 from tacit.scheme import Policy
 
 STUDY_FORMAT = 2
@@ -36,6 +36,9 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 _MOST_LISTED = 3
 """At most this many fields of an unreadable entry are named."""
+
+_MOST_LABELS = 10
+"""As many levels of a request are named."""
 
 
 _SENSELESS = (
@@ -236,20 +239,80 @@ class QuestionRecord(Record):
         return self
 
 
-class MeasureRecord(Record):
-    """How answers are judged: a word, or a table of costs [rhat, r]."""
+class Measure(Record):
+    """How answers are judged: a name, or a table of costs [rhat, r].
+
+    Attributes:
+        kind: one of ``measure_names()``, or ``"costs"``.
+        costs: what answering row rhat costs where column r is true, for ``"costs"``.
+    """
 
     kind: str
     costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
 
     @model_validator(mode="after")
     def _has_costs_if_it_says_so(self) -> Self:
-        _require(self.kind in (*DISTORTIONS, INFORMATION, "costs"), "answers are judged otherwise")
+        _require(self.kind in (*measure_names(), "costs"), "answers are judged otherwise")
         _require((self.kind == "costs") == (self.costs is not None), "costs go with their kind")
         if self.costs is not None:
             is_table = bool(self.costs) and _is_table(self.costs, len(self.costs[0]))
             _require(is_table, "the costs are no table")
         return self
+
+    @classmethod
+    def of_utility(cls, utility: str | Costs) -> Measure:
+        """As it is asked for: one of ``measure_names()``, or a table of costs."""
+        if isinstance(utility, Costs):
+            return cls(kind="costs", costs=utility.rows)
+        if utility not in measure_names():
+            raise InvalidInputError(
+                f"utility {utility!r} is none of {', '.join(measure_names())}: give one of these "
+                "words, or a table of costs as tacit.Costs"
+            )
+        return cls(kind=utility)
+
+    @property
+    def is_information(self) -> bool:
+        """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
+        return self.kind == INFORMATION
+
+    def utility(self, labels: tuple[str, ...], numbers: tuple[float | None, ...] | None) -> Utility:
+        """As the engine wants it.
+
+        Args:
+            labels: letters of R.
+            numbers: where each letter lies on a scale, ``None`` for a missing value; ``None``
+                altogether if the letters have no order.
+        """
+        if self.costs is not None:
+            if any(len(row) != len(labels) for row in self.costs):
+                raise InvalidInputError(
+                    f"the table of costs has rows of {len(self.costs[0])} and the request has "
+                    f"{len(labels)} levels: give one column for each of {_labels_in_words(labels)}"
+                )
+            return np.array(self.costs)
+        if self.is_information:
+            return INFORMATION
+        named = DISTORTIONS[self.kind]
+        if numbers is None and named.needs_numbers:
+            raise InvalidInputError(
+                f"utility {self.kind!r} needs levels that are numbers or bins, and "
+                f"{_labels_in_words(labels)} have no order: use hamming, information or a table "
+                "of costs"
+            )
+        places = range(len(labels)) if numbers is None else numbers
+        return named.matrix(np.array([np.nan if at is None else at for at in places], dtype=float))
+
+
+def measure_names() -> tuple[str, ...]:
+    """The measures that have a name."""
+    return (*DISTORTIONS, INFORMATION)
+
+
+def _labels_in_words(labels: tuple[str, ...]) -> str:
+    shown = ", ".join(map(repr, labels[:_MOST_LABELS]))
+    more = len(labels) - _MOST_LABELS
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 class HoldingRecord(Record):
@@ -287,7 +350,7 @@ class IntentRecord(Record):
     identity: str
     party: str
     question: QuestionRecord
-    measure: MeasureRecord
+    measure: Measure
     bits: Bits | None
     letters: tuple[str, ...]
     time_shares: Annotated[int, Field(ge=1)]

@@ -11,17 +11,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import DeliveryError
+from tacit.errors import DeliveryError, InfeasibleError
 from tacit.sampling import StudyKey
-from tacit.study.books.books import Books, Intent
+from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import DeliveredRecord
-from tacit.study.folder import Layout
+from tacit.study.folder import Layout, paper_key, states_key
 from tacit.study.journal import Journal
-from tacit.study.keys import draw_key, paper_key, release_digest_key, states_key
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
-from tacit.study.requests.draft import intent_record
-from tacit.study.requests.refusals import draft_or_refuse
-from tacit.study.requests.request import Request
+from tacit.study.requests.draft import Draft, draft, intent_record
+from tacit.study.requests.refusals import refuse_coarse, refuse_worthless, suggest_for
 from tacit.tables.delivery.engine import Engine, Memory, MissingStatesError, Progress, Records
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
@@ -31,6 +29,25 @@ _STATES_KEPT = 2
 _MOST_TRIES = 10
 """Another process may remove states before they are read. If that happens so often, the disk is
 bad."""
+
+
+def draft_or_refuse(books: Books, request: Request, max_error: float | None = None) -> Draft:
+    """The best release for a request, or a refusal that suggests what would be answered.
+
+    Args:
+        books: of the study.
+        request: what is asked.
+        max_error: refuse answers whose mean cost is above this.
+    """
+    try:
+        best = draft(books, request)
+    except InfeasibleError as error:
+        raise suggest_for(books, request, error) from None
+    if not best.is_worth_it:
+        raise refuse_worthless(books, best)
+    if max_error is not None and best.value > max_error:
+        raise refuse_coarse(books, best, max_error)
+    return best
 
 
 def find_intent(
@@ -68,9 +85,9 @@ def record_intent(
         if recorded is not None:
             return recorded
         books = journal.books
-        draft = draft_or_refuse(books, read(books), max_error)
-        record = intent_record(draft, books.past)
-        number = journal.record_intent(record, draft.channel.to_bytes(), books.head)
+        best = draft_or_refuse(books, read(books), max_error)
+        record = intent_record(best, books.past)
+        number = journal.record_intent(record, best.channel.to_bytes(), books.head)
         if number is not None:
             return journal.books.intents[number]
 
@@ -85,7 +102,7 @@ def deliver_release(
     """Write a recorded release's file and certificate, and record that they were written."""
     digest = writer.write(journal.books, intent, target, progress)
     seal_key = paper_key(writer.key, journal.study)
-    digest_key = release_digest_key(writer.key, intent)
+    digest_key = intent.digest_key(writer.key)
     paper = certificate_of(journal.books, intent, digest, digest_key).sealed(seal_key)
     try:
         paper.write(certificate_path(target))
@@ -178,8 +195,8 @@ class ReleaseWriter:
             intent.state_name,
             intent.channel,
             intent.next_state,
-            draw_key(self.key, intent),
-            release_digest_key(self.key, intent),
+            intent.draw_key(self.key),
+            intent.digest_key(self.key),
             Alphabet(intent.record.letters, shares if shares > 1 else None),
             None if self.is_id_public else pseudonym_key,
         )

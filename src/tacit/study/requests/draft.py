@@ -17,9 +17,8 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Question
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books, draw_of
+from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of, record_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.requests.request import Request, distortion, record_of
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
@@ -260,14 +259,21 @@ def _designed(books: Books, request: Request, ceiling: float) -> Design:
         )
     except InfeasibleError as error:
         raise _held_already(books, frozenset(error.coalition)) from None
-    gap = design.solution.gap
-    if design.solution.status is Status.INACCURATE and not (gap is not None and gap <= _WORST_GAP):
-        _refuse_spent(books, design)
-        raise UnconvergedError(
-            f"the design for {request.question.name!r} is only within {gap:.2g} of the best: "
-            "ask for a few bits more or less"
-        )
+    if design.solution.status is Status.INACCURATE:
+        _refuse_far(books, design, request)
     return design
+
+
+def _refuse_far(books: Books, design: Design, request: Request) -> None:
+    """Refuse a design that stopped too far from the best."""
+    gap = design.solution.gap
+    if gap is not None and gap <= _WORST_GAP:
+        return
+    _refuse_spent(books, design)
+    raise UnconvergedError(
+        f"the design for {request.question.name!r} is only within {gap:.2g} of the best: "
+        "ask for a few bits more or less"
+    )
 
 
 def _refuse_spent(books: Books, design: Design) -> None:
@@ -316,7 +322,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         identity=drafted.request.identity,
         party=drafted.request.party,
         question=record_of(drafted.request.question),
-        measure=drafted.request.measure.record,
+        measure=drafted.request.measure,
         bits=drafted.request.bits,
         letters=drafted.letters,
         time_shares=drafted.time_shares,

@@ -10,10 +10,9 @@ from dataclasses import replace
 from tacit.accounting import bits_down, bits_up
 from tacit.errors import InfeasibleError, Suggestion, TacitError
 from tacit.policy import Parties, limit_in_words, whom_in_words
-from tacit.study.books.books import Books
+from tacit.study.books.books import Books, Request, record_of
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
-from tacit.study.requests.request import Request, record_of
 
 _LEAST_OFFERED = 1e-3
 """Bits. Less is not worth a suggestion."""
@@ -22,26 +21,7 @@ _MOST_TRIED = 3
 """As many earlier questions are tried as substitutes."""
 
 
-def draft_or_refuse(books: Books, request: Request, max_error: float | None = None) -> Draft:
-    """The best release for a request, or a refusal that suggests what would be answered.
-
-    Args:
-        books: of the study.
-        request: what is asked.
-        max_error: refuse answers whose mean cost is above this.
-    """
-    try:
-        best = draft(books, request)
-    except InfeasibleError as error:
-        raise _with_suggestion(books, request, error) from None
-    if not best.is_worth_it:
-        raise _worthless(books, best)
-    if max_error is not None and best.value > max_error:
-        raise _too_coarse(books, best, max_error)
-    return best
-
-
-def _with_suggestion(books: Books, request: Request, error: InfeasibleError) -> InfeasibleError:
+def suggest_for(books: Books, request: Request, error: InfeasibleError) -> InfeasibleError:
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
@@ -54,7 +34,7 @@ def _with_suggestion(books: Books, request: Request, error: InfeasibleError) -> 
     if fewer is not None and fewer.is_worth_it:
         return refusal(books, str(error), coalition, [ask(fewer.request, bits=bits)])
     if fewer is not None and is_own:
-        return _worthless(books, fewer)
+        return refuse_worthless(books, fewer)
     who = "it" if is_own else request.party
     reason = f"{error}; {who} may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
@@ -98,7 +78,8 @@ def _draft_or_none(books: Books, request: Request) -> Draft | None:
         return None
 
 
-def _worthless(books: Books, best: Draft) -> InfeasibleError:
+def refuse_worthless(books: Books, best: Draft) -> InfeasibleError:
+    """The refusal of an answer that is no better than a blind guess."""
     request = best.request
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
@@ -145,7 +126,8 @@ def _can_be_asked(books: Books, request: Request) -> bool:
     return question.sql is not None or is_named
 
 
-def _too_coarse(books: Books, best: Draft, max_error: float) -> InfeasibleError:
+def refuse_coarse(books: Books, best: Draft, max_error: float) -> InfeasibleError:
+    """The refusal of an answer with a larger mean cost than is wanted."""
     request, coalition = best.request, binding(best)
     words = value_in_words(request.measure.kind, best.value, best.blind)
     reachable = bits_up(best.value)  # so that pasting it works

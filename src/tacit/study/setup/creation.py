@@ -17,9 +17,16 @@ from tacit.ledger.database import absolute_address
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder
 from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
-from tacit.study.folder import Configuration, Layout, keep_look, look, source_shown
+from tacit.study.folder import (
+    Configuration,
+    Layout,
+    keep_look,
+    key_check,
+    look,
+    snapshot_digest_key,
+    source_shown,
+)
 from tacit.study.journal import raise_mark
-from tacit.study.keys import key_check, snapshot_digest_key
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.registry import ENGINES

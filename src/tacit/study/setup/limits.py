@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from math import inf, isnan
 
 from tacit.accounting import Account, bits_up
-from tacit.errors import InfeasibleError, InvalidInputError, Suggestion
+from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.policy import Limit, Parties, limit_in_words
+from tacit.problem import Costs
 from tacit.scheme import Policy
-from tacit.spelling import nearest_first
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
-from tacit.study.requests.request import Costs
 from tacit.study.setup.names import check_new_names
 
 UNCHANGED = "nothing was changed: it was so already"
@@ -25,10 +24,8 @@ def check_limit(name: str, bits: float) -> None:
         raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
 
 
-def check_max_error(max_error: float | None, utility: str | Costs) -> None:
+def check_max_error(max_error: float, utility: str | Costs) -> None:
     """Refuse what is no mean cost."""
-    if max_error is None:
-        return
     if utility == "information":
         raise InvalidInputError("information has no mean error: leave the largest error out")
     if not 0 <= max_error < inf:
@@ -55,16 +52,6 @@ def let_in(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
         for party, bits in policy.newcomers.items()
         if party not in known
     ]
-
-
-def check_party(books: Books, party: str) -> None:
-    """Refuse a party that was never let in."""
-    if party not in books.limits:
-        known = nearest_first(party, books.limits) or "none yet"
-        raise InvalidInputError(
-            f"party {party!r} is unknown (parties: {known}): let it in",
-            suggestions=[Suggestion("set_party", {"party": party})],
-        )
 
 
 def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from itertools import chain
 
 from tacit.errors import InvalidInputError
@@ -39,18 +39,6 @@ _LOOKS_LIKE = {ord(twin): sign for sign, twins in _TWINS.items() for twin in twi
 
 _ALIKE = str.maketrans({"0": "O", "1": "l", "I": "l", "|": "l", "m": "rn"})
 """ASCII signs that look like each other."""
-
-
-def spelled(name: str, known: Collection[str]) -> str:
-    """The spelling of a party that is known, or of a new one: composed (Unicode's NFC).
-
-    A party that an earlier version recorded in another form is found by either.
-    """
-    if name in known:
-        return name
-    composed = unicodedata.normalize("NFC", name)
-    same = [each for each in known if unicodedata.normalize("NFC", each) == composed]
-    return same[0] if len(same) == 1 else composed
 
 
 def check_new_names(names: Iterable[str], known: Iterable[str]) -> None:

@@ -23,9 +23,8 @@ from tacit.accounting import Account
 from tacit.arrays import Array
 from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
-from tacit.study.books.books import RESERVE_BITS
+from tacit.study.books.books import RESERVE_BITS, Request, distortion
 from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.request import Request, distortion
 from tacit.study.verification.witness import LimitedView, answer_worth, centred, find_forces
 
 SPENT_BITS = 2 * RESERVE_BITS

@@ -17,7 +17,7 @@ from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.kinds import describe_entry
-from tacit.study.keys import DigestKeys
+from tacit.study.digest_keys import DigestKeys
 from tacit.study.reports.receipts import (
     PAPER_FORMAT,
     EntryReceipt,

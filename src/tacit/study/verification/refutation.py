@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from tacit.accounting import Account
 from tacit.information import entropy
+from tacit.study.books.books import Request, distortion
 from tacit.study.books.records import HoldingRecord
-from tacit.study.requests.request import Request, distortion
 
 _MARGIN = 0.5
 """Of what is left: more than enough for rounding."""

@@ -15,10 +15,9 @@ import numpy as np
 from tacit.accounting import Account
 from tacit.errors import LedgerError
 from tacit.policy import Parties
-from tacit.study.books.books import Books, Intent
+from tacit.study.books.books import Books, Intent, record_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
-from tacit.study.requests.request import record_of
 from tacit.study.verification.optimality import Proof, prove
 from tacit.study.verification.refutation import better_value
 

@@ -14,9 +14,9 @@ from tacit.ledger import Entry, Ledger
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.kinds import check_entry, read_books, read_on
 from tacit.study.books.records import refuse_nonsense
-from tacit.study.folder import Configuration, Layout
+from tacit.study.digest_keys import DigestKeys
+from tacit.study.folder import Configuration, Layout, load_key
 from tacit.study.journal import Traces
-from tacit.study.keys import DigestKeys, load_key
 from tacit.study.releases.release import ReleaseWriter
 from tacit.study.reports.standing import ROLLBACK_ACCEPTED
 from tacit.study.setup.creation import public_facts
@@ -243,7 +243,7 @@ def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books
     """Whether every release, drawn again while there is a key, is what was delivered."""
     if books.is_closed or not layout.key.exists():
         return []
-    key, records = load_key(layout, study, books), engine.open(layout.snapshot)
+    key, records = load_key(layout, study, books.created), engine.open(layout.snapshot)
     writer = ReleaseWriter(study, layout, engine, records, key, books.created.is_id_public)
     try:
         return list(writer.problems(books))

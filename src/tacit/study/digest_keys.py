@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from tacit.errors import KeyFileError
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
-from tacit.study.books.books import Books, Intent
-from tacit.study.folder import Layout
+from tacit.study.books.books import Books
+from tacit.study.folder import Layout, load_key, paper_key, snapshot_digest_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,7 @@ class DigestKeys:
         """From the study's key."""
         return DigestKeys(
             snapshot_digest_key(key, study),
-            {
-                intent.entry.hash: release_digest_key(key, intent)
-                for intent in books.intents.values()
-            },
+            {intent.entry.hash: intent.digest_key(key) for intent in books.intents.values()},
             paper_key(key, study),
         )
 
@@ -52,7 +48,7 @@ class DigestKeys:
     def find(layout: Layout, study: str, books: Books) -> DigestKeys | None:
         """From the key, or from what was kept when it was destroyed; ``None`` without either."""
         if not books.is_closed and layout.key.exists():
-            return DigestKeys.of(load_key(layout, study, books), study, books)
+            return DigestKeys.of(load_key(layout, study, books.created), study, books)
         # Also where the ledger does not say that it was closed: it may have been rolled back.
         return DigestKeys._kept(layout)
 
@@ -69,45 +65,3 @@ class DigestKeys:
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-
-
-def load_key(layout: Layout, study: str, books: Books) -> StudyKey:
-    """The study's key, checked to be this study's."""
-    key = StudyKey.load(layout.key)
-    if key_check(key, study) != books.created.key_check:
-        raise KeyFileError(
-            f"the key {layout.key} is not this study's: restore the right one from a backup"
-        )
-    return key
-
-
-def key_check(key: StudyKey, study: str) -> str:
-    """Tells a study's key from every other, and tells nothing else of it."""
-    return key.derive("check", study).hex()
-
-
-def snapshot_digest_key(key: StudyKey, study: str) -> bytes:
-    """Under which the encoded table is digested."""
-    return key.derive("snapshot", study)
-
-
-def paper_key(key: StudyKey, study: str) -> bytes:
-    """Under which receipts and certificates are sealed."""
-    return key.derive("paper", study)
-
-
-def release_digest_key(key: StudyKey, intent: Intent) -> bytes:
-    """Under which the content of a release is digested."""
-    if intent.is_of_0_1:
-        return key.derive("digest", intent.entry.hash)
-    return key.derive("digest", intent.draw, intent.request.party)
-
-
-def draw_key(key: StudyKey, intent: Intent) -> bytes:
-    """Of the random numbers of a release."""
-    return key.derive("release" if intent.is_of_0_1 else "draw", intent.draw)
-
-
-def states_key(key: StudyKey, study: str) -> bytes:
-    """Under which state files are sealed."""
-    return key.derive("states", study)
