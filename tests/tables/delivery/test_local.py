@@ -21,8 +21,7 @@ from pyarrow import parquet
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import pseudonyms
 from tacit.tables.delivery.engine import MissingStatesError
-from tacit.tables.delivery.order import ByPseudonym, PseudonymCollisionError
-from tacit.tables.delivery.release_file import BATCH, Alphabet
+from tacit.tables.delivery.release_file import BATCH, Alphabet, ByPseudonym, PseudonymCollisionError
 from tacit.tables.delivery.release_reader import digest_of
 from tests.tables.delivery.recorded import (
     BEFORE,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.sampling.integer_channel import Codes
+from tacit.sampling import Codes
 from tacit.tables.delivery.local import StateFiles
 
 N_RECORDS = 1000

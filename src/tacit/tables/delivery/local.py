@@ -24,25 +24,22 @@ import duckdb
 import numpy as np
 
 from tacit.errors import DeliveryError
-from tacit.sampling import Sampler, pseudonyms, uniforms
-from tacit.sampling.integer_channel import Codes
+from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file
 from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
-from tacit.tables.delivery.order import (
-    N_THREADS,
-    ByPseudonym,
-    ByPublicId,
-    Order,
-    PseudonymCollisionError,
-    batches,
-    in_order,
-)
 from tacit.tables.delivery.release_file import (
+    N_THREADS,
     Alphabet,
     Block,
+    ByPseudonym,
+    ByPublicId,
     ContentDigest,
+    Order,
+    PseudonymCollisionError,
     RecordedRelease,
+    batches,
+    in_order,
     release_writer,
 )
 from tacit.tables.encoding.builder import build

@@ -1,1 +1,0 @@
-"""Integer channels, keys and keyed sampling."""
