@@ -9,7 +9,7 @@ import pytest
 
 from tacit import InvalidInputError, Problem, solve
 from tacit.problem import DISTORTIONS, Distortion, distances
-from tacit.study.reports.receipts import value_in_units
+from tacit.study.reports.receipts import value_in_units, value_in_words
 from tests.study.clinic import make_clinic
 
 HUGE = Distortion(
@@ -39,8 +39,9 @@ def test_a_study_releases_by_it_and_says_so(tmp_path: Path) -> None:
         study.set_party("lab", 0.3)
         quoted = study.quote("lab", "age", utility="cubed")
         assert quoted.measure == "cubed"
-        assert quoted.in_words.startswith("answers are off, cubed, by ")
-        assert "; a blind guess by " in quoted.in_words
+        in_words = value_in_words(quoted.measure, quoted.value, quoted.blind)
+        assert in_words.startswith("answers are off, cubed, by ")
+        assert "; a blind guess by " in in_words
         study.release("lab", "age", utility="cubed", out=tmp_path / "age.csv")
         assert study.verify().is_whole
         with pytest.raises(InvalidInputError, match="'cubed' needs levels that are numbers"):

@@ -102,7 +102,7 @@ def test_the_ledger_alone_is_restored(scene: Scene) -> None:
     for said in loot.refusals:
         assert "has lost entries" in said
         assert "the rollback can be accepted" in said
-        assert "tacit verify" in said
+        assert "put the newest backup back" in said
 
 
 @pytest.mark.parametrize("removed", ["high-water.json", "states", "both"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.accounting import other_rows_upper_bits
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, Suggestion
 from tests.study.clinic import counts_of, make_clinic, write_patients
 
 
@@ -21,7 +21,7 @@ def test_a_table_of_few_records_is_refused_and_nothing_is_left(
         make_clinic(tmp_path, ledger)
     assert "patients.csv has 49 records and 50 is the fewest" in str(refusal.value)
     assert "everybody else's rows" in str(refusal.value)
-    assert "--min-records 49" in str(refusal.value)
+    assert refusal.value.suggestions == (Suggestion("create", {"min_records": 49}),)
     left = {path.name for path in tmp_path.iterdir()}
     assert left - {"ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"} == {"patients.csv"}
     with make_clinic(tmp_path, ledger, min_records=49) as study:

@@ -146,7 +146,7 @@ def test_a_study_killed_before_its_registration_is_made_anew(tmp_path: Path) -> 
     killed = subprocess.run([sys.executable, "-c", code], env=dict(os.environ), check=False)
     assert killed.returncode == 9
     assert (tmp_path / "one" / "study.json").exists()
-    with pytest.raises(LedgerError, match="run tacit init again"):
+    with pytest.raises(LedgerError, match="make it again"):
         Study.open(tmp_path / "one")
     with make(tmp_path / "one", table) as study:
         assert study.status().records == 200

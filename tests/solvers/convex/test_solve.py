@@ -326,7 +326,7 @@ def test_a_limit_below_what_has_leaked_is_refused_with_the_shortfall() -> None:
         solve(Problem(joint, collusion=held - 0.01))
     assert caught.value.coalition == (0, 1)
     assert caught.value.bits_short == pytest.approx(0.01, abs=ROUNDING)
-    assert caught.value.leaked_bits == pytest.approx(held, abs=ROUNDING)
+    assert caught.value.held_bits == pytest.approx(held, abs=ROUNDING)
 
 
 def test_the_limit_that_is_furthest_below_is_named() -> None:
