@@ -40,7 +40,7 @@ def measure(rng, kind, n_r):
     costs = None
     if kind == "costs":  # one answer more than there are levels
         costs = tuple(map(tuple, rng.exponential(size=(n_r + 1, n_r)).round(2).tolist()))
-    return Measure(kind, costs)
+    return Measure(kind=kind, costs=costs)
 
 
 def holdings(design):

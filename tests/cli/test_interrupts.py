@@ -103,7 +103,7 @@ def init_up_to(function: str, table: Path) -> Iterator[subprocess.Popen[str]]:
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "there\n"
-        while function in ("_csv_table", "_copy") and not _has_open(running.pid, table):
+        while function in ("_sniff", "_copy") and not _has_open(running.pid, table):
             assert running.poll() is None
         yield running
 
@@ -132,7 +132,7 @@ INIT = ("--id", "patient_id", "--private", "age:cut=30", "--private", "diagnosis
 
 
 @needs_proc
-@pytest.mark.parametrize("during", ["_csv_table", "_copy", "_check_ids", "sketch"])
+@pytest.mark.parametrize("during", ["_sniff", "_copy", "_check_ids", "sketch"])
 def test_init_of_a_large_table(
     many_patients: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
 ) -> None:

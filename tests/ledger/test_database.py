@@ -116,7 +116,7 @@ def test_network_file_systems_are_known(kind: str) -> None:
 def test_a_network_file_system_is_refused(tmp_path: Path) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"1 1 0:1 / {tmp_path.resolve()} rw - nfs4 server:/export rw\n")
-    with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*--ledger postgresql://"):
+    with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*name postgresql://"):
         check_folder(tmp_path, mounts)
 
 
@@ -155,6 +155,8 @@ def read_only_folder(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_folder_that_cannot_be_written_is_refused(read_only_folder: Path) -> None:
     for open_or_create in (Ledger.open, Ledger.create):
-        with pytest.raises(LedgerError, match=f"{read_only_folder} cannot be written .*--ledger"):
+        with pytest.raises(
+            LedgerError, match=f"{read_only_folder} cannot be written .*postgresql://"
+        ):
             open_or_create(read_only_folder / "ledger.sqlite")
     assert list(read_only_folder.iterdir()) == []

@@ -244,5 +244,5 @@ def test_a_study_comes_back_on_another_machine(tmp_path: Path, place: str) -> No
     with Study.open(tmp_path / "clinic") as study:
         study.release("lab-a", "age", out=tmp_path / "again.csv", bits=0.2)
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
-    with pytest.raises(InvalidInputError, match="--ledger is for a folder that is to be made"):
+    with pytest.raises(InvalidInputError, match="is for a folder that is to be made"):
         restore(tmp_path / "monday.tar", tmp_path / "clinic", ledger=address)

@@ -196,7 +196,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """Where SQLite's locks and shared memory do not hold between machines (sqlite.org/wal.html)."""
 
-_FIX = "keep the ledger in a local, writable folder or use --ledger postgresql://..."
+_FIX = "keep the ledger in a local, writable folder or name postgresql://... as its place"
 
 
 def check_folder(folder: Path, mount_table: Path = MOUNTS) -> None:

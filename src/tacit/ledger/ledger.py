@@ -11,7 +11,7 @@ from types import TracebackType
 
 from sqlalchemy import Connection, insert, select
 
-from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError
+from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Suggestion
 from tacit.ledger.database import Database, parse_address
 from tacit.ledger.entry import (
     FIRST_KIND,
@@ -247,7 +247,7 @@ class Ledger:
         if source.salt != self.salt:
             raise LedgerError(
                 f"the copy is of another ledger than {self.url_shown}, which has another salt: put "
-                "it back where its own ledger was, or name a place of its own (--ledger)"
+                "it back where its own ledger was, or name a place of its own"
             )
         registration, rows = source._whole(study)
         with self._database.writing() as connection:
@@ -342,8 +342,8 @@ class Ledger:
                     f"these records and those of study {overlap.study!r} overlap: about "
                     f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and a new "
                     "study would hand out again what the limits there protect: go on with that "
-                    "study (the one whose study.json has this id), or accept the reset "
-                    "(--accept-reset)"
+                    "study (the one whose study.json has this id), or accept the reset",
+                    suggestions=[Suggestion("create", {"accept_reset": True})],
                 )
 
 

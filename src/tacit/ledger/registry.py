@@ -27,7 +27,7 @@ def user_registry() -> str:
     except OSError as error:
         raise LedgerError(
             f"the folder {folder} for the ledger cannot be made ({error.strerror}): name another "
-            f"place with --ledger, or in the variable {VARIABLE}"
+            f"place for the ledger, or one in the variable {VARIABLE}"
         ) from error
     return absolute_address(folder / "ledger.sqlite")
 

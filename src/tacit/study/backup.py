@@ -109,8 +109,8 @@ def restore(file: Path, folder: Path, *, ledger: str | None = None) -> Restored:
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
     if ledger is not None and Layout(folder).configuration.exists():
         raise InvalidInputError(
-            f"{folder} is there, and its study.json says where its ledger is: --ledger is for a "
-            "folder that is to be made"
+            f"{folder} is there, and its study.json says where its ledger is: another place "
+            "for the ledger is for a folder that is to be made"
         )
     with scratch_folder(folder) as scratch:
         _unpack(file, scratch)
@@ -235,4 +235,4 @@ def _unpack(file: Path, scratch: Path) -> None:
 
 
 def _no_backup(file: Path) -> InvalidInputError:
-    return InvalidInputError(f"{file} is no backup: give a file that tacit backup has written")
+    return InvalidInputError(f"{file} is no backup: give a file that a backup has written")

@@ -177,6 +177,19 @@ class Study:
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        """Which study it is, and how far it has come."""
+        books, folder = self._journal.books, str(self._layout.folder)
+        closed = ", closed" * books.is_closed
+        return (
+            f"Study({folder!r}: {books.created.records:,} records, parties: {len(books.limits)}, "
+            f"releases: {len(books.intents)}{closed})"
+        )
+
+    def _repr_html_(self) -> str:
+        """What every party and coalition holds of its limit, as a table for notebooks."""
+        return self.status().as_table(repr(self))
+
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""
         self._journal.ledger.close()
@@ -347,8 +360,9 @@ class Study:
     ) -> Request:
         """A request as the books understand it; refused where they do not."""
         self._journal.refuse_closed(books)
+        known = books.find_party(party)
         question = self._question(books, asked, sql)
-        request = Request(books.find_party(party), question, Measure.of_utility(utility), bits)
+        request = Request(known, question, Measure.of_utility(utility), bits)
         _ = request.utility  # costs that do not fit the question are refused here
         return request
 
@@ -369,9 +383,9 @@ class Study:
 
     def _writer(self) -> ReleaseWriter:
         """Writes releases with the study's key and snapshot, which are checked byte by byte."""
-        self._journal.refuse_closed(self._journal.refresh())
+        self._journal.refuse_closed(self._journal.books)
         study, created = self.configuration.study, self._journal.books.created
-        key = load_key(self._layout, study, self._journal.books.created)
+        key = load_key(self._layout, study, created)
         refuse_changed_snapshot(self.snapshot, snapshot_digest_key(key, study), created)
         engine = self._journal.engine
         return ReleaseWriter(study, self._layout, engine, self.snapshot, key, created.is_id_public)

@@ -105,7 +105,7 @@ def refuse_nonsense(entry: Entry) -> Iterator[None]:
         said = str(error).partition("\n")[0]
         raise CorruptLedgerError(
             f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
-            f"those before it ({type(error).__name__}: {said}): run tacit verify, and restore the "
+            f"those before it ({type(error).__name__}: {said}): verify the study, and restore the "
             "ledger from a backup"
         ) from error
 

@@ -81,15 +81,15 @@ def record_intent(
     another process has recorded the same request meanwhile, that release is taken.
     """
     while True:
-        recorded = find_intent(journal, read, again=again)
-        if recorded is not None:
-            return recorded
         books = journal.books
         best = draft_or_refuse(books, read(books), max_error)
         record = intent_record(best, books.past)
         number = journal.record_intent(record, best.channel.to_bytes(), books.head)
         if number is not None:
             return journal.books.intents[number]
+        recorded = find_intent(journal, read, again=again)
+        if recorded is not None:
+            return recorded
 
 
 def deliver_release(

@@ -14,6 +14,7 @@ from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
+from tacit.markup import html_table
 from tacit.policy import limit_in_words
 from tacit.problem import DISTORTIONS, Distortion
 from tacit.sampling import keyed_digest
@@ -194,6 +195,20 @@ class Receipt(ReleasePaper):
             return limit
         around = limit_in_words(self.around_limit)
         return f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+
+    def __repr__(self) -> str:
+        """Which release it is of, what it is worth, and what its party holds."""
+        return (
+            f"Receipt(release {self.entry}: {self.request} for {self.party}, {self.records:,} "
+            f"records; {self.in_words}; {self.party} held at most {bits_up(self.party_bits)} bits)"
+        )
+
+    def _repr_html_(self) -> str:
+        """What every coalition held of its limit, as a table for notebooks."""
+        rows = [
+            (share.name, bits_up(share.bits), limit_in_words(share.limit)) for share in self.shares
+        ]
+        return html_table(repr(self), ("bits about one record", "held", "limit"), rows)
 
     def as_html(self) -> str:
         """One page that opens anywhere; it holds the receipt for machines, too."""

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting import Counts, bits_up, other_rows_upper_bits
+from tacit.accounting import Counts, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
+from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.study.books.books import Books
 from tacit.study.reports.receipts import external_in_words
@@ -88,6 +89,14 @@ class Standing:
     head: tuple[int, str]
     is_closed: bool
     remarks: tuple[str, ...]
+
+    def as_table(self, caption: str) -> str:
+        """What every party and coalition holds of its limit, in HTML."""
+        rows = [
+            (each.name, bits_up(each.held), limit_in_words(each.limit), bits_down(each.left))
+            for each in (*self.parties, *self.coalitions)
+        ]
+        return html_table(caption, ("bits about one record", "held", "limit", "left"), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""

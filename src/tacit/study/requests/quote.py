@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
 
-from tacit.accounting import Account, bits_down, other_rows_upper_bits
+from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import TacitError
-from tacit.policy import Parties, coalition_name, whom_in_words
+from tacit.markup import html_table
+from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import Books, Intent
 from tacit.study.reports.receipts import remarks_on
+from tacit.study.reports.standing import Holding
 from tacit.study.requests.draft import Draft, draft
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -35,23 +37,13 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What a coalition holds of its limit, in bits about one record.
+class Share(Holding):
+    """What a coalition holds of its limit before and after the quoted release.
 
     Attributes:
-        parties: who pools what.
-        name: for people.
-        limit: what it may hold: the smallest limit on it or on a coalition around it.
-        limited_by: on whom that limit was set.
-        held: what it holds now, at most.
         after: what it would hold after the quoted release, at most.
     """
 
-    parties: tuple[str, ...]
-    name: str
-    limit: float
-    limited_by: str
-    held: float
     after: float
 
     @property
@@ -84,7 +76,7 @@ class CurvePoint:
     is_asked: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Quote:
     """What a request would cost and be worth.
 
@@ -121,6 +113,28 @@ class Quote:
     answered_by: int | None
     others_bits: float
     remarks: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Who asks for what, what it would be worth, and what it would cost."""
+        return (
+            f"Quote({self.request} for {self.party}: {self.measure} {self.value:.4g}, blind "
+            f"{self.blind:.4g}; {self.party} would learn {bits_up(self.own.added)} bits)"
+        )
+
+    def _repr_html_(self) -> str:
+        """What every coalition would hold of its limit, as a table for notebooks."""
+        head = ("bits about one record", "held", "this", "limit", "left")
+        rows = [
+            (
+                share.name,
+                bits_up(share.held),
+                f"+{bits_up(share.added)}",
+                limit_in_words(share.limit),
+                bits_down(share.left),
+            )
+            for share in self.coalitions
+        ]
+        return html_table(repr(self), head, rows)
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -196,6 +210,7 @@ def _shares(
             binding[0].bits,
             whom_in_words(binding),
             before.upper_bits(coalition),
+            after.is_covered(coalition) and coalition != books.holders | {party},
             after.upper_bits(coalition),
         )
         for coalition, binding in limits.items()

@@ -89,7 +89,7 @@ class KeptPaper:
             head = _Head.model_validate(content)
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(
-                f"{path} is no receipt: give a file made by tacit receipt, or a certificate"
+                f"{path} is no receipt: give a receipt of a study, or a certificate"
             ) from error
         if head.format > PAPER_FORMAT:
             raise InvalidInputError(
@@ -264,7 +264,7 @@ class PaperCheck:
         if paper.format == 1:
             self.notes.append(
                 f"{paper.path} is a page of tacit 0.1: its data were compared with the ledger, "
-                "what the page shows was not; make a new one with tacit receipt"
+                "what the page shows was not; make a new one"
             )
             return
         model = Receipt if "holdings" in paper.content else EntryReceipt

@@ -22,7 +22,7 @@ import duckdb
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import connect_memory
 
-DUCKDB_VERSIONS = ">=2.0,<2.1"
+DUCKDB_VERSIONS = ">=2.0.0,<2.1"
 """Those whose answers are understood here; the same in pyproject.toml."""
 
 MOST_CHARACTERS = 10_000

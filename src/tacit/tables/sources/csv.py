@@ -36,13 +36,13 @@ class CsvFile(TableFile):
         """The table in the file; where DuckDB cannot read it, an error that names the line."""
         check_file(self.file, self.text)
         try:
-            yield _sniffed(connection, self.file)
+            yield _sniff(connection, self.file)
         except duckdb.InvalidInputException:
             _refuse_ragged(self.file)
             raise
 
 
-def _sniffed(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
+def _sniff(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     """A CSV file with the types that hold for all of it, found once."""
     file = quote_file(path)
     options = ", ".join((*_OPTIONS, "sample_size = -1"))
