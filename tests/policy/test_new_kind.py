@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
-from tacit.policy import Limit, Parties, Policy, register
+from tacit.policy import Limit, Parties, Policy, register_limit
 from tacit.policy.policy import KINDS
 from tacit.study import Study
 from tests.study.clinic import entries_of, make_clinic
 
 
-@register
+@register_limit
 @dataclass(frozen=True, slots=True)
 class Rival(Limit):
     """A limit on one party together with any other one."""
@@ -41,7 +41,7 @@ class Rival(Limit):
         return replace(self, rival=spelling(self.rival))
 
 
-@register
+@register_limit
 @dataclass(frozen=True, slots=True)
 class Prefix(Limit):
     """A limit on all parties whose names start in the same way: the smallest kind there is."""
@@ -126,7 +126,7 @@ class Unregistered(Prefix):
     kind = "unregistered"
 
 
-@register
+@register_limit
 @dataclass(frozen=True, slots=True)
 class Careless(Prefix):
     """Its record loses the prefix."""
@@ -166,6 +166,6 @@ def test_a_limit_that_could_not_be_read_again_is_not_recorded(
 def test_two_classes_do_not_share_a_kind() -> None:
     with pytest.raises(InvalidInputError, match="'prefix' is Prefix already"):
 
-        @register
+        @register_limit
         class Other(Prefix):
             pass

@@ -1,6 +1,6 @@
 """Limits on coalitions of parties: the only reader of what a policy says.
 
-To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register``.
+To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``.
 """
 
 from tacit.policy.policy import (
@@ -13,7 +13,7 @@ from tacit.policy.policy import (
     bits_of,
     coalition_name,
     limit_in_words,
-    register,
+    register_limit,
     whom_in_words,
 )
 
@@ -27,6 +27,6 @@ __all__ = [
     "bits_of",
     "coalition_name",
     "limit_in_words",
-    "register",
+    "register_limit",
     "whom_in_words",
 ]

@@ -1,7 +1,7 @@
 """Standing limits on coalitions of parties: a ``Policy`` is several ``Limit``, each of some kind.
 
 Other rooms ask a policy which coalitions are limited, and to what. Nobody else reads the fields of
-its limits. A new kind of limit is a subclass of ``Limit`` with the decorator ``register``.
+its limits. A new kind of limit is a subclass of ``Limit`` with the decorator ``register_limit``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tacit.errors import InvalidInputError
 
 Parties = frozenset[str]
 
-KINDS: dict[str, type[Limit]] = {}
+LIMITS: dict[str, type[Limit]] = {}
 """Kind, as it stands in a record -> its class."""
 
 _Kind = TypeVar("_Kind", bound="type[Limit]")
 
 
-def register(kind: _Kind) -> _Kind:
+def register_limit(kind: _Kind) -> _Kind:
     """Make a kind of limit readable from records: a decorator."""
-    known = KINDS.get(kind.kind, kind)
+    known = LIMITS.get(kind.kind, kind)
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
         raise InvalidInputError(f"the kind {kind.kind!r} is {known.__qualname__} already")
-    KINDS[kind.kind] = kind
+    LIMITS[kind.kind] = kind
     return kind
 
 
@@ -119,7 +119,7 @@ class Limit(ABC):
         return cls(**stored)
 
 
-@register
+@register_limit
 @dataclass(frozen=True, slots=True)
 class Everyone(Limit):
     """A limit on all parties together."""
@@ -145,7 +145,7 @@ class Everyone(Limit):
         return "everyone", ""
 
 
-@register
+@register_limit
 @dataclass(frozen=True, slots=True)
 class AnySize(Limit):
     """A limit on any ``size`` parties together, and so on fewer."""
@@ -191,7 +191,7 @@ class AnySize(Limit):
         return "any", str(self.size)
 
 
-@register
+@register_limit
 @dataclass(frozen=True, slots=True)
 class Group(Limit):
     """A limit on named parties together; of a single party, its own limit."""
@@ -520,12 +520,12 @@ def _check_restored(limit: Limit) -> None:
 
 
 def _known_kind(kind: str) -> type[Limit]:
-    if kind not in KINDS:
+    if kind not in LIMITS:
         raise InvalidInputError(
             f"the kind of limit {kind!r} is not known here: decorate its class with "
-            "tacit.policy.register and import it, or update tacit"
+            "tacit.policy.register_limit and import it, or update tacit"
         )
-    return KINDS[kind]
+    return LIMITS[kind]
 
 
 def coalition_name(coalition: Parties, everyone: Parties) -> str:

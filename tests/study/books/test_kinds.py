@@ -12,7 +12,7 @@ from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tacit.study.books.kinds import KINDS, describe_entry, read_books, register
+from tacit.study.books.kinds import KINDS, describe_entry, read_books, register_kind
 from tacit.study.books.records import PolicyRecord
 from tacit.study.folder import Configuration, Layout
 from tests.cli.clinic import done
@@ -25,7 +25,7 @@ from tests.study.made_before import unpack_0_1
 @pytest.fixture
 def note_kind() -> Iterator[None]:
     """Entries of the kind "note" can be read."""
-    register(NOTE)
+    register_kind(NOTE)
     yield
     del KINDS[NOTE.name]
 
@@ -89,7 +89,7 @@ def test_a_kind_that_is_not_registered_is_refused(clinic: Path) -> None:
 @pytest.mark.usefixtures("note_kind")
 def test_a_name_is_registered_once() -> None:
     with pytest.raises(InvalidInputError, match="there is a kind 'note'"):
-        register(NOTE)
+        register_kind(NOTE)
 
 
 def test_a_study_begins_only_once(clinic: Path) -> None:

@@ -1,6 +1,6 @@
 """The kinds of ledger entries: for each one what it changes, what is checked of it, what it says.
 
-To add a kind, write its model and an ``EntryKind``, and ``register`` it before a study is opened.
+To add a kind, write its model and an ``EntryKind``, and ``register_kind`` it before a study is opened.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ KINDS: dict[str, EntryKind[Any]] = {}
 """Name -> kind, of every kind that this process can read."""
 
 
-def register(kind: EntryKind[Any]) -> None:
+def register_kind(kind: EntryKind[Any]) -> None:
     """Let studies of this process read, check and describe entries of a kind.
 
     Raises:
@@ -207,7 +207,7 @@ def _describe_created(record: CreatedRecord) -> str:
     return begins + limit
 
 
-register(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created))
+register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created))
 
 
 # -- party: a party joins, or its limit changes ---------------------------------------------------
@@ -227,7 +227,7 @@ def _describe_party(record: PartyRecord) -> str:
     return f"{record.party} may learn {record.limit:.12g} bits about a record"
 
 
-register(EntryKind("party", PartyRecord, _apply_party, _describe_party, _check_party))
+register_kind(EntryKind("party", PartyRecord, _apply_party, _describe_party, _check_party))
 
 
 # -- policy: limits on coalitions, in the place of those before -----------------------------------
@@ -256,7 +256,7 @@ def _describe_policy(record: PolicyRecord) -> str:
     return f"limits on coalitions: {record.policy.in_words}"
 
 
-register(EntryKind("policy", PolicyRecord, _apply_policy, _describe_policy, _check_policy))
+register_kind(EntryKind("policy", PolicyRecord, _apply_policy, _describe_policy, _check_policy))
 
 
 # -- intent: a release, recorded before its first letter is drawn ---------------------------------
@@ -303,7 +303,7 @@ def _describe_intent(record: IntentRecord) -> str:
     return f"{record.question.name} for {record.party}: {worth}"
 
 
-register(
+register_kind(
     EntryKind(
         "intent", IntentRecord, _apply_intent, _describe_intent, check_intent, has_payload=True
     )
@@ -327,7 +327,7 @@ def _describe_delivered(record: DeliveredRecord) -> str:
     return f"the file of release {record.intent} was written"
 
 
-register(
+register_kind(
     EntryKind(
         "delivered",
         DeliveredRecord,
@@ -354,7 +354,7 @@ def _describe_rollback(record: RollbackRecord) -> str:
     )
 
 
-register(EntryKind("rollback", RollbackRecord, _apply_rollback, _describe_rollback))
+register_kind(EntryKind("rollback", RollbackRecord, _apply_rollback, _describe_rollback))
 
 
 # -- closed: the key was destroyed ----------------------------------------------------------------
@@ -373,4 +373,4 @@ def _describe_closed(record: ClosedRecord) -> str:
     return f"the key was destroyed after {record.releases} releases"
 
 
-register(EntryKind("closed", ClosedRecord, _apply_closed, _describe_closed, _check_closed))
+register_kind(EntryKind("closed", ClosedRecord, _apply_closed, _describe_closed, _check_closed))
