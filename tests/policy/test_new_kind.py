@@ -10,7 +10,7 @@ import pytest
 
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.policy import Limit, Parties, Policy, register_limit
-from tacit.policy.policy import KINDS
+from tacit.policy.policy import LIMITS
 from tacit.study import Study
 from tests.study.clinic import entries_of, make_clinic
 
@@ -116,7 +116,7 @@ def test_a_kind_that_is_not_registered_stops_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labs(tmp_path).close()
-    monkeypatch.delitem(KINDS, "prefix")
+    monkeypatch.delitem(LIMITS, "prefix")
     with pytest.raises(LedgerError, match="'prefix' is not known here"):
         Study.open(tmp_path / "clinic")
 

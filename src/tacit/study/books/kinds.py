@@ -1,6 +1,7 @@
 """The kinds of ledger entries: for each one what it changes, what is checked of it, what it says.
 
-To add a kind, write its model and an ``EntryKind``, and ``register_kind`` it before a study is opened.
+To add a kind, write its model and an ``EntryKind``, and give it to ``register_kind`` before a study
+is opened.
 """
 
 from __future__ import annotations
