@@ -81,7 +81,7 @@ def test_the_verdict_names_who_is_above_a_limit_or_not_as_predicted(bounded_audi
     above = replace(bounded_audit, findings=(replace(first, limit_bits=0.01), *others))
     assert not above.is_within_limits
     assert above.verdict == (
-        f"ABOVE THE LIMIT: a ({text.bits_up(held)} of 0.01 bits); every attack went as predicted."
+        f"ABOVE THE LIMIT: a ({text.figure_up(held)} of 0.01 bits); every attack went as predicted."
     )
     wrong = replace(first, attack=replace(first.attack, predicted=1.0))
     surprised = replace(bounded_audit, findings=(wrong, *others))
@@ -165,8 +165,8 @@ def test_printed_bits_are_rounded_up(exact_scheme: Scheme) -> None:
 def test_figures_are_rounded_up_where_a_smaller_one_would_mislead(
     figure: float, bits: str, percent: str
 ) -> None:
-    assert text.bits_up(figure) == bits
-    assert text.bits_up(figure, "≤") == f"≤{bits}"
+    assert text.figure_up(figure) == bits
+    assert text.figure_up(figure, "≤") == f"≤{bits}"
     assert text._percent_up(figure) == percent
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.paper.claim import GAP_TOL
 from tacit.paper.fig6 import BUDGETS, draw_fig6, fig6, fig6_text
+from tacit.solution import GAP_TOL
 from tests.pictures import assert_is_png, assert_works_offline
 
 SEEN_TOL = 2e-3

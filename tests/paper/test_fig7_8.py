@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.paper.claim import GAP_TOL
 from tacit.paper.claims_adult import SAME_BITS
 from tacit.paper.fig7_8 import (
     BOUND_BY_BUDGET,
@@ -22,6 +21,7 @@ from tacit.paper.fig7_8 import (
     fig7_8,
     squared_variant,
 )
+from tacit.solution import GAP_TOL
 from tests.oracles import solve_by_cvxpy
 from tests.pictures import assert_is_png, assert_works_offline
 

@@ -227,7 +227,7 @@ def _question(draw: random.Random, facts: Facts) -> tuple[str | None, str | None
     if chance < 0.2:
         return facts.external, None
     if chance < 0.35 and len(names) > 1:
-        return ",".join(draw.sample(names, 2)), None
+        return draw.sample(names, 2), None
     name = draw.choice(names)
     if chance < 0.6:
         is_cut = name in facts.numeric

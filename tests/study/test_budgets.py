@@ -15,7 +15,7 @@ from flint import arb
 
 from tacit import Costs
 from tacit.cli import run
-from tacit.cli.suggestions import Typed, command_of
+from tacit.cli.suggestions import CommandWords, command_of
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.scheme import Policy
 from tacit.study import Standing, Study
@@ -36,7 +36,7 @@ WISHES: tuple[dict[str, object], ...] = (
     {"asked": "age", "utility": "absolute"},
     {"asked": "age", "utility": "squared"},
     {"asked": "diagnosis"},
-    {"asked": "diagnosis,smoker"},
+    {"asked": ("diagnosis", "smoker")},
     {"asked": "outcome"},
     {"sql": "age > 65 or smoker"},
     {"sql": "case when diagnosis = 'asthma' then 'breath' when age > 40 then 'mind' end"},
@@ -230,7 +230,7 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
     assert any("lab-a" in remark for remark in sqlite_study.set_party("lab-a", bits))
     assert sqlite_study.set_collusion(Policy(everyone=bits, any_size=2, bits=bits))
     assert sqlite_study.set_party("lab-b", 0.3) == []
-    receipt = sqlite_study.release("lab-a", "age,diagnosis,smoker", out=tmp_path / "a.csv")
+    receipt = sqlite_study.release("lab-a", ("age", "diagnosis", "smoker"), out=tmp_path / "a.csv")
     assert receipt.value == 0
     assert receipt.party_bits == pytest.approx(all_bits, abs=SAME_BITS)
 
@@ -309,7 +309,7 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
         spent.release(out=tmp_path / "c.csv", **asked)  # type: ignore[arg-type]
     assert "\n" not in str(refusal.value)
     [suggestion] = refusal.value.suggestions
-    typed = Typed(["release", "clinic", "--out", "c.csv", "--utility", "costs.csv"])
+    typed = CommandWords(["release", "clinic", "--out", "c.csv", "--utility", "costs.csv"])
     tacit, *words = shlex.split(command_of(suggestion, typed) or "")
     assert tacit == "tacit"
     n_intents = len(intents_of(tmp_path / "clinic"))
@@ -333,7 +333,7 @@ def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
         sqlite_study.release("registry", "smoker", out=tmp_path / "r.csv")
     assert refusal.value.coalition == ("lab-a", "registry")
     [suggestion] = refusal.value.suggestions
-    command = command_of(suggestion, Typed(["release", "clinic", "--out", "r.csv"]))
+    command = command_of(suggestion, CommandWords(["release", "clinic", "--out", "r.csv"]))
     assert run(shlex.split(command or "")[1:]) == 0
     assert exact_bits(tmp_path / "clinic", ("lab-a", "registry")).upper() <= receipt.party_bits
     assert float(exact_bits(tmp_path / "clinic", ("registry",)).mid()) > 0.1
@@ -406,7 +406,7 @@ def everything_told(study: Study) -> Iterator[object]:
             study.release("lab-a", "smoker", out="c.csv", bits=bits, max_error=max_error)
         yield str(refused.value)
     study.release("lab-a", "outcome", out="c.csv", bits=0.05)
-    study.release("registry", "diagnosis,smoker", out="d.csv")
+    study.release("registry", ("diagnosis", "smoker"), out="d.csv")
     for intent in intents_of(Path("clinic")):
         yield intent.payload
         # The name of the draw is a hash of the designs and of the study's id, which differs here.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tacit.cli import run
-from tacit.cli.suggestions import Typed, command_of
+from tacit.cli.suggestions import CommandWords, command_of
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Policy
@@ -120,16 +120,16 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     for party in "abc":
         study.set_party(party, 0.9)
     study.set_collusion(Policy(groups={("a", "b"): 0.2}))
-    study.release("c", "diagnosis,smoker", out="c.csv", bits=0.3)
-    study.release("a", "diagnosis,smoker", out="a.csv", bits=0.05)
-    study.release("b", "diagnosis,smoker", out="b.csv", bits=0.05)
+    study.release("c", ("diagnosis", "smoker"), out="c.csv", bits=0.3)
+    study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.05)
+    study.release("b", ("diagnosis", "smoker"), out="b.csv", bits=0.05)
     return study
 
 
 def _follow(error: InfeasibleError, bits: str) -> None:
     """Run the one command that an error suggests."""
     [suggestion] = error.suggestions
-    command = command_of(suggestion, Typed(["release", "clinic"]))
+    command = command_of(suggestion, CommandWords(["release", "clinic"]))
     assert run([*shlex.split(command or "")[1:-1], f"a,b={bits}"]) == 0
 
 
@@ -137,7 +137,7 @@ def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) 
     with forgetful as study:
         n_entries = len(entries_of(Path("clinic")))
         with pytest.raises(InfeasibleError) as refused:
-            study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
+            study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.06)
         said = str(refused.value)
         assert said.startswith("with this release a + b would hold too many different answers")
         assert "of their 0.2 bits (a request with fewer levels may fit)" in said
@@ -146,17 +146,17 @@ def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) 
         assert len(entries_of(Path("clinic"))) == n_entries
         assert "; a may learn more only if limits are raised" in said
         _follow(refused.value, "0.5")
-        study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
+        study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.06)
         assert study.verify().problems == ()
 
 
 def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> None:
     with forgetful as study:
         study.set_collusion(Policy(groups={("a", "b"): 0.5}))
-        study.release("a", "diagnosis,smoker", out="a.csv", bits=0.06)
+        study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.06)
         [held] = study.status().coalitions
         assert held.is_covered
-        study.release("c", "diagnosis,smoker", out="c.csv", bits=0.29)
+        study.release("c", ("diagnosis", "smoker"), out="c.csv", bits=0.29)
         with pytest.raises(InfeasibleError) as refused:
             study.release("a", "smoker", out="a.csv", bits=0.02)
         said = str(refused.value)

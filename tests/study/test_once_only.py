@@ -146,7 +146,7 @@ def test_a_repeat_takes_up_what_was_never_delivered(study: Study, tmp_path: Path
 
 def test_parquet_and_csv_of_a_release_agree(study: Study, tmp_path: Path) -> None:
     for name in ("a.parquet", "a.csv"):
-        study.release("lab-a", "age,smoker", out=tmp_path / name)
+        study.release("lab-a", ("age", "smoker"), out=tmp_path / name)
     assert read_release(tmp_path / "a.parquet") == read_release(tmp_path / "a.csv")
 
 
@@ -269,7 +269,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.7)
         study.release("lab-a", "age", out=place / "0.csv", bits=0.3)
-        study.release("lab-b", "diagnosis,smoker", out=place / "1.csv", bits=0.4)
+        study.release("lab-b", ("diagnosis", "smoker"), out=place / "1.csv", bits=0.4)
         study.release("lab-a", "outcome", out=place / "2.csv", bits=0.1)
     return place
 

@@ -120,7 +120,7 @@ def test_states_of_a_lost_release_are_never_removed(clinic: Path) -> None:
     lost = {path.name for path in (clinic / "states").glob("6-*")}
     roll_back(clinic)
     with Study.open(clinic, accept_rollback=True) as study:
-        for number, question in enumerate(("smoker", "age", "diagnosis,smoker")):
+        for number, question in enumerate(("smoker", "age", ("diagnosis", "smoker"))):
             study.release("lab-b", question, out=clinic.parent / f"{number}.csv", bits=0.1)
     assert lost
     assert lost <= {path.name for path in (clinic / "states").iterdir()}
@@ -135,7 +135,7 @@ def test_twelve_restores_give_twelve_times_the_same_file(clinic: Path) -> None:
         shutil.rmtree(clinic)
         shutil.copytree(backup, clinic)
         with Study.open(clinic) as study:
-            study.release("lab-a", "diagnosis,smoker", out=place / f"r{number}.csv", bits=0.3)
+            study.release("lab-a", ("diagnosis", "smoker"), out=place / f"r{number}.csv", bits=0.3)
         files.add((place / f"r{number}.csv").read_bytes())
     assert len(files) == 1
 

@@ -13,10 +13,10 @@ from tacit.auditing.attack import Attack, attack
 from tacit.auditing.exposure import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.finding import Finding
 from tacit.auditing.paths import memory_laws, path_bounds
-from tacit.auditing.text import attack_lines, average_lines, bits_up, worst_lines, wrap
+from tacit.auditing.text import attack_lines, average_lines, figure_up, worst_lines, wrap
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
-from tacit.policy import Parties
+from tacit.policy import Parties, coalition_name
 from tacit.policy.listing import list_coalitions
 from tacit.scheme import Scheme
 
@@ -92,7 +92,8 @@ class Audit:
 
     def _verdict_on_limits(self) -> str:
         above = [
-            f"{each.name} ({bits_up(each.exposure.mutual_information)} of {each.limit_bits:g} bits)"
+            f"{each.name} ({figure_up(each.exposure.mutual_information)} of {each.limit_bits:g} "
+            "bits)"
             for each in self._above_limits()
         ]
         if above:
@@ -203,7 +204,7 @@ def audit(
     attacks = _attacks(scheme, measured, records, seed, confidence)
     findings = [
         Finding(
-            name=_name(parties, scheme.parties),
+            name=coalition_name(parties, scheme.parties),
             parties=tuple(sorted(parties)),
             limit_bits=scheme.policy.least_bits_on(parties),
             exposure=exposure,
@@ -273,8 +274,3 @@ def _attacks(
         )
         for parties, exposure in measured.items()
     }
-
-
-def _name(parties: Parties, present: Parties) -> str:
-    is_everyone = parties == present and len(present) > 1
-    return "everyone" if is_everyone else " + ".join(sorted(parties))

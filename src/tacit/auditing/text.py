@@ -54,7 +54,7 @@ def _figure(finding: Finding, measure: LeakageMeasure) -> str:
     figure = finding.exposure.figures[measure.name]
     if measure.unit is Unit.CHANCE:
         return f"{_mark(finding)}{_percent_up(figure)} %"
-    return bits_up(figure, _mark(finding))
+    return figure_up(figure, _mark(finding))
 
 
 def attack_lines(findings: Sequence[Finding]) -> list[str]:
@@ -146,7 +146,7 @@ def width_of(text: str) -> int:
     )
 
 
-def bits_up(bits: float, mark: str = "") -> str:
+def figure_up(bits: float, mark: str = "") -> str:
     """Four decimals, never below the figure by more than double precision."""
     return "∞" if isinf(bits) else f"{mark}{max(0, _ceiling(bits)) / 1e4:.4f}"
 

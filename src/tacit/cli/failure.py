@@ -10,7 +10,7 @@ from typing import TextIO
 import typer
 
 from tacit.cli.display import plain, show_json
-from tacit.cli.suggestions import Typed, command_of, tail_of
+from tacit.cli.suggestions import CommandWords, command_of, tail_of
 from tacit.errors import (
     DeliveryError,
     InfeasibleError,
@@ -83,7 +83,7 @@ INTERRUPTION = Failure(
 
 def failure_of(error: KnownError, words: Sequence[str] = ()) -> Failure:
     """What to say about an error of the command that was typed."""
-    typed = Typed(words)
+    typed = CommandWords(words)
     code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
     kind = "UsageError" if code == USAGE else type(error).__name__
     return Failure(kind, plain(_message(error, typed)), code, _details(error, typed))
@@ -100,7 +100,7 @@ def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
     return Failure("MissingPackage", f"{said}: pip install 'tacit[{extra}]'", 1)
 
 
-def _message(error: KnownError, typed: Typed) -> str:
+def _message(error: KnownError, typed: CommandWords) -> str:
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
         command = "tacit" if context is None else context.command_path
@@ -111,7 +111,7 @@ def _message(error: KnownError, typed: Typed) -> str:
     return str(error) + tail_of(error.suggestions, typed)
 
 
-def _details(error: KnownError, typed: Typed) -> dict[str, object]:
+def _details(error: KnownError, typed: CommandWords) -> dict[str, object]:
     if not isinstance(error, InfeasibleError):
         return {}
     fits = [command_of(each, typed) for each in error.suggestions if each.is_answered]

@@ -15,7 +15,7 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
-from tacit.cli.release import read_utility
+from tacit.cli.release import columns_of, read_utility
 
 if TYPE_CHECKING:
     from tacit.study import Quote
@@ -40,7 +40,9 @@ def quote(
 
     judged = read_utility(utility)
     with Study.open(folder) as study, waiting("designing"):
-        quoted = study.quote(party, request, sql=sql, utility=judged, bits=bits, again=again)
+        quoted = study.quote(
+            party, columns_of(study, request), sql=sql, utility=judged, bits=bits, again=again
+        )
     if as_json:
         show_json(_for_machines(quoted))
     elif quoted.answered_by is not None:

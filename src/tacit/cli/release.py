@@ -24,7 +24,7 @@ from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tacit.problem import Costs
-    from tacit.study import Receipt
+    from tacit.study import Receipt, Study
 
 
 def release(
@@ -56,7 +56,7 @@ def release(
     ):
         receipt = study.release(
             party,
-            request,
+            columns_of(study, request),
             out=out,
             sql=sql,
             utility=judged,
@@ -70,6 +70,13 @@ def release(
         show_json(receipt.model_dump(mode="json"))
     else:
         _show_release(receipt, folder, out)
+
+
+def columns_of(study: Study, text: str | None) -> str | list[str] | None:
+    """What is asked for, as it is typed: a column, or several attributes with commas between."""
+    if text is None or text in study.columns:
+        return text
+    return text.split(",")
 
 
 def read_utility(text: str) -> str | Costs:

@@ -7,13 +7,11 @@ Axes follow the names used all over tacit: ``joint_xy[x, y]``, ``channel[x, y]``
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, xlogy
 
-from tacit.arrays import Array
+from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 
 ROW_SUM_TOL = 1e-9
@@ -169,7 +167,7 @@ def conditional_mutual_information(joint: ArrayLike) -> float:
 
 def _bits(nats: float) -> float:
     """``nats`` in bits. All quantities here are non-negative: below 0 there is only rounding."""
-    return max(0.0, nats / math.log(2))
+    return max(0.0, nats / LN2)
 
 
 UNIT_ROUNDOFF = 2.0**-53

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 ROUNDING = 1e-11
 """Sums of some tens of terms of size up to 100, each right to 2**-53."""
 
-GAP_TOL = 1e-7
-"""The certified gap asked of every optimum that a claim is compared with."""
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:

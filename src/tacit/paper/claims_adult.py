@@ -14,7 +14,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.information import entropy
-from tacit.paper.claim import GAP_TOL, Claim
+from tacit.paper.claim import Claim
 from tacit.paper.fig6 import BUDGETS, Course, fig6
 from tacit.paper.fig7_8 import (
     BOUND_BY_BUDGET,
@@ -28,6 +28,7 @@ from tacit.paper.fig7_8 import (
     first_release,
     squared_variant,
 )
+from tacit.solution import GAP_TOL
 from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
 
 SAME_BITS = 1e-5

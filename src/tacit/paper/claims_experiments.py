@@ -9,13 +9,14 @@ from time import perf_counter
 import numpy as np
 
 from tacit.paper.algorithm3 import algorithm3
-from tacit.paper.claim import GAP_TOL, Claim
+from tacit.paper.claim import Claim
 from tacit.paper.fig3 import fig3, largest_convexity_violation, largest_rise
 from tacit.paper.fig4 import fig4
 from tacit.paper.fig5 import Fig5, fig5, largest_gap_bits, surface_of
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.paper.table2 import early_stop, table2
 from tacit.problem import Problem
+from tacit.solution import GAP_TOL
 from tacit.solvers import solve
 from tacit.solvers.iteration.blahut_arimoto import blahut_arimoto
 

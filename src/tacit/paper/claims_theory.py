@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.paper.claim import GAP_TOL, ROUNDING, Claim
+from tacit.paper.claim import ROUNDING, Claim
 from tacit.paper.fig4 import fig4
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.problem import Problem
+from tacit.solution import GAP_TOL
 from tacit.solvers import solve
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.iteration.alternation import Alternation, Auxiliaries, log2, log_start

@@ -10,9 +10,9 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.datasets import adult
-from tacit.paper.claim import GAP_TOL
 from tacit.plots import bars_and_lines_figure, bars_and_lines_page
 from tacit.scheme import NonAdaptiveScheme, Scheme
+from tacit.solution import GAP_TOL
 
 REQUESTS = ("education", "income", "age", "education")
 """(E, J, A, E), each by another party."""

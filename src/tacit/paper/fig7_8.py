@@ -15,10 +15,10 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.information import entropy, mutual_information
-from tacit.paper.claim import GAP_TOL
 from tacit.plots import Panels, tradeoff_curves_figure, tradeoff_curves_page
 from tacit.problem import Problem, Utility
 from tacit.scheme import NonAdaptiveScheme, Release, Scheme, SymmetricScheme
+from tacit.solution import GAP_TOL
 from tacit.solvers import solve
 
 FIRST_BUDGET = 0.3

@@ -94,16 +94,15 @@ class Limit(ABC):
         """The party whose own limit this is; ``None`` if it is no single party's."""
         return None
 
-    @property
-    def setting(self) -> tuple[str, str] | None:
-        """How a command names it: the option, and whom. ``None`` if only Python can set it."""
-        return None
+    def as_dict(self) -> dict[str, Any]:
+        """For machines: its kind, its bits and whom it limits."""
+        own = {name: sorted(v) if isinstance(v, frozenset) else v for name, v in _items(self)}
+        return {"kind": self.kind, **own}
 
     @property
     def whom(self) -> tuple[object, ...]:
         """All but the bits: two limits with the same ``whom`` are on the same coalitions."""
-        own = (getattr(self, each.name) for each in fields(self) if each.name != "bits")
-        return (self.kind, *own)
+        return (self.kind, *(value for name, value in _items(self) if name != "bits"))
 
     @property
     def record(self) -> Any:
@@ -117,6 +116,11 @@ class Limit(ABC):
     def of_record(cls, stored: Any) -> Self:
         """The limit that ``record`` gave."""
         return cls(**stored)
+
+
+def _items(limit: Limit) -> list[tuple[str, Any]]:
+    """Names and values of a limit's fields."""
+    return [(each.name, getattr(limit, each.name)) for each in fields(limit)]
 
 
 @register_limit
@@ -138,11 +142,6 @@ class Everyone(Limit):
     def concerns(self, coalition: Parties, present: Parties) -> bool:
         """Never: the bound on everyone needs no law beside the memory's."""
         return False
-
-    @property
-    def setting(self) -> tuple[str, str]:
-        """The option alone."""
-        return "everyone", ""
 
 
 @register_limit
@@ -184,11 +183,6 @@ class AnySize(Limit):
     def concerns(self, coalition: Parties, present: Parties) -> bool:
         """Whether they are few enough: newcomers may join them."""
         return self.holds_for(coalition)
-
-    @property
-    def setting(self) -> tuple[str, str]:
-        """The option, and how many parties."""
-        return "any", str(self.size)
 
 
 @register_limit
@@ -235,11 +229,6 @@ class Group(Limit):
     def own_party(self) -> str | None:
         """Its only member."""
         return next(iter(self.members)) if len(self.members) == 1 else None
-
-    @property
-    def setting(self) -> tuple[str, str]:
-        """The option, and the members."""
-        return "group", ",".join(sorted(self.parties))
 
 
 class Policy:
@@ -446,6 +435,39 @@ class Policy:
     def least_bits_on(self, parties: Collection[str]) -> float | None:
         """What these parties may hold together; ``None`` where nothing limits them."""
         return next((limit.bits for limit in self.binding_on(parties)), None)
+
+    def used_up(
+        self,
+        party: str,
+        others: Iterable[str],
+        held: Callable[[Parties], float],
+        least: float,
+    ) -> tuple[Limit, ...]:
+        """Limits that leave ``party`` together with others less than ``least`` bits.
+
+        Args:
+            party: who asks.
+            others: the parties that hold something.
+            held: bits that a coalition holds.
+            least: bits that would be worth asking for.
+        """
+        present = frozenset(others) - {party}
+        return tuple(
+            limit
+            for limit in self._limits
+            if any(
+                limit.bits - held(each) < least for each in limit.coalitions_with(party, present)
+            )
+        )
+
+    def worst_holders(
+        self, holders: Parties, held: Callable[[Parties], float]
+    ) -> Iterator[tuple[Limit, Parties]]:
+        """Every limit, and the coalition of holders under it that holds most."""
+        for limit in self._limits:
+            coalitions = list(limit.coalitions_among(holders))
+            if coalitions:
+                yield limit, max(coalitions, key=held)
 
     @property
     def newcomers(self) -> dict[str, float]:

@@ -314,8 +314,8 @@ class Scheme:
         for coalition, bits in limits.items():
             held = self.leakage(coalition & self.parties) if coalition & self.parties else 0.0
             if held > bits + _HELD_TOL:
-                largest = Suggestion("release", {"individual": min(fits, default=inf)})
-                raise InfeasibleError(tuple(sorted(coalition)), bits, held, suggestions=[largest])
+                largest = [Suggestion("release", {"individual": min(fits)})] if fits else []
+                raise InfeasibleError(tuple(sorted(coalition)), bits, held, suggestions=largest)
         if collusion is not None and collusion < self._collusion:
             raise InvalidInputError(
                 f"collusion={collusion} is below {self._collusion}, which an earlier release was "

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
+    from tacit.study.backup import Backup, Restored, back_up, restore
     from tacit.study.books.records import HoldingRecord
     from tacit.study.recipient import LevelEstimate, RecipientEstimate, estimate_file
     from tacit.study.reports.receipts import Certificate, EntryReceipt, HeldShare, Receipt
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tacit.study.verification.verify import Verification, verify_study
 
 __all__ = [
+    "Backup",
     "Certificate",
     "CurvePoint",
     "EntryReceipt",
@@ -24,18 +26,22 @@ __all__ = [
     "Quote",
     "Receipt",
     "RecipientEstimate",
+    "Restored",
     "Share",
     "SmallCell",
     "Standing",
     "Study",
     "Verification",
+    "back_up",
     "estimate_file",
+    "restore",
     "verify_study",
 ]
 
 __getattr__ = deferred(
     __name__,
     {
+        "backup": ("Backup", "Restored", "back_up", "restore"),
         "books.records": ("HoldingRecord",),
         "recipient": ("LevelEstimate", "RecipientEstimate", "estimate_file"),
         "requests.quote": ("CurvePoint", "Quote", "Share"),

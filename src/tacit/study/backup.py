@@ -70,13 +70,14 @@ class Restored:
         return asdict(self)
 
 
-def back_up(folder: Path, file: Path) -> Backup:
+def back_up(folder: str | Path, file: str | Path) -> Backup:
     """Write a study's backup to a new file that only its owner can read.
 
     Raises:
         InvalidInputError: the file is there already: an older backup is never replaced.
         RolledBackError: the ledger has lost entries, so that an older backup is worth more.
     """
+    folder, file = Path(folder), Path(file)
     layout, configuration = Layout(folder), Configuration.read(folder)
     _check_new(configuration, file)
     with scratch_folder(file) as scratch:
@@ -93,7 +94,7 @@ def back_up(folder: Path, file: Path) -> Backup:
     return Backup(configuration.study, n_entries, layout.key.exists())
 
 
-def restore(file: Path, folder: Path, *, ledger: str | None = None) -> Restored:
+def restore(file: str | Path, folder: str | Path, *, ledger: str | None = None) -> Restored:
     """Put back what a folder and its ledger have lost; a folder that is not there is made.
 
     Files and entries that are there stay as they are. The key of a study that was closed
@@ -105,6 +106,7 @@ def restore(file: Path, folder: Path, *, ledger: str | None = None) -> Restored:
         ledger: for a folder that is made: another address of the ledger than before, as for
             ``Study.create``, on another machine, say.
     """
+    file, folder = Path(file), Path(folder)
     if not folder.parent.is_dir():
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
     if ledger is not None and Layout(folder).configuration.exists():

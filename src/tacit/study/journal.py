@@ -225,7 +225,8 @@ class Journal:
         """Refuse to go on with a ledger that has lost entries, unless that was accepted."""
         if not lost or self._accept_rollback:
             return
-        papers = [str(file) for file in lost.entries.keys() - {self.layout.high_water}]
+        papers = lost.entries.keys() - {self.layout.high_water}
+        receipt = next(map(str, papers), None)
         raise RolledBackError(
             f"the ledger {self.ledger.url_shown} ends at entry {self.books.head.number} and has "
             f"lost entries that {self.layout.folder} was used with ({'; '.join(lost.in_words)}): "
@@ -233,7 +234,7 @@ class Journal:
             "lost entries released is then not counted, so that whoever received it may hold more "
             "than the limits say",
             suggestions=[
-                Suggestion("verify", {"receipts": papers}),
+                Suggestion("verify", {} if receipt is None else {"receipt": receipt}),
                 Suggestion("restore"),
                 Suggestion("open", {"accept_rollback": True}),
             ],

@@ -59,7 +59,7 @@ from tacit.study.setup.limits import (
     check_limit,
     check_max_error,
     check_policy,
-    let_in,
+    newcomer_remarks,
     refuse_below,
 )
 from tacit.study.setup.names import check_new_names
@@ -132,17 +132,17 @@ class Study:
             check_limit("everyone", everyone)
         ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
-            table,
-            ids,
-            tuple(map(Column.of, private)),
-            tuple(map(Column.of, external)),
-            public_id,
-            memory,
-            everyone,
-            ledger,
-            accept_reset,
-            min_records,
-            engine,
+            table=table,
+            id_columns=ids,
+            private=tuple(map(Column.of, private)),
+            external=tuple(map(Column.of, external)),
+            is_id_public=public_id,
+            memory=memory,
+            everyone=everyone,
+            ledger=ledger,
+            accept_reset=accept_reset,
+            min_records=min_records,
+            engine=engine,
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)
@@ -205,6 +205,11 @@ class Study:
         return self.snapshot.encoding.attributes
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns that can be asked for."""
+        return (*(each.name for each in self.attributes), *self._journal.books.externals)
+
+    @property
     def policy(self) -> Policy:
         """Limits on coalitions."""
         return self._journal.refresh().policy
@@ -263,7 +268,7 @@ class Study:
         return [
             *([] if is_recorded else [UNCHANGED]),
             *limits_too_high(self._journal.books),
-            *let_in(stored, known),
+            *newcomer_remarks(stored, known),
         ]
 
     def spelling(self, name: str) -> str:
@@ -311,7 +316,7 @@ class Study:
 
         Args:
             party: who asks.
-            asked: private attributes, or an external column.
+            asked: a private attribute, several of them, or an external column.
             out: the file to write, .parquet or .csv.
             sql: an expression over the private attributes' levels, instead of ``asked``.
             utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or a table
@@ -373,12 +378,12 @@ class Study:
             both = "both attributes and an SQL expression are asked for"
             seen = "neither attributes nor an SQL expression is asked for" if sql is None else both
             raise InvalidInputError(f"{seen}: give one of the two")
-        if isinstance(asked, str) and asked in books.externals:
-            return books.externals[asked]
+        names = (asked,) if isinstance(asked, str) else tuple(asked or ())
+        if len(names) == 1 and names[0] in books.externals:
+            return books.externals[names[0]]
         cells = Cells(self.attributes)
         if sql is not None:
             return cells.evaluate(sql)
-        names = asked.split(",") if isinstance(asked, str) else list(asked or ())
         return cells.of_attributes(names)
 
     def _writer(self) -> ReleaseWriter:

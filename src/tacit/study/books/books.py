@@ -195,7 +195,7 @@ class Books:
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
 
-    def under(self, policy: Policy) -> Books:
+    def with_policy(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""
         return replace(self, policy=policy, account=None)
 
@@ -245,7 +245,7 @@ class Books:
 
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
-        return min(limit.bits for limit in self.all_limits.binding_on({party}))
+        return self.all_limits.binding_on({party})[0].bits
 
     @property
     def n_states(self) -> int:
@@ -280,7 +280,7 @@ class Books:
             known = nearest_first(party, self.limits) or "none yet"
             raise InvalidInputError(
                 f"party {party!r} is unknown (parties: {known}): let it in",
-                suggestions=[Suggestion("set_party", {"party": party})],
+                suggestions=[Suggestion("set_party", {"name": party})],
             )
         return party
 

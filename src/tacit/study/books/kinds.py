@@ -238,7 +238,7 @@ def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
     limits = books.limits | {
         party: bits for party, bits in record.newcomers.items() if party not in books.limits
     }
-    return replace(books, limits=limits).under(record.policy)
+    return replace(books, limits=limits).with_policy(record.policy)
 
 
 def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:

@@ -203,6 +203,8 @@ class Receipt(ReleasePaper):
             f"records; {self.in_words}; {self.party} held at most {bits_up(self.party_bits)} bits)"
         )
 
+    __str__ = __repr__
+
     def _repr_html_(self) -> str:
         """What every coalition held of its limit, as a table for notebooks."""
         rows = [

@@ -1,4 +1,4 @@
-"""Refusals that help: what stands in the way, and the nearest request that fits.
+"""Refusals: which limit is exceeded, and the nearest request that would be answered.
 
 For the custodian: a refusal may name other parties.
 """
@@ -32,7 +32,9 @@ def suggest_for(books: Books, request: Request, error: InfeasibleError) -> Infea
     is_fewer = left >= _LEAST_OFFERED and (request.bits is None or bits < request.bits)
     fewer = _draft_or_none(books, replace(request, bits=bits)) if is_fewer else None
     if fewer is not None and fewer.is_worth_it:
-        return refusal(books, str(error), coalition, [ask(fewer.request, bits=bits)])
+        return refusal(
+            books, str(error), coalition, [release_suggestion(books, fewer.request, bits=bits)]
+        )
     if fewer is not None and is_own:
         return refuse_worthless(books, fewer)
     who = "it" if is_own else request.party
@@ -40,12 +42,25 @@ def suggest_for(books: Books, request: Request, error: InfeasibleError) -> Infea
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
 
 
-def ask(request: Request, **options: float) -> Suggestion:
+def release_suggestion(books: Books, request: Request, **options: float) -> Suggestion:
     """Suggest a request that would be answered."""
-    question = request.question
-    asked = {"asked": question.name} if question.sql is None else {"sql": question.sql}
-    arguments = {"party": request.party, **asked, "utility": request.measure.kind, **options}
+    question, measure = request.question, request.measure
+    asked = {"asked": _names(books, request)} if question.sql is None else {"sql": question.sql}
+    utility = measure.kind if measure.costs is None else measure.costs
+    arguments = {"party": request.party, **asked, "utility": utility, **options}
     return Suggestion("release", arguments, is_answered=True)
+
+
+def _names(books: Books, request: Request) -> list[str] | None:
+    """The columns that a question asks for; ``None`` if it cannot be asked by its columns.
+
+    Several attributes are recorded by their names with commas between them; 0.1 wrote a+b.
+    """
+    name, columns = request.question.name, {each.name for each in books.created.attributes}
+    if name in columns or request.question.external is not None:
+        return [name]
+    names = name.split(",")
+    return names if columns.issuperset(names) else None
 
 
 def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggestion]:
@@ -53,21 +68,14 @@ def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggesti
 
     Raising one limit does not help a party that another leaves nothing to.
     """
-    account, others = books.proved, books.holders - {party}
-    used_up = [
-        limit
-        for limit in books.all_limits.limits
-        if any(
-            limit.bits - account.upper_bits(each) < _LEAST_OFFERED
-            for each in limit.coalitions_with(party, others)
-        )
-    ]
-    limits = dict.fromkeys((*books.all_limits.binding_on(coalition), *used_up))
+    policy, held = books.all_limits, books.proved.upper_bits
+    used_up = policy.used_up(party, books.holders, held, _LEAST_OFFERED)
+    limits = dict.fromkeys((*policy.binding_on(coalition), *used_up))
     own = [limit.own_party for limit in limits if limit.own_party is not None]
-    shared = tuple(limit for limit in limits if limit.own_party is None)
+    shared = [limit.as_dict() for limit in limits if limit.own_party is None]
     return [
-        *(Suggestion("set_party", {"party": name}) for name in own),
-        *([Suggestion("set_collusion", {"limits": shared})] if shared else []),
+        *(Suggestion("set_party", {"name": name}) for name in own),
+        *([Suggestion("change_collusion", {"limits": shared})] if shared else []),
     ]
 
 
@@ -91,7 +99,7 @@ def refuse_worthless(books: Books, best: Draft) -> InfeasibleError:
     )
     other = _substitute(books, best)
     if other is not None:
-        return refusal(books, reason, coalition, [ask(other)])
+        return refusal(books, reason, coalition, [release_suggestion(books, other)])
     reason = f"{reason}; it may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
 
@@ -103,7 +111,7 @@ def _is_held_to_ask(books: Books, best: Draft) -> bool:
 
 
 def _substitute(books: Books, best: Draft) -> Request | None:
-    """An earlier question of another party, whose letters add little: told again, they fit."""
+    """An earlier question of another party to ask instead; repeating its letters adds few bits."""
     asked: dict[str, Request] = {}
     for intent in reversed(books.intents.values()):
         request = intent.request
@@ -120,10 +128,8 @@ def _substitute(books: Books, best: Draft) -> Request | None:
 
 
 def _can_be_asked(books: Books, request: Request) -> bool:
-    """Whether a question can be asked by its name: 0.1 recorded several attributes as a+b."""
-    question, attributes = request.question, {each.name for each in books.created.attributes}
-    is_named = question.external is not None or attributes.issuperset(question.name.split(","))
-    return question.sql is not None or is_named
+    """Whether a recorded question can be asked again by its columns, or by its expression."""
+    return request.question.sql is not None or _names(books, request) is not None
 
 
 def refuse_coarse(books: Books, best: Draft, max_error: float) -> InfeasibleError:
@@ -137,7 +143,7 @@ def refuse_coarse(books: Books, best: Draft, max_error: float) -> InfeasibleErro
         f"{_what_binds(books, best, coalition)} a mean error of {reachable}, not "
         f"{limit_in_words(max_error)} ({words})",
         coalition,
-        [ask(request, **options, max_error=float(reachable))],
+        [release_suggestion(books, request, **options, max_error=float(reachable))],
     )
 
 

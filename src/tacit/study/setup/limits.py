@@ -33,18 +33,17 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
 
 
 def check_policy(books: Books, policy: Policy) -> None:
-    """Refuse limits that are none, names that are none, and limits that are broken already."""
+    """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
     for limit in policy.limits:
         check_limit(f"the limit on {limit.in_words}", limit.bits)
     check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
-    changed = books.under(policy)
-    for limit in changed.all_limits.limits:
-        coalitions = list(limit.coalitions_among(books.holders))
-        if coalitions:
-            refuse_below(limit, max(coalitions, key=changed.proved.upper_bits), changed.proved)
+    changed = books.with_policy(policy)
+    account = changed.proved
+    for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
+        refuse_below(limit, coalition, account)
 
 
-def let_in(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
+def newcomer_remarks(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
     """Remarks on parties that a policy names and that were not there before."""
     return [
         f"{party} is new and let in with its group's limit of {limit_in_words(bits)} bits: "

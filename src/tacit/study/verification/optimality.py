@@ -20,7 +20,7 @@ from math import inf, isinf
 import numpy as np
 
 from tacit.accounting import Account
-from tacit.arrays import Array
+from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import RESERVE_BITS, Request, distortion
@@ -104,7 +104,7 @@ def _forgone(view: LimitedView, force: Array) -> float:
     most = np.where(occurs, force, -np.inf).max(axis=0)
     least = np.where(occurs, force, np.inf).min(axis=0)
     half = 0.5 * np.where(most > least, most - least, 0.0).max()
-    return float((1 + 1e-9) * half * np.sqrt(2 * np.log(2) * view.budget))
+    return float((1 + 1e-9) * half * np.sqrt(2 * LN2 * view.budget))
 
 
 def _priced_views(

@@ -70,12 +70,12 @@ class Verification:
         }
 
 
-def verify_study(folder: Path, receipt: str | Path | None = None) -> Verification:
+def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verification:
     """Replay a study's ledger, and check its snapshot, its files and a receipt against it.
 
     Works on a study that cannot be opened because its ledger was tampered with.
     """
-    layout, configuration = Layout(folder), Configuration.read(folder)
+    layout, configuration = Layout(Path(folder)), Configuration.read(Path(folder))
     paper = None if receipt is None else KeptPaper.read(Path(receipt))
     study, engine = configuration.study, ENGINES[configuration.engine]
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
