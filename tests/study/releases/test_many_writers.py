@@ -46,7 +46,7 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None
 
 def fire(folder: Path) -> Counter[str]:
     """Let all writers loose at the same moment; how often each outcome came."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     with ExitStack() as running:
         writers = [
             running.enter_context(
