@@ -66,7 +66,9 @@ def test_a_key_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o666])
 def test_a_key_open_to_others_is_refused_with_the_fix(tmp_path: Path, mode: int) -> None:
     path = write_key(tmp_path / "key", mode=mode)
-    with pytest.raises(KeyFileError, match=f"open to others.*run chmod 600 {path}") as refusal:
+    with pytest.raises(
+        KeyFileError, match=r"open to others.*let only its owner read it"
+    ) as refusal:
         StudyKey.load(path)
     assert_unseen(str(refusal.value))
 

@@ -246,7 +246,7 @@ def bits_up(bits: float, digits: int = DIGITS) -> str:
 
 def bits_down(bits: float, digits: int = DIGITS) -> str:
     """What is left, or may be asked for: the figure shown is never above it."""
-    # By the shortest text of the float: 0.3 is meant as 0.3, though the float is a hair below.
+    # By the shortest text of the float: 0.3 is meant as 0.3, though the float is slightly below.
     return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
 
 

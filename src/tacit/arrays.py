@@ -1,4 +1,4 @@
-"""What every room means by an array, and by a bit."""
+"""The array type and the unit of information that all rooms use."""
 
 from __future__ import annotations
 

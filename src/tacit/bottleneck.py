@@ -35,7 +35,7 @@ _CHANNEL_ENTRIES = 2**13
 
 _SCOUTING_STEPS = 100
 _FOLLOWED = 3
-"""Every start takes the scouting steps; the best few are followed to the end."""
+"""Run every start for ``_SCOUTING_STEPS``; continue only the best ``_FOLLOWED``."""
 
 _STIR = 0.1
 """Weight of the random part in the start that copies the memory: the iteration keeps zeros."""

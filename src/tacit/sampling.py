@@ -34,7 +34,7 @@ KEY_BYTES = 32
 _BLOCK_BYTES = 16
 
 _DESTROYED = bytes(KEY_BYTES)
-"""What ``destroy`` writes over a key: never a key, should the removal not get any further."""
+"""Bytes that ``destroy`` writes over a key. ``load`` refuses them if the file was not removed."""
 
 
 def keyed_digest(key: bytes, chunks: Iterable[bytes]) -> str:
@@ -87,7 +87,7 @@ class StudyKey:
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise KeyFileError(
                 f"the key {path} is open to others (mode {stat.S_IMODE(mode):04o}): "
-                f"run chmod 600 {path}"
+                "let only its owner read it (mode 0600)"
             )
         if len(secret) != KEY_BYTES or secret == _DESTROYED:
             raise KeyFileError(

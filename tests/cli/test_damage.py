@@ -63,8 +63,10 @@ def test_a_key_that_was_cut_short(used: Path) -> None:
 def test_a_key_that_others_can_read(used: Path) -> None:
     (used / "key").chmod(0o640)
     said = refused_release(7)
-    assert said == "the key clinic/key is open to others (mode 0640): run chmod 600 clinic/key"
-    subprocess.run(said.rpartition("run ")[2].split(), check=True)
+    assert said == (
+        "the key clinic/key is open to others (mode 0640): let only its owner read it (mode 0600)"
+    )
+    (used / "key").chmod(0o600)
     done(*RELEASE)
 
 

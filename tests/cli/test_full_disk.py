@@ -59,7 +59,7 @@ def test_no_room_for_the_release_file(fresh: Path, disk: Path, out: str) -> None
     words = ["release", fresh, "lab-a", "income", "--out", disk / out]
     said = refused(6, *words)
     assert "No space left on device" in said
-    assert "run the same command again" in said
+    assert "ask for the same release again" in said
     assert names_in(disk) == ["ballast"]
     bits = held(fresh)
     assert releases(fresh) == 1
@@ -116,7 +116,7 @@ def test_no_room_in_the_study_for_its_mark(disk: Path, tmp_path: Path) -> None:
     words = ["release", study, "lab-a", "diagnosis", "--out", out]
     said = refused(6, *words)
     assert "the release is recorded but" in said
-    assert "run the same command again, which costs nothing" in said
+    assert "ask for the same release again, which costs nothing" in said
     ballast.unlink()
     assert releases(study) == 1
     done(*words)

@@ -188,7 +188,7 @@ def test_a_user_without_rights_is_said(postgres_url: str) -> None:
 
 def test_a_missing_driver_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(LedgerError, match=r"pip install 'tacit\[postgresql\]'"):
+    with pytest.raises(LedgerError, match=r"its extra, tacit\[postgresql\]"):
         Ledger.open("postgresql://host/db")
 
 

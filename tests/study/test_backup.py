@@ -104,7 +104,7 @@ def test_a_ledger_that_went_on_differently_is_refused(tmp_path: Path) -> None:
         with Study.open(folder) as study:
             study.set_party("lab-a", limit)
     back_up(fork, tmp_path / "fork.tar")
-    with pytest.raises(LedgerError, match="went on after they parted"):
+    with pytest.raises(LedgerError, match="each has an entry that the other lacks"):
         restore(tmp_path / "fork.tar", clinic)
 
 

@@ -21,7 +21,7 @@ _BELIEF_BYTES = 2**26
 """Beliefs larger than this are followed for half of the rows at a time."""
 
 _FEWEST_RECORDS = 100
-"""So many are attacked at any cost."""
+"""Fewest records that are attacked, whatever the work."""
 
 Letters = NDArray[np.intp]
 

@@ -264,7 +264,8 @@ def _postgresql_engine(url: URL) -> Engine:
         )
     except ModuleNotFoundError as error:
         raise LedgerError(
-            "a ledger in PostgreSQL needs its driver: pip install 'tacit[postgresql]'"
+            "a ledger in PostgreSQL needs its driver: install tacit with its extra, "
+            "tacit[postgresql]"
         ) from error
     event.listen(engine, "begin", _begin_postgresql)
     return engine

@@ -278,8 +278,8 @@ class Ledger:
             if ours.hash != theirs.hash:
                 raise LedgerError(
                     f"entry {ours.number} of study {study!r} in the ledger {self.url_shown} is not "
-                    "that of the copy: both went on after they parted, and neither can replace the "
-                    "other; keep both, and compare them with your receipts"
+                    "that of the copy: each has an entry that the other lacks, and neither can "
+                    "replace the other; keep both, and compare them with your receipts"
                 )
 
     def contains(self, study: str, number: int, entry_hash: str) -> bool:

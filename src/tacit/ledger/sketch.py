@@ -16,7 +16,7 @@ from tacit.errors import CorruptLedgerError, InvalidInputError
 from tacit.ledger.entry import canonical_json, parse_json
 
 HASH_DIGITS = 16
-"""Hexadecimal digits of one hash: 64 bits, so that unequal ids practically never meet."""
+"""Hexadecimal digits of one hash: 64 bits, so that unequal ids practically never share one."""
 
 _HASH = re.compile(rf"[0-9a-f]{{{HASH_DIGITS}}}")
 _ABOVE_EVERY_HASH = "g"

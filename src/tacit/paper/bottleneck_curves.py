@@ -246,7 +246,7 @@ def _sklearn(module: str) -> Any:
         return import_module(f"sklearn.{module}")
     except ImportError as error:
         raise TacitError(
-            "the digits come with scikit-learn, which is not installed: pip install scikit-learn"
+            "the digits come with the package scikit-learn, which is not installed: install it"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Keys that tell genuine files and snapshots, while the study's key lives and after it is gone."""
+"""Keys that check files and snapshots, also after the study's key is destroyed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.study.folder import Layout, load_key, paper_key, snapshot_digest_key
 
 @dataclass(frozen=True, slots=True)
 class DigestKeys:
-    """They can check what was written, and tell nothing about a record.
+    """Keys that check digests and seals. They reveal nothing about a record.
 
     Attributes:
         snapshot: for the encoded table.

@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def digest_keys(self) -> Path:
-        """Keys that outlive the key, with which files can still be told genuine."""
+        """Keys that stay after the study's key is destroyed: they check that files are genuine."""
         return self.folder / "digest-keys.json"
 
     @property
@@ -148,7 +148,7 @@ def look(source: str) -> Evidence | None:
 
 
 def keep_look(layout: Layout, seen: Evidence) -> None:
-    """Remember how a source looked that is the same as the snapshot, if there is room for it."""
+    """Store the evidence of a source that equals the snapshot; ignore a failure to write it."""
     with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
 
@@ -181,11 +181,12 @@ def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source
     file = source_file(source)
     if file is None or file.exists():
         return []
-    return [f"{file} is no longer there: the release is made of the table as it was at init"]
+    made_of = "the release is made of the table as it was when the study was made"
+    return [f"{file} is no longer there: {made_of}"]
 
 
 def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
-    """A snapshot that is not, byte by byte, the one that the study began with."""
+    """Raise InvalidInputError if the snapshot is not the one that the study was made with."""
     if created.snapshot_seal is not None:
         snapshot.check_seal(key, created.snapshot_seal)
     else:  # 0.1 digested what the files say, which takes longer to check
@@ -193,7 +194,7 @@ def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecor
 
 
 def refuse_own_files(source: str, target: Path) -> None:
-    """A file that would lie in the folder of a study, of any, or over the study's table."""
+    """Raise InvalidInputError if the file is in a study's folder or is this study's table."""
     table, place = source_file(source), target.resolve()
     refuse_study_files(target)
     if table is not None and place == table.resolve():
@@ -203,7 +204,7 @@ def refuse_own_files(source: str, target: Path) -> None:
 
 
 def refuse_study_files(target: Path) -> None:
-    """A file that would lie in the folder of a study, of any."""
+    """Raise InvalidInputError if the file is in the folder of any study."""
     for folder in target.resolve().parents:
         if is_study(folder):
             raise InvalidInputError(
@@ -222,7 +223,7 @@ def load_key(layout: Layout, study: str, created: CreatedRecord) -> StudyKey:
 
 
 def key_check(key: StudyKey, study: str) -> str:
-    """Tells a study's key from every other, and tells nothing else of it."""
+    """Identifies a study's key and reveals nothing else about it."""
     return key.derive("check", study).hex()
 
 

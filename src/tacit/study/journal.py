@@ -35,7 +35,7 @@ _LARGEST_NUMBER = 2**63 - 1
 """That a ledger can hold."""
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
-"""What reading a file raises that is damaged, or no JSON of ours."""
+"""Exceptions from reading a file that is damaged or was not written by tacit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Traces:
     def find(
         layout: Layout, engine: Engine[Any], study: str, certificate: Path | None = None
     ) -> Traces:
-        """All there are.
+        """All traces.
 
-        Read them before the ledger: an entry is in the ledger before there is a trace of it.
+        Read them before the ledger: an entry is written to the ledger first, its trace after that.
 
         Args:
             layout: of the study's folder.
@@ -93,9 +93,7 @@ class Traces:
     def in_words(self) -> list[str]:
         """Each trace, for people."""
         entries = [f"{file.name} shows entry {head.number}" for file, head in self.entries.items()]
-        return entries + [
-            f"states/{name}.npy is of a release that it lacks" for name in self.states
-        ]
+        return entries + [f"the state {name} is of a release that it lacks" for name in self.states]
 
     @property
     def record(self) -> RollbackRecord:
@@ -168,7 +166,7 @@ class Journal:
     # -- appending --------------------------------------------------------------------------
 
     def append(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
-        """Append what ``make`` makes of the latest books, unless it makes nothing of them.
+        """Append the record that ``make`` returns for the latest books; nothing if it returns None.
 
         Returns:
             Whether anything was appended.
@@ -202,7 +200,8 @@ class Journal:
         except OSError as error:
             raise DeliveryError(
                 f"the release is recorded but {self.layout.high_water} cannot be written "
-                f"({error.strerror}): mend that and run the same command again, which costs nothing"
+                f"({error.strerror}): mend that and ask for the same release again, which costs "
+                "nothing"
             ) from error
         return entry.number
 
@@ -251,7 +250,7 @@ class Journal:
 
 
 def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
-    """Refuse a folder whose making was cut short before its ledger knew of it, or a lost ledger."""
+    """Raise LedgerError if the ledger does not have the study."""
     if study in ledger.studies():
         return
     shown = f"the ledger {ledger.url_shown} does not know {layout.folder}"

@@ -261,7 +261,7 @@ def settled_channel(program: Program, c: Array) -> Array:
         if (least < _EXACT).all():
             break
         change = rows.spread(_conjugate_residuals(rows, off))
-        # Letters that hardly occur may be off by much: they must not grow out of that.
+        # Letters that hardly occur may deviate much: limit the factor by which they change.
         c = c * np.exp(-np.clip(change, -_LARGEST_CHANGE, _LARGEST_CHANGE))
         c = c / c.sum(axis=1, keepdims=True)
     return best

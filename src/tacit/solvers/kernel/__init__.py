@@ -6,7 +6,7 @@
                 sum_rhat c = 1, c > 0.
 
 It is compiled because a step on a small problem costs microseconds in C and a millisecond in NumPy.
-Its results are not trusted: ``convex.repair`` makes every limit hold and proves the gap. The
+Its results are not trusted: ``convex.certificate`` makes every limit hold and proves the gap. The
 frugality weight makes the answer leak least to everyone among the near-optimal ones ([M] fact 5).
 Prices replace the limits of views with hardly any bits left, where a limit is too curved for
 Newton's model.
@@ -305,7 +305,7 @@ def _kernel() -> tuple[Callable[..., bool], _Lapack, _Interpreter]:
 def _not_usable(reason: str) -> ImportError:
     return ImportError(
         f"tacit's compiled kernel {_LIBRARY.name} cannot be loaded ({reason}): install tacit "
-        "again, so that it is built for this machine (pip install -e . in a checkout)"
+        "again, so that it is built for this machine (in a checkout, install it as editable)"
     )
 
 

@@ -50,7 +50,7 @@ R = TypeVar("R", bound=Record)
 
 
 def _check_nothing(replay: Replay, after: Books, record: Record) -> Iterator[str]:
-    """For entries that say nothing that other entries could contradict."""
+    """No check: no other entry can contradict such an entry."""
     return iter(())
 
 

@@ -51,7 +51,7 @@ _SENSELESS = (
     TypeError,
     ValueError,
 )
-"""What an entry can raise that only a forger would have written."""
+"""Exceptions that only a forged entry can cause."""
 
 
 class Record(BaseModel):
@@ -369,7 +369,7 @@ class IntentRecord(Record):
         _require(len(told) == len(self.question.labels), "the law has other rows than labels")
         _require(_is_table(told, self.n_letters), "the law has other columns than letters")
         _require(_is_table(states, self.n_letters), "the states have other columns than letters")
-        # States are numbered without gaps: a larger number would only make room for nothing.
+        # States are numbered without gaps. A larger number would allocate unused states.
         n_moves = len(states) * self.n_letters
         _require(all(state < n_moves for row in states for state in row), "unknown states")
         own = [each for each in self.holdings if each.parties == (self.party,)]

@@ -55,7 +55,7 @@ def find_intent(
 ) -> Intent | None:
     """A request's release, if it was recorded before.
 
-    One whose file was never written is taken up, even where a new one is asked for.
+    If its file was never written, the recorded release is returned even if ``again`` is true.
 
     Args:
         journal: of the study.
@@ -109,7 +109,7 @@ def deliver_release(
     except OSError as error:
         raise DeliveryError(
             f"{certificate_path(target)} cannot be written ({error.strerror}): "
-            "mend that and run the same command again, which costs nothing"
+            "mend that and ask for the same release again, which costs nothing"
         ) from error
 
     def make(books: Books) -> DeliveredRecord | None:
@@ -167,7 +167,7 @@ class ReleaseWriter:
                 return digest
 
     def problems(self, books: Books) -> Iterator[str]:
-        """What is not as it comes out when every release is drawn again, in words."""
+        """Draw every release again; yield a sentence for each difference."""
         intents = list(books.intents.values())
         releases = list(map(self._release, intents))
         redrawn = self.engine.redraw(self.records, self._memory, releases)
@@ -202,7 +202,7 @@ class ReleaseWriter:
         )
 
     def _remember_until(self, books: Books, intent: Intent) -> RecordedRelease | None:
-        """The release before another, its states kept: from the nearest kept ones, or the start."""
+        """The release before ``intent``; its states are computed again if they are missing."""
         before, missing = None, []
         for earlier in reversed(list(_before(books, intent))):
             release = self._release(earlier)

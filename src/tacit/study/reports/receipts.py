@@ -183,7 +183,8 @@ class Receipt(ReleasePaper):
         name = " + ".join(holding.parties)
         if holding.parties != (self.party,):
             return HeldShare(name, holding.bits, holding.limit)
-        # Not what this release was to leave it at: that was perhaps asked to be less.
+        # The standing limit; the limit recorded with this release is lower if fewer bits were
+        # requested.
         limit = self.party_limit if self.around_limit is None else self.around_limit
         return HeldShare(name, holding.bits, limit)
 

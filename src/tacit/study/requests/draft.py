@@ -22,10 +22,11 @@ from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
-"""A design that stops farther from the best is not released: solver trouble, not a choice."""
+"""Largest certified gap of a design that is released. A larger gap means that the solver failed."""
 
 _LEAST_BITS = 10 * RESERVE_BITS
-"""Less than this is nothing: a design aims ``RESERVE_BITS`` below each limit."""
+"""A party or coalition with fewer bits left than this has nothing left: designs stay
+``RESERVE_BITS`` below each limit."""
 
 _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
@@ -141,8 +142,10 @@ def draft(books: Books, request: Request) -> Draft:
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
-    """A design without the letters that hardly anybody gets: leftovers of the solver, each of
-    which would be a state to remember and a riddle to the recipient ([M] fact 6).
+    """The design without letters of probability below `_RARE`.
+
+    They come from the solver's tolerance; each would add a state and mean nothing to the recipient
+    ([M] fact 6).
     """
     p_letter = np.einsum("mx,mxa->a", mass, channel)
     kept = np.where(p_letter < _RARE, 0.0, channel)
@@ -286,7 +289,10 @@ def _refuse_spent(books: Books, design: Design) -> None:
 
 
 def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
-    """A coalition above its limit: only one that counts as everyone does can have come there."""
+    """The refusal for a coalition above its limit.
+
+    This happens only where the bound on everyone is used for it.
+    """
     reason = f"{holding_in_words(books, coalition)}, and may be told nothing more"
     return refusal(books, reason, coalition)
 

@@ -1,1 +1,1 @@
-"""Proving, without the solver, that a study kept its promises."""
+"""Checks of a study's ledger, files and receipts, without the solver."""

@@ -37,7 +37,7 @@ _NEAR = 1e-6
 """In units of the cost: the search for a proof ends here."""
 
 _LEFTOVER = 1e-6
-"""Multipliers that are smaller, relative to what an answer is worth, are the solver's leftovers."""
+"""Smaller multipliers, relative to what an answer is worth, come from the solver's tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ def _kept(view: LimitedView) -> float:
 
 
 def _forgone(view: LimitedView, force: Array) -> float:
-    """At most what the bits could have bought that a design leaves to a view.
+    """An upper bound on what a view's unused bits could have been worth.
 
-    With a multiplier, that many times it. A view that is told nothing at all forgoes b nats: with
-    them, p(a, y, x) could have been off p(a, y) p(x | y) by sqrt(2 b), summed over everything
+    With a multiplier: the bits times it. A view that is told nothing at all leaves b nats unused:
+    with them, p(a, y, x) could have been off p(a, y) p(x | y) by sqrt(2 b), summed over everything
     (Pinsker). The deviations sum to 0 over x, so each is worth at most half the range of the force.
     """
     if not isinf(view.multiplier):

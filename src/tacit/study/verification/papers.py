@@ -1,4 +1,4 @@
-"""Papers that come back: is a receipt or certificate what the ledger, and its seal, say it is?"""
+"""Checks a receipt or certificate against the ledger and its seal."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class KeptPaper:
 
     @property
     def hash(self) -> str:
-        """That sealed the entry."""
+        """Hash of that entry."""
         return str(self.content["hash"])
 
     @property
@@ -182,7 +182,11 @@ class PaperCheck:
         self._check_page()
 
     def _lost(self) -> str:
-        """The ledger does not hold the entry: is it the ledger that is false, or the paper?"""
+        """The ledger lacks the entry.
+
+        The seal decides whether the ledger lost it or the paper is forged. Without a key, or
+        without a seal, both are possible.
+        """
         paper = self.paper
         lost = f"entry {paper.entry} is not in the ledger as {paper.path} has it"
         since = "the ledger was rolled back or rewritten since"
@@ -216,7 +220,7 @@ class PaperCheck:
         return None if self.keys is None else self.keys.paper
 
     def _of_release(self, books: Books, intent: Intent) -> Paper:
-        """The paper as it would be made now, but for what may have changed with good reason."""
+        """The paper as it would be made now, except where a genuine paper may differ."""
         path, said = self.paper.path, self.paper.content
         delivery = intent.delivery
         if not self.paper.is_certificate:

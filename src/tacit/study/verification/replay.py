@@ -25,13 +25,13 @@ SAME = 1e-9
 """Recorded and recomputed figures may differ by this much: rounding on another machine."""
 
 _EQUAL = 1e-12
-"""A bound that is so near to the value is the value: a solver never comes as near."""
+"""A bound this close to the value counts as equal. Bounds of the solver are never this close."""
 
 _WORST_GAP = 2e-3
-"""No release is recorded whose value is farther from its bound: see ``drafting``, and rounding."""
+"""No recorded value is farther from its bound: the limit in ``requests.draft``, and rounding."""
 
 _SLACK = 1e-5
-"""Beyond what is proved here and was proved when a release was recorded."""
+"""A recorded bound may be below the one that is proved here by this much."""
 
 
 @dataclass(slots=True, eq=False)

@@ -54,7 +54,7 @@ class Verification:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is amiss."""
+        """Whether no problem was found."""
         return not self.problems
 
     def as_dict(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[
 
 
 def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[str]]:
-    """Keys that tell genuine files and papers, and what is wrong with the study's key."""
+    """Keys that check files and papers, and what is wrong with the study's key."""
     try:
         return DigestKeys.find(layout, study, books), []
     except KeyFileError as error:

@@ -36,13 +36,13 @@ _LEAST_MASS = 1e-290
 """Stands for a mass that was lost to underflow."""
 
 _USED = 1e-6
-"""Entries of the recorded channel that are larger hold the search back."""
+"""Entries of the recorded channel above this pull the search back towards it."""
 
 _NOT_NEAR = 10
-"""Times the asked gap, from which a linear program is tried."""
+"""Try a linear program if the gap is more than this many times the requested one."""
 
 _MOST_ENTRIES = 100_000
-"""Of a linear program: some seconds."""
+"""Largest size of a linear program that is tried: it takes some seconds."""
 
 _LARGEST_FORCE = 1e3
 """Relative to what an answer is worth."""
@@ -51,7 +51,8 @@ _LONGEST_PROGRAM = 5.0
 """Seconds. On a slow machine the proof may be the weaker one."""
 
 _STALLED = 150
-"""Steps in which the gap must fall by a twentieth: with wrong multipliers it never closes."""
+"""Stop if the gap falls by less than 5 % in this many steps and is not between the two gaps below:
+with wrong multipliers it never closes."""
 
 _WORTH_WAITING, _HOPELESS = 1e-5, 1e-3
 """Relative to what an answer is worth: gaps between them may still close after a standstill."""
@@ -211,7 +212,7 @@ def _merged(view: LimitedView, classes: NDArray[np.intp]) -> LimitedView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """A bound on classes of x, the forces that it stands on, and the work that it took."""
+    """A bound for classes of x, the forces that prove it, and the work of the search."""
 
     bound: float
     forces: list[Array]
@@ -248,7 +249,7 @@ class _Search:
         return _Search(cost, mass, log_channel, views, answer_worth(cost, mass), value, work)
 
     def run(self, pace: _Pace, enough: float, most_work: float) -> _Found:
-        """The best bound that is met on the way; its work is that of the whole way."""
+        """The best bound of all steps; its ``work`` is that of all steps together."""
         held = pace.pull * (self.log_channel > np.log2(_USED))
         log_c, forces, work = self.log_channel, self.first_forces(), 0.0
         best, seen = _Found(-inf, forces, 0.0), inf

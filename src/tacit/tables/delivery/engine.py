@@ -1,7 +1,7 @@
-"""Engines: what a study does with its records, one by one, and nobody else does.
+"""The protocol of delivery engines: the only code that handles single records.
 
 A study holds the ledger, the designs and the counts, none of which grow with the records. Records
-are reached through an engine only, which the study finds by its name in ``engines.ENGINES``.
+are reached through an engine only, which the study finds by its name in ``registry.ENGINES``.
 Whatever the engine, the same release has the same content: each letter and each state is a function
 of the release's key, its channel and the record's place in the snapshot.
 """
@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 
 class MissingStatesError(DeliveryError):
-    """The states before a release are not kept, or no longer: remember them first."""
+    """The states before a release are not stored: write them with ``remember`` first."""
 
 
 @dataclass(frozen=True, slots=True)

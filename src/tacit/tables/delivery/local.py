@@ -108,7 +108,7 @@ class LocalEngine:
         except OSError as error:
             raise DeliveryError(
                 f"the states in {memory.folder} cannot be written ({error.strerror}): "
-                "mend that and run the same command again, which costs nothing"
+                "mend that and ask for the same release again, which costs nothing"
             ) from error
 
     def deliver(
@@ -143,7 +143,7 @@ class LocalEngine:
         except (OSError, duckdb.Error) as error:
             raise DeliveryError(
                 f"the release is recorded but {target} was not written ({_told(error)}): "
-                "mend that and run the same command again, which costs nothing"
+                "mend that and ask for the same release again, which costs nothing"
             ) from error
 
     def redraw(
@@ -189,14 +189,14 @@ class StateFiles:
         return self.folder / f"{name}{_STATES}"
 
     def after(self, release: RecordedRelease | None) -> Codes:
-        """The states after a release; all 0, in the memory of a single one, before the first."""
+        """The states after a release; all 0 before the first release."""
         if release is None:
             return np.broadcast_to(np.uint8(0), (self.n_records,))
         states = self.load(release.name, release.n_states)
         if states is None:
             raise MissingStatesError(
                 f"the states written to {self.folder} cannot be read again: check the disk and "
-                "run the same command again, which costs nothing"
+                "ask for the same release again, which costs nothing"
             )
         return states
 
@@ -295,7 +295,7 @@ class _Draw:
 
 @dataclass(slots=True)
 class _Steps:
-    """Counts what is done, and tells who wants to know."""
+    """Counts finished steps and reports them to ``progress``."""
 
     progress: Progress | None
     total: int
@@ -346,7 +346,7 @@ def _without_collisions(
     release: RecordedRelease,
     attempt: Callable[[Order, ThreadPoolExecutor], Result],
 ) -> Result:
-    """What ``attempt`` makes with the first names under which no two records are called alike."""
+    """Try the party's pseudonym keys in turn; return the first result without equal pseudonyms."""
     number = 0
     while True:
         with ThreadPoolExecutor(N_THREADS) as pool:

@@ -110,7 +110,7 @@ class Alphabet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedRelease:
-    """All that decides what a release says, and how its records are called.
+    """Everything that determines the content of a release and the names of its records.
 
     Attributes:
         name: what its states are kept under: a name that no other release has.

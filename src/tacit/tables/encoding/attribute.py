@@ -144,7 +144,7 @@ class Attribute(Stored):
 
 
 def labels_of(letters: Sequence[Letter]) -> tuple[str, ...]:
-    """Texts of letters for people, no two alike: that of the missing one makes way for others."""
+    """Different texts of letters for people; parentheses keep the missing one different."""
     missing = MISSING
     while missing in letters:
         missing = f"({missing})"

@@ -78,7 +78,7 @@ class Question:
 
     @property
     def p_r_given_x(self) -> Array:
-        """Its law, [x, r]; a cell without records has any letter alike."""
+        """Its law, [x, r]; uniform for a cell without records."""
         total = self.counts.sum(axis=1, keepdims=True)
         law = np.where(total > 0, self.counts / np.maximum(total, 1), 1 / len(self.labels))
         return np.asarray(law)

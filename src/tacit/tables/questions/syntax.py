@@ -132,7 +132,7 @@ def refused(shown: str, why: str) -> InvalidInputError:
 
 
 def shortened(text: str) -> str:
-    """SQL as it is quoted in a message: in one line, and not too long a one."""
+    """SQL as it is quoted in a message: in one line, cut if it is long."""
     line = " ".join(text.split())
     return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
 
@@ -207,8 +207,8 @@ def check_shape(serialise: Callable[[str], str]) -> None:
     if accepted or _outline(serialise, PROBE) != _PROBE_TREE:
         raise InvalidInputError(
             f"DuckDB {duckdb.__version__} describes SQL in another way than tacit reads it, so "
-            f"no expression can be asked for: pip install 'duckdb{DUCKDB_VERSIONS}', or ask for "
-            "attributes by their names"
+            f"no expression can be asked for: install the package duckdb{DUCKDB_VERSIONS}, or ask "
+            "for attributes by their names"
         )
 
 

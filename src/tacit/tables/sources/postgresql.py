@@ -110,7 +110,7 @@ class ServerTable:
         except ImportError:
             raise InvalidInputError(
                 f"{self.shown} needs a driver that is not installed: "
-                "pip install 'tacit[postgresql]'"
+                "install tacit with its extra, tacit[postgresql]"
             ) from None
         try:
             with dbapi.connect(self.url) as server, server.cursor() as cursor:

@@ -56,7 +56,7 @@ class Table:
 
 
 class Source(Protocol):
-    """A table that can be read, there or not."""
+    """A table named by a text; it may not exist."""
 
     @property
     def shown(self) -> str:
@@ -69,7 +69,7 @@ class Source(Protocol):
         ...
 
     def evidence(self) -> Evidence | None:
-        """That it has not been changed; ``None`` if there is none, or the table is gone."""
+        """Numbers that change with the table; None if there are none or the table is gone."""
         ...
 
     def open(self, connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[Table]:
