@@ -29,11 +29,12 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 	$(BIN)/tacit demo --out build/demo
 
 test: $(DEV_STAMP)  ## Run the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The attacks and the paper's claims test mathematics, not packages, and take a third of the time.
 lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.toml allows
-	$(LOWEST)/bin/python -m pytest -n auto --ignore=tests/redteam --ignore=tests/paper
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal \
+		--ignore=tests/redteam --ignore=tests/paper --ignore=tests/study/releases
 
 check: format-check lint types imports test docs  ## Everything that CI runs on the newest versions
 

@@ -221,13 +221,13 @@ def _act(
     )
 
 
-def _question(draw: random.Random, facts: Facts) -> tuple[str | None, str | None]:
+def _question(draw: random.Random, facts: Facts) -> tuple[str | tuple[str, ...] | None, str | None]:
     names = list(facts.attributes)
     chance = draw.random()
     if chance < 0.2:
         return facts.external, None
     if chance < 0.35 and len(names) > 1:
-        return draw.sample(names, 2), None
+        return tuple(draw.sample(names, 2)), None
     name = draw.choice(names)
     if chance < 0.6:
         is_cut = name in facts.numeric
@@ -236,7 +236,7 @@ def _question(draw: random.Random, facts: Facts) -> tuple[str | None, str | None
 
 
 def _utility(
-    draw: random.Random, facts: Facts, asked: str | None, hardness: Hardness
+    draw: random.Random, facts: Facts, asked: str | tuple[str, ...] | None, hardness: Hardness
 ) -> str | Costs:
     if draw.random() < hardness.information:
         return "information"
