@@ -31,7 +31,7 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 test: $(DEV_STAMP)  ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# The attacks and the paper's claims test mathematics, not packages, and take a third of the time.
+# Left out: mathematics and killed processes, which are not about packages and take half of the time.
 lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal \
 		--ignore=tests/redteam --ignore=tests/paper --ignore=tests/study/releases

@@ -18,6 +18,8 @@ from tacit.storage import (
     atomic_file,
     atomic_folder,
     create_file,
+    free_to_clear,
+    in_use,
     locked,
     overwrite_and_remove,
 )
@@ -262,3 +264,10 @@ def test_a_living_writer_of_the_same_folder_is_left_alone(tmp_path: Path) -> Non
         write(path, "slow", overtake)
     assert (path / "a").read_text() == "quick"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_in_use_is_not_free_to_clear(tmp_path: Path) -> None:
+    with in_use(tmp_path), in_use(tmp_path), free_to_clear(tmp_path) as is_free:
+        assert not is_free
+    with free_to_clear(tmp_path) as is_free:
+        assert is_free

@@ -175,6 +175,26 @@ def _remove_unless_locked(partial: Path) -> None:
 
 
 @contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Let nobody clear a folder meanwhile: see ``free_to_clear``. Several may use it at once."""
+    with _opened(folder) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def free_to_clear(folder: Path) -> Iterator[bool]:
+    """Whether nobody uses a folder now, and nobody will while this lasts. Does not wait."""
+    with _opened(folder) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on a file that exists; other processes wait."""
     with _opened(path) as descriptor:

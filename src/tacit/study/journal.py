@@ -80,7 +80,8 @@ class Traces:
             {
                 file: head
                 for file, head in self.entries.items()
-                if head.hash not in books.accepted
+                if head != books.head  # which was in the ledger when the books were read
+                and head.hash not in books.accepted
                 and not ledger.contains(study, head.number, head.hash)
             },
             tuple(name for name in self.states if name not in known),
@@ -176,13 +177,14 @@ class Journal:
 
     def _append_now(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
         while True:
-            books = self.refresh()
+            books = self.books
             record = make(books)
             if record is None:
                 return False
             entry = self._try_append(kind, record, b"", books.head)
+            accepted = self.refresh().accepted
             if entry is not None:
-                raise_mark(self.layout, entry.head, self.refresh().accepted)
+                raise_mark(self.layout, entry.head, accepted)
                 return True
 
     def record_intent(self, record: Record, channel: bytes, head: Head) -> int | None:

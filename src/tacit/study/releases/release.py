@@ -13,6 +13,7 @@ from typing import Any
 
 from tacit.errors import DeliveryError, InfeasibleError
 from tacit.sampling import StudyKey
+from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import DeliveredRecord
 from tacit.study.folder import Layout, paper_key, states_key
@@ -20,15 +21,11 @@ from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
 from tacit.study.requests.draft import Draft, draft, intent_record
 from tacit.study.requests.refusals import refuse_coarse, refuse_worthless, suggest_for
-from tacit.tables.delivery.engine import Engine, Memory, MissingStatesError, Progress, Records
+from tacit.tables.delivery.engine import Engine, Memory, Progress, Records
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
 _STATES_KEPT = 2
 """States of older releases are computed anew when an old release is asked for again."""
-
-_MOST_TRIES = 10
-"""Another process may remove states before they are read. If that happens so often, the disk is
-bad."""
 
 
 def draft_or_refuse(books: Books, request: Request, max_error: float | None = None) -> Draft:
@@ -145,26 +142,19 @@ class ReleaseWriter:
         self, books: Books, intent: Intent, target: Path, progress: Progress | None = None
     ) -> str:
         """Write a release's file, and return the digest of its content."""
-        release, tries = self._release(intent), 0
-        expected = None if intent.delivery is None else intent.delivery.digest
-        while True:
-            try:
-                digest = self.engine.deliver(
-                    self.records,
-                    self._memory,
-                    self._remember_until(books, intent),
-                    release,
-                    target,
-                    expected=expected,
-                    progress=progress,
-                )
-            except MissingStatesError:
-                tries += 1
-                if tries == _MOST_TRIES:
-                    raise
-            else:
-                self._forget_old_states(books)
-                return digest
+        # Another process must not remove states that are written here before they are read.
+        with in_use(self.layout.folder):
+            digest = self.engine.deliver(
+                self.records,
+                self._memory,
+                self._remember_until(books, intent),
+                self._release(intent),
+                target,
+                expected=None if intent.delivery is None else intent.delivery.digest,
+                progress=progress,
+            )
+        self._forget_old_states(books)
+        return digest
 
     def problems(self, books: Books) -> Iterator[str]:
         """Draw every release again; yield a sentence for each difference."""
@@ -218,7 +208,9 @@ class ReleaseWriter:
     def _forget_old_states(self, books: Books) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
         old = list(books.intents.values())[:-_STATES_KEPT]
-        self.engine.forget(self._memory, [intent.state_name for intent in old])
+        with free_to_clear(self.layout.folder) as is_free:
+            if is_free:  # else another release is being written; a later one clears up
+                self.engine.forget(self._memory, [intent.state_name for intent in old])
 
 
 def _before(books: Books, intent: Intent) -> Iterable[Intent]:
