@@ -196,3 +196,10 @@ def test_utilities_are_said_in_words(independent: Path) -> None:
     for utility, said in in_words.items():
         words = ["quote", independent, "lab-c", "age", "--utility", utility, "--bits", 0.1]
         assert said in done(*words, "--json").json["in_words"]
+
+
+def test_a_suggestion_names_the_study_wherever_it_was_typed(fresh: Path) -> None:
+    said = refused(3, "release", "--bits", "5", "--out", "a.csv", fresh, "lab-a", "age")
+    command = said.partition("; what fits: tacit ")[2]
+    assert command.startswith(f"release {fresh} lab-a age --bits ")
+    done(*shlex.split(command))

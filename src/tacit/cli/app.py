@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from functools import wraps
+from typing import Any, TextIO
 
 import typer
 
@@ -59,8 +60,12 @@ GROUPS = {
 """The help of each group."""
 
 
-def command_tree() -> typer.Typer:
-    """All commands of the table, as Typer runs them."""
+def command_tree(given: dict[str, Any] | None = None) -> typer.Typer:
+    """All commands of the table, as Typer runs them.
+
+    Args:
+        given: filled with the arguments of the command that runs, by the names of its parameters.
+    """
     tree = typer.Typer(
         name="tacit", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )
@@ -70,8 +75,20 @@ def command_tree() -> typer.Typer:
         tree.add_typer(group, name=name)
     for words, command in COMMANDS.items():
         group_name, _, name = words.rpartition(" ")
-        (groups[group_name] if group_name else tree).command(name)(command)
+        noted = command if given is None else _noting(command, given)
+        (groups[group_name] if group_name else tree).command(name)(noted)
     return tree
+
+
+def _noting(command: Callable[..., None], given: dict[str, Any]) -> Callable[..., None]:
+    """A command that notes what it is given before it runs."""
+
+    @wraps(command)
+    def run_noted(**arguments: Any) -> None:
+        given.update(arguments)
+        command(**arguments)
+
+    return run_noted
 
 
 def _about() -> None:
@@ -105,14 +122,15 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
     """
     as_json = "--json" in arguments
     words = list(arguments) or ["--help"]
+    given: dict[str, Any] = {}
     try:
-        code = command_tree()(words, prog_name="tacit", standalone_mode=False)
+        code = command_tree(given)(words, prog_name="tacit", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as in: tacit status clinic | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (TacitError, typer.TyperException, OSError) as error:
-        return failure_of(error, arguments).tell(as_json=as_json, stream=errors)
+        return failure_of(error, given).tell(as_json=as_json, stream=errors)
     except ModuleNotFoundError as error:
         missing = missing_package(error, words[0])
         if missing is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TextIO
 
 import typer
 
 from tacit.cli.display import plain, show_json
-from tacit.cli.suggestions import CommandWords, command_of, tail_of
+from tacit.cli.suggestions import Given, command_of, tail_of
 from tacit.errors import (
     DeliveryError,
     InfeasibleError,
@@ -81,12 +81,11 @@ INTERRUPTION = Failure(
 )
 
 
-def failure_of(error: KnownError, words: Sequence[str] = ()) -> Failure:
-    """What to say about an error of the command that was typed."""
-    typed = CommandWords(words)
+def failure_of(error: KnownError, given: Given = MappingProxyType({})) -> Failure:
+    """What to say about an error of a command that was given these arguments."""
     code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
     kind = "UsageError" if code == USAGE else type(error).__name__
-    return Failure(kind, plain(_message(error, typed)), code, _details(error, typed))
+    return Failure(kind, plain(_message(error, given)), code, _details(error, given))
 
 
 def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
@@ -100,7 +99,7 @@ def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
     return Failure("MissingPackage", f"{said}: pip install 'tacit[{extra}]'", 1)
 
 
-def _message(error: KnownError, typed: CommandWords) -> str:
+def _message(error: KnownError, given: Given) -> str:
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
         command = "tacit" if context is None else context.command_path
@@ -108,13 +107,13 @@ def _message(error: KnownError, typed: CommandWords) -> str:
     if isinstance(error, OSError):
         what = error.filename or "a file"
         return f"cannot use {what} ({error.strerror or error}): check the place, and its free space"
-    return str(error) + tail_of(error.suggestions, typed)
+    return str(error) + tail_of(error.suggestions, given)
 
 
-def _details(error: KnownError, typed: CommandWords) -> dict[str, object]:
+def _details(error: KnownError, given: Given) -> dict[str, object]:
     if not isinstance(error, InfeasibleError):
         return {}
-    fits = [command_of(each, typed) for each in error.suggestions if each.is_answered]
+    fits = [command_of(each, given) for each in error.suggestions if each.is_answered]
     return {
         "coalition": list(error.coalition),
         "limit_bits": error.limit_bits,

@@ -15,7 +15,7 @@ from flint import arb
 
 from tacit import Costs
 from tacit.cli import run
-from tacit.cli.suggestions import CommandWords, command_of
+from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.scheme import Policy
 from tacit.study import Standing, Study
@@ -309,7 +309,7 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
         spent.release(out=tmp_path / "c.csv", **asked)  # type: ignore[arg-type]
     assert "\n" not in str(refusal.value)
     [suggestion] = refusal.value.suggestions
-    typed = CommandWords(["release", "clinic", "--out", "c.csv", "--utility", "costs.csv"])
+    typed = {"folder": "clinic", "out": "c.csv", "utility": "costs.csv"}
     tacit, *words = shlex.split(command_of(suggestion, typed) or "")
     assert tacit == "tacit"
     n_intents = len(intents_of(tmp_path / "clinic"))
@@ -333,7 +333,7 @@ def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
         sqlite_study.release("registry", "smoker", out=tmp_path / "r.csv")
     assert refusal.value.coalition == ("lab-a", "registry")
     [suggestion] = refusal.value.suggestions
-    command = command_of(suggestion, CommandWords(["release", "clinic", "--out", "r.csv"]))
+    command = command_of(suggestion, {"folder": "clinic", "out": "r.csv"})
     assert run(shlex.split(command or "")[1:]) == 0
     assert exact_bits(tmp_path / "clinic", ("lab-a", "registry")).upper() <= receipt.party_bits
     assert float(exact_bits(tmp_path / "clinic", ("registry",)).mid()) > 0.1

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tacit.cli import run
-from tacit.cli.suggestions import CommandWords, command_of
+from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.scheme import Policy
@@ -129,7 +129,7 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 def _follow(error: InfeasibleError, bits: str) -> None:
     """Run the one command that an error suggests."""
     [suggestion] = error.suggestions
-    command = command_of(suggestion, CommandWords(["release", "clinic"]))
+    command = command_of(suggestion, {"folder": "clinic"})
     assert run([*shlex.split(command or "")[1:-1], f"a,b={bits}"]) == 0
 
 

@@ -20,7 +20,7 @@ from tacit.study.folder import Layout, paper_key, states_key
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
 from tacit.study.requests.draft import Draft, draft, intent_record
-from tacit.study.requests.refusals import refuse_coarse, refuse_worthless, suggest_for
+from tacit.study.requests.refusals import coarse_refusal, refusal_with_suggestion, worthless_refusal
 from tacit.tables.delivery.engine import Engine, Memory, Progress, Records
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
@@ -39,11 +39,11 @@ def draft_or_refuse(books: Books, request: Request, max_error: float | None = No
     try:
         best = draft(books, request)
     except InfeasibleError as error:
-        raise suggest_for(books, request, error) from None
+        raise refusal_with_suggestion(books, request, error) from None
     if not best.is_worth_it:
-        raise refuse_worthless(books, best)
+        raise worthless_refusal(books, best)
     if max_error is not None and best.value > max_error:
-        raise refuse_coarse(books, best, max_error)
+        raise coarse_refusal(books, best, max_error)
     return best
 
 

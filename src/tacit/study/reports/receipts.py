@@ -16,7 +16,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words
-from tacit.problem import DISTORTIONS, Distortion
+from tacit.problem import DISTORTIONS
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
@@ -384,7 +384,7 @@ def time_in_words(time: str) -> str:
 
 def value_in_units(kind: str, value: float) -> str:
     """What answers are worth, with its unit."""
-    named = _distortion(kind)
+    named = DISTORTIONS.get(kind)
     if named is not None:
         return named.in_words.format(value=f"{value:.4f}")
     if kind == "information":
@@ -392,15 +392,10 @@ def value_in_units(kind: str, value: float) -> str:
     return f"a cost of {value:.4f} on average"
 
 
-def _distortion(kind: str) -> Distortion | None:
-    """The distortion of that name; tables of costs and information are none."""
-    return DISTORTIONS.get(kind)
-
-
 def value_in_words(kind: str, value: float, blind: float) -> str:
     """What answers are worth, beside a blind guess."""
     worth = worth_in_words(kind, value, blind)
-    named = _distortion(kind)
+    named = DISTORTIONS.get(kind)
     if kind == "information":
         return f"{worth}; a blind guess tells none"
     if named is None:
@@ -413,7 +408,7 @@ def value_in_words(kind: str, value: float, blind: float) -> str:
 
 def worth_in_words(kind: str, value: float, blind: float) -> str:
     """What answers are worth; as fine as it takes to tell them from a blind guess."""
-    named = _distortion(kind)
+    named = DISTORTIONS.get(kind)
     if kind == "information":
         return f"each answer tells {value:.3f} bits about what was asked"
     if named is None:

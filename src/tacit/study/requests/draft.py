@@ -127,7 +127,7 @@ def draft(books: Books, request: Request) -> Draft:
         UnconvergedError: no design came near enough to the best.
     """
     ceiling = own_ceiling(books, request)
-    design = _designed(books, request, ceiling)
+    design = _design(books, request, ceiling)
     before = books.proved
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
     after, next_state = before.after(request.party, channel)
@@ -250,7 +250,7 @@ def told_law(before: Account, request: Request, channel: IntegerChannel) -> Arra
     return np.asarray(request.question.p_r_given_x.T @ p_x_letter)
 
 
-def _designed(books: Books, request: Request, ceiling: float) -> Design:
+def _design(books: Books, request: Request, ceiling: float) -> Design:
     question = request.question
     try:
         design = books.scheme.design(

@@ -21,7 +21,9 @@ _MOST_TRIED = 3
 """As many earlier questions are tried as substitutes."""
 
 
-def suggest_for(books: Books, request: Request, error: InfeasibleError) -> InfeasibleError:
+def refusal_with_suggestion(
+    books: Books, request: Request, error: InfeasibleError
+) -> InfeasibleError:
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
@@ -36,7 +38,7 @@ def suggest_for(books: Books, request: Request, error: InfeasibleError) -> Infea
             books, str(error), coalition, [release_suggestion(books, fewer.request, bits=bits)]
         )
     if fewer is not None and is_own:
-        return refuse_worthless(books, fewer)
+        return worthless_refusal(books, fewer)
     who = "it" if is_own else request.party
     reason = f"{error}; {who} may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
@@ -86,7 +88,7 @@ def _draft_or_none(books: Books, request: Request) -> Draft | None:
         return None
 
 
-def refuse_worthless(books: Books, best: Draft) -> InfeasibleError:
+def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     """The refusal of an answer that is no better than a blind guess."""
     request = best.request
     coalition = tightest(best)
@@ -132,7 +134,7 @@ def _can_be_asked(books: Books, request: Request) -> bool:
     return request.question.sql is not None or _names(books, request) is not None
 
 
-def refuse_coarse(books: Books, best: Draft, max_error: float) -> InfeasibleError:
+def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleError:
     """The refusal of an answer with a larger mean cost than is wanted."""
     request, coalition = best.request, binding(best)
     words = value_in_words(request.measure.kind, best.value, best.blind)
