@@ -8,7 +8,7 @@ upper bound on the leakage of exactly what is sampled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf, nextafter
@@ -18,10 +18,11 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.information.laws import gamma
+from tacit.information.laws import add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme.memory import BoundedMemory, Transitions, add_up
+from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
+from tacit.scheme.views import View
 
 DIGITS = 4
 """Decimals of a bit that people are shown."""
@@ -60,43 +61,55 @@ class Account:
         self,
         party: str,
         channel: IntegerChannel,
-        next_state: Transitions | None = None,
+        made: Transition | None = None,
+        *,
+        limits: Mapping[Parties, float] = NO_LIMITS,
         everyone_bits: float | None = None,
-    ) -> tuple[Account, Transitions]:
-        """The account after a release, and the next state by [m, letter].
+    ) -> tuple[Account, Transition]:
+        """The account after a release, and what the release does to the memory.
 
         Args:
             party: who received it.
             channel: the integer table that is sampled.
-            next_state: as recorded, where the release was made before.
+            made: as recorded, where the release was made before. Its slacks are believed where it
+                names them, and proved again where it does not.
+            limits: on coalitions, in force for this release beside the policy.
             everyone_bits: the bound on everyone as recorded, where that is believed.
         """
         if everyone_bits is None:
             memory = self.memory
             added = information_added_upper_bits(memory.mass, channel, memory.roundings)
             everyone_bits = add_up(memory.everyone_bits, added)
-        after, state = self.memory.after(party, channel.law, next_state, everyone_bits)
-        return Account(self.counts, after), state
+        after, transition = self.memory.after(
+            party, channel.law, made, limits=limits, everyone_bits=everyone_bits
+        )
+        return Account(self.counts, after), transition
 
     def upper_bits(self, parties: Parties) -> float:
         """Upper bound on what parties hold together about a record.
 
-        Where their law is not carried, the bound on everyone covers them.
+        Where their law is not carried, that of a carried coalition around them or the bound on
+        everyone covers them.
         """
         holders = parties & self.memory.present
-        if holders not in self._proved:
-            law = self.memory.held(holders)
-            held = (
-                inf
-                if law is None
-                else information_upper_bits(law, self.counts, self.memory.roundings)
-            )
-            self._proved[holders] = min(held, self.everyone_bits)
-        return self._proved[holders]
+        bounds = [self._proved_bits(each) for each in self.memory.covering(holders)]
+        return min([*bounds, self.everyone_bits])
+
+    def _proved_bits(self, carried: Parties) -> float:
+        """Upper bound on what a carried coalition holds, by its own law and slack."""
+        if carried not in self._proved:
+            view, roundings = self.memory.carried[carried], self.memory.roundings
+            told = information_upper_bits(view.held, self.counts, roundings + view.law.shape[2])
+            self._proved[carried] = add_up(told, view.slack)
+        return self._proved[carried]
+
+    def view(self, parties: Parties) -> View | None:
+        """What is remembered of all that parties hold together; ``None`` if it is not carried."""
+        return self.memory.view(parties & self.memory.present)
 
     def is_covered(self, parties: Parties) -> bool:
-        """Whether ``upper_bits`` is the bound on everyone, because their law is not carried."""
-        return self.memory.held(parties & self.memory.present) is None
+        """Whether ``upper_bits`` is that of others, because their law is not carried."""
+        return self.view(parties) is None
 
 
 def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:

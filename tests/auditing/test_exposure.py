@@ -16,7 +16,7 @@ from tacit.auditing import Audit, Exposure, audit, paths
 from tacit.auditing.exposure import bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.scheme import Policy, Scheme, SymmetricScheme
-from tacit.scheme.memory import BoundedMemory
+from tacit.scheme.memory import BoundedMemory, Transition
 from tests.auditing.chains import (
     NAMES,
     RECORDS,
@@ -167,7 +167,7 @@ def test_cheap_ratios_are_above_those_of_each_pair(
 
 def test_bounds_of_a_release_that_says_nothing_are_zero() -> None:
     p_x = np.array([0.5, 0.0, 0.5])
-    silent = Step("a", np.full((1, 3, 2), 0.5), np.zeros((1, 2), dtype=np.intp), 0.0)
+    silent = Step("a", np.full((1, 3, 2), 0.5), Transition(np.zeros((1, 2), dtype=np.intp)), 0.0)
     exposure = bounded_exposure(path_bounds(p_x, [silent], {1})[1])
     assert exposure.guess_before == exposure.guess_after == 0.5
     bits = [figure for name, figure in exposure.figures.items() if "guess" not in name]
@@ -206,7 +206,7 @@ def test_whether_a_memory_has_lost_nothing_is_told_from_the_recorded_states(chai
     p_x, steps = chain
     memory = BoundedMemory.start(p_x, 4, Policy())
     for step in steps:
-        memory, _ = memory.after(step.party, step.channel, step.next_state)
+        memory, _ = memory.after(step.party, step.channel, Transition(step.next_state))
     truth = exact_exposure(brute_law(p_x, steps, {step.party for step in steps}))
     if memory.is_sufficient:
         exposure = exact_exposure(memory.mass)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit.scheme.memory import BoundedMemory, ExactHistory, add_up, merge_states
+from tacit.information.laws import add_up
+from tacit.scheme.memory import BoundedMemory, ExactHistory, Transition, merge_states
 
 
 @settings(max_examples=40)
@@ -34,8 +35,8 @@ def after_two_rare_letters(next_state: list[list[int]] | None) -> BoundedMemory:
     memory = BoundedMemory.start(np.array([0.5, 0.5]), 8, tacit.Policy())
     rare = 2.0**-50
     channel = np.array([[[1 - 3 * rare, 2 * rare, rare], [1 - 3 * rare, rare, 2 * rare]]])
-    state = None if next_state is None else np.array(next_state)
-    return memory.after("a", channel, state)[0]
+    made = None if next_state is None else Transition(np.array(next_state))
+    return memory.after("a", channel, made)[0]
 
 
 def test_rare_states_with_other_posteriors_are_kept_apart_below_the_cap():
@@ -87,9 +88,9 @@ def test_letters_in_proportion_become_one_history(seed):
     p_x = rng.dirichlet(np.ones(4))
     split = random_channel(rng, 1, 4, 3)
     split = np.concatenate([split[..., :2], split[..., 2:] * 0.25, split[..., 2:] * 0.75], axis=-1)
-    memory, state = ExactHistory.start(p_x).after("a", split)
+    memory, transition = ExactHistory.start(p_x).after("a", split)
     assert len(memory.mass) == 3
-    assert state[0, 2] == state[0, 3]
+    assert transition.next_state[0, 2] == transition.next_state[0, 3]
     second = random_channel(rng, 3, 4, 2)
     memory, _ = memory.after("b", second)
     # The reference tells the two letters apart all along.
@@ -110,20 +111,20 @@ def test_letters_that_differ_in_one_history_stay_apart():
     memory, _ = ExactHistory.start(p_x).after("a", np.array([[[0.7, 0.3], [0.2, 0.8]]]))
     channel = np.full((2, 2, 2), 0.5)
     channel[1, 0] = [0.4, 0.6]
-    memory, state = memory.after("b", channel)
+    memory, transition = memory.after("b", channel)
     assert len(memory.mass) == 4
-    assert (np.sort(state.reshape(-1)) == np.arange(4)).all()
+    assert (np.sort(transition.next_state.reshape(-1)) == np.arange(4)).all()
 
 
 def test_histories_are_kept_however_rare():
     rare = np.array([[[1 - 1e-6, 1e-6], [1 - 2e-6, 2e-6]]])
     memory = ExactHistory.start(np.array([0.5, 0.5]))
     for party in "abcd":
-        memory, state = memory.after(party, np.repeat(rare, len(memory.mass), axis=0))
+        memory, transition = memory.after(party, np.repeat(rare, len(memory.mass), axis=0))
     assert len(memory.mass) == 16
-    assert (state >= 0).all()
+    assert (transition.next_state >= 0).all()
     assert memory.mass[-1] == pytest.approx([0.5e-24, 8e-24])
     never = np.repeat([[[1.0, 0.0], [1.0, 0.0]]], 16, axis=0)
-    memory, state = memory.after("e", never)
+    memory, transition = memory.after("e", never)
     assert len(memory.mass) == 16
-    assert (state[:, 1] == -1).all()
+    assert (transition.next_state[:, 1] == -1).all()

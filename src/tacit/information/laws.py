@@ -7,6 +7,9 @@ Axes follow the names used all over tacit: ``joint_xy[x, y]``, ``channel[x, y]``
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import inf, nextafter
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, xlogy
@@ -176,6 +179,12 @@ UNIT_ROUNDOFF = 2.0**-53
 def gamma(n_operations: int) -> float:
     """Relative error of a result of ``n_operations`` roundings, all terms non-negative."""
     return n_operations * UNIT_ROUNDOFF / (1 - n_operations * UNIT_ROUNDOFF)
+
+
+def add_up(first: float, second: float) -> float:
+    """A float not below the sum."""
+    total = first + second
+    return total if Fraction(total) >= Fraction(first) + Fraction(second) else nextafter(total, inf)
 
 
 def information_upper_nats(

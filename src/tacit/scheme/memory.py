@@ -1,15 +1,16 @@
 """What the custodian remembers of a record's earlier releases, as a law p(m, x).
 
 Exact history: one state per reachable sequence of letters. Bounded memory ([M] fact 6): at most
-``cap`` states; the leakage to everyone is then a certified upper bound, and the coalitions that
-matter are carried exactly beside the memory, as p(y, m, x).
+``cap`` states; the leakage to everyone is then a certified upper bound, and what the coalitions
+that matter hold is carried beside the memory (``tacit.scheme.views``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from math import inf, nextafter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +19,20 @@ from scipy.special import xlogy
 
 from tacit.arrays import LN2, Array
 from tacit.information import mutual_information
-from tacit.information.laws import information_upper_nats
+from tacit.information.laws import add_up, information_upper_nats
 from tacit.policy import Parties, Policy
-
-_SAME_POSTERIOR = 1e-11
-"""Posteriors whose entries differ by no more, relatively, are the same up to rounding."""
+from tacit.scheme.views import (
+    MOST_LETTERS,
+    SAME_LAW,
+    Labels,
+    View,
+    is_identity,
+    is_lossless,
+    largest_group,
+    merge,
+    merge_letters,
+    normalised,
+)
 
 
 def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
@@ -54,34 +64,18 @@ def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
     return labels
 
 
-def is_lossless(mass: Array, labels: NDArray[np.intp], merged: Array) -> bool:
-    """Whether states [s, x] that went into one merged state [label, x] all had its posterior.
-
-    Compared entry by entry: merging rare states loses next to no information on average, but the
-    largest pointwise leakage is that of the rarest.
-    """
-    reached = mass.any(axis=1)
-    own, common = _posteriors(mass[reached]), _posteriors(merged)[labels[reached]]
-    return bool((np.abs(own - common) <= _SAME_POSTERIOR * np.maximum(own, common)).all())
-
-
 def _same_posteriors(laws: Array) -> NDArray[np.intp]:
     """For each state the first one with its posterior."""
-    posteriors = _posteriors(laws)
+    posteriors = normalised(laws)
     first = [
         int(
-            (np.abs(posteriors - own) <= 0.1 * _SAME_POSTERIOR * np.maximum(posteriors, own))
+            (np.abs(posteriors - own) <= 0.1 * SAME_LAW * np.maximum(posteriors, own))
             .all(axis=1)
             .argmax()
         )
         for own in posteriors
     ]
     return np.array(first, dtype=np.intp)
-
-
-def _posteriors(laws: Array) -> Array:
-    total = laws.sum(axis=1, keepdims=True)
-    return np.asarray(laws / np.where(total > 0, total, 1.0))
 
 
 def _pair_losses(laws: Array) -> Array:
@@ -104,13 +98,42 @@ def _unnormalised(laws: Array) -> Array:
 _SAME_SHAPE = 1e-14
 """Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""
 
-CARRIED_BYTES = 2**29
-"""Coalitions that would need more than this together are covered by the bound on everyone."""
+CARRIED_BYTES = 2**30
+"""Coalitions that would need more than this together are covered by those around them."""
 
-MOST_LETTERS = 512
-"""So is a coalition that can be told apart by more letters: a design's time grows as their cube."""
+FEWEST_LETTERS = 16
+"""Where many coalitions are carried, each may have fewer letters, but no fewer than these."""
+
+REPLAYED_LETTERS = 512
+"""Most letters of a view after a release whose merges were not recorded."""
+
+MERGING_SHARE = 0.01
+"""Merging letters raises what a coalition is said to hold by this share of its limit at most."""
+
+SPENT_AT_ONCE = 0.05
+"""Share of what is left for merging that one release may use."""
 
 Transitions = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transition:
+    """What a release does to the memory: what was chosen, and what that costs.
+
+    Attributes:
+        next_state: state after it, [m, rhat]; -1 where that cannot occur.
+        merges: coalition -> label of each of its letters after the release, -1 where that cannot
+            occur; letters (y, rhat) of a coalition that received it, letters y of another. A
+            coalition that is not named keeps its letters apart.
+        slacks: coalition -> bits that its merge adds to what it is said to hold ([M] fact 11).
+    """
+
+    next_state: Transitions
+    merges: Mapping[Parties, Labels] = field(default_factory=dict)
+    slacks: Mapping[Parties, float] = field(default_factory=dict)
+
+
+NO_LIMITS: Mapping[Parties, float] = MappingProxyType({})
 
 
 class Memory(Protocol):
@@ -144,12 +167,43 @@ class Memory(Protocol):
         """p(y, x) of what a coalition holds, [y, x]; ``None`` if it is not carried."""
         ...
 
-    def after(
-        self, party: str, channel: Array, next_state: Transitions | None = None
-    ) -> tuple[Memory, Transitions]:
-        """The memory after a release [m, x, rhat], and the next state by [m, rhat].
+    def view(self, parties: Parties) -> View | None:
+        """What a coalition holds, letters merged included; ``None`` if it is not carried."""
+        ...
 
-        ``next_state`` is given where the release was made before, as it was recorded.
+    def bits(self, parties: Parties) -> float:
+        """What a coalition holds at most, up to rounding."""
+        ...
+
+    def is_exact(self, parties: Parties) -> bool:
+        """Whether ``held`` is the law of all that a coalition holds."""
+        ...
+
+    def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
+        """Bits by which merging letters after a release may raise what a coalition holds.
+
+        Args:
+            coalition: that receives the release.
+            n_rhat: its letters.
+            limits: on coalitions, in force for this release beside the policy.
+        """
+        ...
+
+    def after(
+        self,
+        party: str,
+        channel: Array,
+        made: Transition | None = None,
+        *,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+    ) -> tuple[Memory, Transition]:
+        """The memory after a release [m, x, rhat], and how it came there.
+
+        Args:
+            party: who received it.
+            channel: p(rhat | m, x), [m, x, rhat].
+            made: as recorded, where the release was made before.
+            limits: as for ``allowance``.
         """
         ...
 
@@ -164,12 +218,6 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
     prior = mass / np.where(total > 0, total, 1.0)
     _, upper = information_upper_nats(joint, prior, 2 * roundings + sum(channel.shape) + 8)
     return float(upper.sum()) / LN2
-
-
-def add_up(first: float, second: float) -> float:
-    """A float not below the sum."""
-    total = first + second
-    return total if Fraction(total) >= Fraction(first) + Fraction(second) else nextafter(total, inf)
 
 
 def _followed(mass: Array, channel: Array) -> Array:
@@ -219,13 +267,13 @@ class ExactHistory:
         """Always: nothing is forgotten."""
         return True
 
-    def law(self, parties: Parties) -> Array | None:
+    def law(self, parties: Parties) -> Array:
         """p(y, z, x): each history shows one letter."""
         letter = self._letters_seen(parties)
         shown = np.arange(letter.max() + 1)[:, None] == letter
         return np.asarray(shown[..., None] * self.mass)
 
-    def held(self, parties: Parties) -> Array | None:
+    def held(self, parties: Parties) -> Array:
         """p(y, x): histories that show the same letters, added up."""
         letter = self._letters_seen(parties)
         held = np.zeros((int(letter.max()) + 1, self.mass.shape[1]))
@@ -241,9 +289,30 @@ class ExactHistory:
             letter = letter.reshape(-1)
         return letter
 
+    def view(self, parties: Parties) -> View:
+        """What a coalition holds: no letters are merged but those that tell the same."""
+        return View(self.law(parties).transpose(2, 0, 1))
+
+    def bits(self, parties: Parties) -> float:
+        """I(Y; X), exact up to rounding."""
+        return mutual_information(self.held(parties))
+
+    def is_exact(self, parties: Parties) -> bool:
+        """Always."""
+        return True
+
+    def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
+        """Nothing: no letters are merged."""
+        return 0.0
+
     def after(
-        self, party: str, channel: Array, next_state: Transitions | None = None
-    ) -> tuple[ExactHistory, Transitions]:
+        self,
+        party: str,
+        channel: Array,
+        made: Transition | None = None,
+        *,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+    ) -> tuple[ExactHistory, Transition]:
         """Append a release; histories that cannot occur are dropped.
 
         Letters that tell the same in every history become one, which no coalition, now or later,
@@ -256,10 +325,10 @@ class ExactHistory:
         # However rare: the largest pointwise leakage and ε are those of the rarest histories.
         is_reached = grown.sum(axis=2) > 0
         number = np.where(is_reached, np.cumsum(is_reached).reshape(n_z, n_rhat) - 1, -1)
-        state = number[:, same_as] if next_state is None else next_state
+        transition = Transition(number[:, same_as]) if made is None else made
         before, letter = np.nonzero(is_reached)
         letters = np.concatenate([self.letters[before], letter[:, None]], axis=1)
-        return ExactHistory(grown[is_reached], letters, (*self.holders, party)), state
+        return ExactHistory(grown[is_reached], letters, (*self.holders, party)), transition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,7 +342,7 @@ class BoundedMemory:
         present: parties that received something.
         everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
             ([M] fact 6), rounded up.
-        carried: coalition -> p(y, m, x), [x, y, m].
+        carried: coalition -> what it holds.
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         is_sufficient: whether only states with the same posterior were ever merged.
     """
@@ -283,7 +352,7 @@ class BoundedMemory:
     policy: Policy
     present: Parties
     everyone_bits: float
-    carried: dict[Parties, Array]
+    carried: dict[Parties, View]
     roundings: int
     is_sufficient: bool = True
 
@@ -291,96 +360,214 @@ class BoundedMemory:
     def start(p_x: Array, cap: int, policy: Policy) -> BoundedMemory:
         """Nothing released yet."""
         nobody: Parties = frozenset()
-        carried = {nobody: p_x[:, None, None]}
+        carried = {nobody: View(p_x[:, None, None])}
         return BoundedMemory(p_x[None], cap, policy, nobody, 0.0, carried, 1)
+
+    def view(self, parties: Parties) -> View | None:
+        """What a coalition holds, where it is carried."""
+        return self.carried.get(parties)
 
     def law(self, parties: Parties) -> Array | None:
         """p(y, m, x), where it is carried."""
-        law = self.carried.get(parties)
-        return None if law is None else law.transpose(1, 2, 0)
+        view = self.carried.get(parties)
+        return None if view is None else view.law.transpose(1, 2, 0)
 
     def held(self, parties: Parties) -> Array | None:
         """p(y, x), where it is carried."""
-        law = self.carried.get(parties)
-        return None if law is None else np.asarray(law.sum(axis=2).T)
+        view = self.carried.get(parties)
+        return None if view is None else view.held
+
+    def bits(self, parties: Parties) -> float:
+        """What a coalition holds at most: by its own law, those around it, or that of everyone."""
+        around = [self.carried[each].bits for each in self.covering(parties)]
+        return min([*around, self.everyone_bits])
+
+    def is_exact(self, parties: Parties) -> bool:
+        """Whether its law is carried, and its letters were never merged at a loss."""
+        return parties in self.carried and self.carried[parties].is_exact
+
+    def covering(self, parties: Parties) -> list[Parties]:
+        """Carried coalitions that hold all that these parties do: they themselves if they are."""
+        if parties in self.carried:
+            return [parties]
+        return [coalition for coalition in self.carried if parties < coalition]
 
     def after(
         self,
         party: str,
         channel: Array,
-        next_state: Transitions | None = None,
+        made: Transition | None = None,
+        *,
+        limits: Mapping[Parties, float] = NO_LIMITS,
         everyone_bits: float | None = None,
-    ) -> tuple[BoundedMemory, Transitions]:
-        """Append a release and merge states until ``cap`` are left.
+    ) -> tuple[BoundedMemory, Transition]:
+        """Append a release; merge states until ``cap`` are left, and letters of large views.
 
         Args:
             party: who received it.
             channel: p(rhat | m, x), [m, x, rhat].
-            next_state: the states after it as recorded, where the release was made before.
+            made: as recorded, where the release was made before.
+            limits: as for ``allowance``.
             everyone_bits: the bound on everyone after it, where it has been proved.
         """
-        n_m, n_x, n_rhat = channel.shape
+        n_m, _, n_rhat = channel.shape
         grown = _followed(self.mass, channel)
-        state = next_state
-        if state is None:
-            state = merge_states(grown, self.cap).reshape(n_m, n_rhat)
-        n_states = int(state.max()) + 1
-        mass = np.zeros((n_states, n_x))
-        np.add.at(mass, state.reshape(-1)[state.reshape(-1) >= 0], grown[state.reshape(-1) >= 0])
-        moves = _moves(channel, state, n_states)
+        chosen = None if made is None else made.next_state
+        state = self._next_state(party, channel, limits) if chosen is None else chosen
+        mass = _gathered(grown, state)
         if everyone_bits is None:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
+        roundings = self.roundings + n_m * n_rhat + 4
+        carried, transition = self._carried_after(
+            party, _moves(channel, state, len(mass)), roundings, state, made
+        )
         memory = BoundedMemory(
             mass,
             self.cap,
             self.policy,
             self.present | {party},
             everyone_bits,
-            self._carried_after(party, moves),
-            self.roundings + n_m * n_rhat + 4,
+            carried,
+            roundings + max(map(largest_group, transition.merges.values()), default=0),
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
         )
-        return memory, state
+        return memory, transition
 
-    def _carried_after(self, party: str, moves: Array) -> dict[Parties, Array]:
-        """Every carried coalition after the release; new ones with ``party`` where they fit."""
+    def _next_state(
+        self, party: str, channel: Array, limits: Mapping[Parties, float]
+    ) -> Transitions:
+        """The states after a release: fewer than ``cap`` where views could not be merged else.
+
+        A merge of letters costs what they tell about the memory. So with few enough states it costs
+        no more than is allowed, with a single one nothing.
+        """
+        grown, shape = _followed(self.mass, channel), (len(channel), channel.shape[2])
+        state = merge_states(grown, self.cap).reshape(shape)
+        allowed = {
+            coalition: self.allowance(coalition, shape[1], limits)
+            for coalition, view in self._fed(party).items()
+            if view.n_letters * shape[1] > self._most_letters
+        }
+        while True:
+            mass = _gathered(grown, state)
+            moves = _moves(channel, state, len(mass))
+            if len(mass) == 1 or all(
+                self._rise(coalition, moves) <= bits for coalition, bits in allowed.items()
+            ):
+                return state
+            state = np.where(state < 0, -1, merge_states(mass, len(mass) // 2)[state])
+
+    def _rise(self, coalition: Parties, moves: Array) -> float:
+        """Bits by which merging would raise what a coalition that is fed holds."""
+        view = self.carried[coalition & self.present]
+        told = view.told(moves)
+        labels = merge_letters(told, self._most_letters)
+        return merge(told, labels, self.roundings)[0].rise - view.rise
+
+    def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
+        """See ``Memory``; 0 where no letters will have to be merged.
+
+        The smallest limit on the coalition or one around it counts: what it holds may become part
+        of what those hold. Where nothing limits it, what it holds counts as its limit.
+        """
+        view = self.carried.get(coalition & self.present)
+        if view is None or view.n_letters * n_rhat <= self._most_letters:
+            return 0.0
+        standing = self.policy.least_bits_on(coalition)
+        around = [bits for each, bits in limits.items() if coalition <= each]
+        limit, held = min([*around, inf if standing is None else standing]), view.bits
+        in_all = MERGING_SHARE * (held if limit == inf else limit)
+        return max(min(SPENT_AT_ONCE * (in_all - view.rise), MERGING_SHARE * (limit - held)), 0.0)
+
+    @property
+    def _most_letters(self) -> int:
+        """Letters that each view may have."""
+        per_letter = 8 * self.cap * self.mass.shape[1] * len(self.carried)
+        return int(np.clip(CARRIED_BYTES // per_letter, FEWEST_LETTERS, MOST_LETTERS))
+
+    def _fed(self, party: str) -> dict[Parties, View]:
+        """Coalitions to carry that a release feeds -> what they hold before it."""
         present = self.present | {party}
         # A coalition that was dropped stays dropped: without what its party received before, its
         # law would tell too little.
-        joined = {
-            coalition | {party}: law
-            for coalition, law in self.carried.items()
+        return {
+            coalition | {party}: view
+            for coalition, view in self.carried.items()
             if (party in coalition or party not in self.present)
             and self.policy.concerns(coalition | {party}, present)
         }
-        waiting = {key: law for key, law in self.carried.items() if party not in key}
-        after = _moved_together(waiting, moves.sum(axis=0))
-        used = sum(law.nbytes for law in after.values())
-        for coalition, law in sorted(joined.items(), key=_by_size):
-            used += law.nbytes * len(moves)
-            if used > CARRIED_BYTES:
-                break  # this one and the larger ones are covered by the bound on everyone
-            told = (law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m]
-            told = told.reshape(*told.shape[:1], -1, told.shape[-1])
-            told = told[:, told.sum(axis=(0, 2)) > 0]
-            if told.shape[1] <= MOST_LETTERS:  # else covered, too: a design would take too long
-                after[coalition] = told
-        return after
+
+    def _carried_after(
+        self,
+        party: str,
+        moves: Array,
+        roundings: int,
+        state: Transitions,
+        made: Transition | None,
+    ) -> tuple[dict[Parties, View], Transition]:
+        """What every carried coalition holds after a release; new ones where they fit."""
+        carried: dict[Parties, View] = {}
+        merges: dict[Parties, Labels] = {}
+        slacks: dict[Parties, float] = {}
+        used = 0
+        for coalition, told in self._told(party, moves):
+            labels = self._labels(coalition, told, party, made)
+            known = None if made is None else made.slacks.get(coalition)
+            view, slack = merge(told, labels, roundings, known)
+            used += view.law.nbytes
+            if used > CARRIED_BYTES and party in coalition:
+                break  # this one and the larger ones are covered by those around them
+            carried[coalition] = view
+            if not is_identity(labels):
+                merges[coalition], slacks[coalition] = labels, slack
+        return carried, Transition(state, merges, slacks)
+
+    def _told(self, party: str, moves: Array) -> Iterator[tuple[Parties, View]]:
+        """Every coalition to carry after a release, letters not merged: small ones first."""
+        waiting = {each: view for each, view in self.carried.items() if party not in each}
+        yield from _moved_together(waiting, moves.sum(axis=0)).items()
+        for coalition, view in sorted(self._fed(party).items(), key=_by_size):
+            yield coalition, view.told(moves)
+
+    def _labels(
+        self, coalition: Parties, told: View, party: str, made: Transition | None
+    ) -> Labels:
+        """Which letters of a coalition become one, as recorded where the release was recorded."""
+        if made is None:
+            most = self._most_letters if party in coalition else told.n_letters
+            return merge_letters(told, most)
+        if coalition in made.merges:
+            return made.merges[coalition]
+        apart = told.labels_apart
+        is_large = apart.max() >= REPLAYED_LETTERS and party in coalition
+        return merge_letters(told, REPLAYED_LETTERS) if is_large else apart
 
 
-def _moved_together(laws: dict[Parties, Array], move: Array) -> dict[Parties, Array]:
+def _gathered(grown: Array, state: Transitions) -> Array:
+    """p(m', x) from p(m, rhat, x), [(m, rhat), x], and the next states [m, rhat]."""
+    flat = state.reshape(-1)
+    mass = np.zeros((int(flat.max()) + 1, grown.shape[1]))
+    np.add.at(mass, flat[flat >= 0], grown[flat >= 0])
+    return mass
+
+
+def _moved_together(views: dict[Parties, View], move: Array) -> dict[Parties, View]:
     """Coalitions that received nothing: only the memory moves, by p(m' | m, x), [x, m, m']."""
-    if not laws:
+    if not views:
         return {}
-    sizes = [law.shape[1] for law in laws.values()]
-    moved = np.concatenate(list(laws.values()), axis=1) @ move
-    return dict(zip(laws, np.split(moved, np.cumsum(sizes)[:-1], axis=1), strict=True))
+    sizes = [view.n_letters for view in views.values()]
+    moved = np.concatenate([view.law for view in views.values()], axis=1) @ move
+    laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
+    return {
+        coalition: replace(view, law=law)
+        for (coalition, view), law in zip(views.items(), laws, strict=True)
+    }
 
 
-def _by_size(item: tuple[Parties, Array]) -> tuple[int, int, list[str]]:
-    coalition, law = item
-    return len(coalition), law.nbytes, sorted(coalition)
+def _by_size(item: tuple[Parties, View]) -> tuple[int, int, list[str]]:
+    coalition, view = item
+    return len(coalition), view.law.nbytes, sorted(coalition)
 
 
 def _moves(channel: Array, state: Transitions, n_states: int) -> Array:

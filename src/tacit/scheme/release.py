@@ -8,7 +8,7 @@ from tacit.arrays import Array
 from tacit.markup import html_table
 from tacit.policy import Parties
 from tacit.problem import ViewKey
-from tacit.scheme.memory import Transitions
+from tacit.scheme.memory import Transition, Transitions
 from tacit.scheme.question import Question
 from tacit.solution import Solution
 
@@ -20,14 +20,19 @@ class Step:
     Attributes:
         party: who received it.
         channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory before it.
-        next_state: state after it, [m, rhat]; -1 where that cannot occur.
+        transition: what it does to the memory.
         everyone_bits: upper bound on the leakage of all releases up to this one.
     """
 
     party: str
     channel: Array
-    next_state: Transitions
+    transition: Transition
     everyone_bits: float
+
+    @property
+    def next_state(self) -> Transitions:
+        """State after it, [m, rhat]; -1 where that cannot occur."""
+        return self.transition.next_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,6 +24,7 @@ from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory
 from tacit.scheme.question import Asked, Attributes, Question, read_question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
+from tacit.scheme.views import View
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
@@ -33,6 +34,8 @@ _HELD_TOL = 1e-9
 _SPENT = 1e-6
 """Bits. A coalition with less than this left counts as having nothing left: a design for so little
 is hard to certify and worth next to nothing."""
+
+_MANY = 2**20
 
 
 class Scheme:
@@ -150,24 +153,35 @@ class Scheme:
 
         Exact up to rounding where ``is_exact`` says so, an upper bound otherwise.
         """
-        law = None if parties is None else self.law(parties)
-        if law is None:
+        if parties is None:
             return self._memory.everyone_bits
-        return min(mutual_information(law), self._memory.everyone_bits)
+        known = self._known(parties)
+        if known == self.parties and self._memory.is_sufficient:
+            return min(mutual_information(self._memory.mass), self._memory.bits(known))
+        return self._memory.bits(known)
 
     def is_exact(self, parties: Collection[str] | None = None) -> bool:
         """Whether ``leakage`` of these parties is exact rather than a bound."""
         return self.law(parties) is not None
 
+    def view(self, parties: Collection[str]) -> View | None:
+        """What is remembered of all that parties hold together, and how loose that is.
+
+        Its ``slack`` is how far ``leakage`` may be above the truth, in bits; its ``rise``, by how
+        much merging letters has raised it. ``None`` where the parties are only known as part of
+        a larger coalition.
+        """
+        return self._memory.view(self._known(parties))
+
     def law(self, parties: Collection[str] | None = None) -> Array | None:
         """p(y, x) of what parties hold together, [y, x], everyone by default.
 
-        ``None`` under bounded memory for coalitions that are not carried beside it. Everyone is
-        not, but while the memory has lost nothing its state tells what all letters tell: y is then
-        the state.
+        ``None`` under bounded memory for coalitions that are not carried beside it, or whose
+        letters were merged at a loss. Everyone is not carried, but while the memory has lost
+        nothing its state tells what all letters tell: y is then the state.
         """
         known = self._known(parties)
-        held = self._memory.held(known)
+        held = self._memory.held(known) if self._memory.is_exact(known) else None
         if held is None and known == self.parties and self._memory.is_sufficient:
             return self._memory.mass
         return held
@@ -227,11 +241,11 @@ class Scheme:
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
         p_rhat_given_r = self.p_rhat_given_r(design.question, design.channel)
-        self._memory, next_state = self._memory.after(party, design.channel)
+        self._memory, transition = self._memory.after(party, design.channel, limits=design.limits)
         release = Release(
             party,
             design.channel,
-            next_state,
+            transition,
             self._memory.everyone_bits,
             design.question,
             design.solution,
@@ -331,6 +345,7 @@ class Scheme:
         the coalitions that it sees only as part of everyone.
         """
         mass = self._memory.mass
+        n_rhat = _most_answers(utility, question)
         everyone = self.parties | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
@@ -347,8 +362,10 @@ class Scheme:
                 full = min(full, bits)
             else:
                 keys[coalition] = coalition
-                held = mutual_information(law.sum(axis=1))
-                views[coalition] = (_given_mx(law, mass), held + self._left(bits, held))
+                told = mutual_information(law.sum(axis=1))
+                held = self._memory.bits(coalition & self.parties)
+                room = self._memory.allowance(coalition, n_rhat, limits)
+                views[coalition] = (_given_mx(law, mass), told + self._left(bits, held + room))
         left = self._left(full, self._memory.everyone_bits)
         joint = mass[..., None] * question.p_r_given_x
         remembered = mutual_information(mass)
@@ -378,6 +395,13 @@ class Scheme:
             letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
             state = release.next_state[state, letters[:, index]]
         return letters
+
+
+def _most_answers(utility: Utility, question: Question) -> int:
+    """Letters that a design may have; many where they only inform about R."""
+    if isinstance(utility, str):
+        return _MANY if utility == "information" else int(question.p_r_given_x.shape[1])
+    return len(np.asarray(utility))
 
 
 def _is_same_question(earlier: Release, question: Question, problem: Problem) -> bool:

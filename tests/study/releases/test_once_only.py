@@ -227,7 +227,7 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
     told = [p_r_given_x * (1 - flip) + p_r_given_x[:, ::-1] * flip for flip in flips]
     law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
     channel = IntegerChannel.quantised(law[None])
-    after, next_state = drafted.before.after(drafted.request.party, channel)
+    after, transition = drafted.before.after(drafted.request.party, channel)
     wish = replace(drafted.request, measure=Measure.of_utility("information"))
     solution = replace(
         drafted.design.solution, time_sharing=TimeSharing.DISCLOSED, weights=shares, bound=None
@@ -237,7 +237,7 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
         request=wish,
         design=replace(drafted.design, solution=solution),
         channel=channel,
-        next_state=next_state,
+        next_state=transition.next_state,
         after=after,
         value=value_of(told_law(drafted.before, wish, channel), wish),
         blind=0.0,

@@ -73,8 +73,8 @@ def designs(seed, kind="hamming", policy=LOOSE, parties="abac"):
         )
         yield account, wish, design, limit
         channel = IntegerChannel.quantised(design.channel)
-        account, next_state = account.after(party, channel)
-        steps.append(Step(party, channel.law, next_state, account.everyone_bits))
+        account, transition = account.after(party, channel)
+        steps.append(Step(party, channel.law, transition, account.everyone_bits))
 
 
 def best_without_reserve(account, wish, limit, policy):

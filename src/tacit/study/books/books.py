@@ -22,7 +22,7 @@ from tacit.policy import Parties
 from tacit.problem import Utility
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
-from tacit.scheme.memory import Transitions
+from tacit.scheme.memory import Transition, Transitions
 from tacit.spelling import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
@@ -157,7 +157,10 @@ class Intent:
     def add_to(self, account: Account) -> Account:
         """What every coalition holds after it, given what they held before it."""
         after, _ = account.after(
-            self.request.party, self.channel, self.next_state, self.record.everyone_bits
+            self.request.party,
+            self.channel,
+            Transition(self.next_state),
+            everyone_bits=self.record.everyone_bits,
         )
         return after
 
@@ -231,7 +234,7 @@ class Books:
             Step(
                 intent.request.party,
                 intent.channel.law,
-                intent.next_state,
+                Transition(intent.next_state),
                 intent.record.everyone_bits,
             )
             for intent in self.intents.values()

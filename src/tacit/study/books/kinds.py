@@ -20,6 +20,7 @@ from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
+from tacit.scheme.memory import Transition
 from tacit.study.books.books import (
     Books,
     Intent,
@@ -244,7 +245,9 @@ def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
 def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:
     account = Account.start(after.counts, after.memory, after.policy)
     for intent in after.intents.values():
-        account, _ = account.after(intent.request.party, intent.channel, intent.next_state)
+        account, _ = account.after(
+            intent.request.party, intent.channel, Transition(intent.next_state)
+        )
     replay.account = account
     for coalition, limit in after.all_limits.limits_among(after.holders).items():
         held = account.upper_bits(coalition)

@@ -130,15 +130,15 @@ def draft(books: Books, request: Request) -> Draft:
     design = _design(books, request, ceiling)
     before = books.proved
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
-    after, next_state = before.after(request.party, channel)
+    after, transition = before.after(request.party, channel, limits=design.limits)
     if _broken_limits(design, before, after):
         channel = IntegerChannel.quantised(design.channel)
-        after, next_state = before.after(request.party, channel)
+        after, transition = before.after(request.party, channel, limits=design.limits)
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
     value = value_of(told_law(before, request, channel), request)
     blind = request.blind_value(books.p_x)
-    return Draft(request, design, channel, next_state, before, after, value, blind)
+    return Draft(request, design, channel, transition.next_state, before, after, value, blind)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from tacit.accounting import Account
 from tacit.errors import LedgerError
 from tacit.policy import Parties
+from tacit.scheme.memory import Transition
 from tacit.study.books.books import Books, Intent, record_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
@@ -67,7 +68,9 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
         raise ReplayError(f"its table has shape {intent.channel.weights.shape[:2]}, not {shape}")
     if not _is_transition(before, intent):
         raise ReplayError("its table leads to states that are not recorded")
-    replay.account, _ = before.after(intent.request.party, intent.channel, intent.next_state)
+    replay.account, _ = before.after(
+        intent.request.party, intent.channel, Transition(intent.next_state)
+    )
     yield from _limit_problems(replay, intent, before)
     yield from _worth_problems(replay, intent, before)
     yield from _paper_problems(intent, before)

@@ -1,0 +1,227 @@
+"""What coalitions hold: laws p(y, m, x) beside the memory, and letters merged at a proved slack.
+
+[M] fact 11. Let W merge letters of Y, and let M be the memory at that moment. Whatever is released
+later, I(Y, F; X) <= I(W, F; X) + I(Y; X, M | W): the last term is the **slack** of the merge, and
+slacks add up. A merge lowers I(Y; X) by I(Y; X | W), so what a coalition is said to hold rises by
+I(Y; M | X, W) only, the **rise** of the merge. It is 0 where the memory has a single state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.arrays import LN2, Array
+from tacit.errors import InvalidInputError
+from tacit.information import mutual_information
+from tacit.information.laws import add_up, gamma, information_upper_nats
+
+MOST_LETTERS = 96
+"""Letters that a view has after a release at most: a design's time grows as their square."""
+
+SAME_LAW = 1e-11
+"""Laws whose entries differ by no more, relatively, are the same up to rounding."""
+
+_NEAR = 1e-10
+"""Letters with a smaller squared distance are compared entry by entry."""
+
+_UNDERFLOW = 1e-247
+"""Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
+
+Labels = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What a coalition holds.
+
+    Attributes:
+        law: p(y, m, x), [x, y, m].
+        slack: bits; the slacks of all merges of its letters, rounded up.
+        rise: bits; by how much these merges raised what the coalition is said to hold.
+        is_exact: whether only letters with proportional laws were merged.
+    """
+
+    law: Array
+    slack: float = 0.0
+    rise: float = 0.0
+    is_exact: bool = True
+
+    @property
+    def n_letters(self) -> int:
+        """How many letters y are told apart."""
+        return int(self.law.shape[1])
+
+    @property
+    def held(self) -> Array:
+        """p(y, x), [y, x]."""
+        return np.asarray(self.law.sum(axis=2).T)
+
+    @property
+    def bits(self) -> float:
+        """What the coalition holds at most, up to rounding."""
+        return mutual_information(self.held) + self.slack
+
+    def told(self, moves: Array) -> View:
+        """The view with the letter of a release appended: letter (y, rhat) is y * n_rhat + rhat.
+
+        Args:
+            moves: p(rhat, m' | m, x), [rhat, x, m, m'].
+        """
+        law = (self.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
+        return replace(self, law=law.reshape(law.shape[0], -1, law.shape[3]))
+
+    @property
+    def labels_apart(self) -> Labels:
+        """Labels that merge nothing: the letters that occur, in order."""
+        occurs = self.law.any(axis=(0, 2))
+        return np.where(occurs, np.cumsum(occurs) - 1, -1)
+
+
+def merge(
+    view: View, labels: Labels, roundings: int, slack: float | None = None
+) -> tuple[View, float]:
+    """A view with its letters merged, and the slack of that in bits.
+
+    Args:
+        view: before.
+        labels: of every letter; -1 for a letter that does not occur.
+        roundings: behind each mass.
+        slack: as recorded, where that is believed.
+    """
+    before = _by_letter(view.law)
+    occurs = np.asarray(before.any(axis=1))
+    if labels.shape != occurs.shape or (labels[occurs] < 0).any():
+        raise InvalidInputError(
+            f"merges name {len(labels)} letters of a view with {len(occurs)}: "
+            "give a label for every letter that occurs"
+        )
+    if is_identity(labels):
+        return replace(view, law=np.ascontiguousarray(view.law[:, labels >= 0])), 0.0
+    is_label = labels[:, None] == np.arange(labels.max() + 1)
+    law = (view.law.transpose(0, 2, 1) @ is_label.astype(float)).transpose(0, 2, 1)
+    after = _by_letter(law)
+    if slack is None:
+        slack = slack_upper_bits(before, labels, after, roundings)
+    lost = mutual_information(view.held) - mutual_information(law.sum(axis=2).T)
+    merged = View(
+        np.ascontiguousarray(law),
+        add_up(view.slack, slack),
+        view.rise + max(slack - lost, 0.0),
+        view.is_exact and is_lossless(before, labels, after),
+    )
+    return merged, slack
+
+
+def largest_group(labels: Labels) -> int:
+    """How many letters become one at most."""
+    return int(np.bincount(labels[labels >= 0]).max())
+
+
+def is_identity(labels: Labels) -> bool:
+    """Whether labels merge nothing: letters that occur keep their order."""
+    kept = labels[labels >= 0]
+    return bool((kept == np.arange(len(kept))).all())
+
+
+def merge_letters(view: View, most: int) -> Labels:
+    """Labels 0..n-1 of a view's letters, n <= most where it can be; -1 where they do not occur.
+
+    Letters with proportional laws on (m, x) become one. Above ``most``, greedy: the pair with the
+    least slack, again and again. Slacks are estimated here, by distances between the square roots
+    of the letters' laws (Ward's method), and proved afterwards.
+    """
+    laws = _by_letter(view.law)
+    occurs = np.flatnonzero(laws.any(axis=1))
+    labels = np.full(len(laws), -1, dtype=np.intp)
+    weight = laws[occurs].sum(axis=1)
+    roots = np.sqrt(laws[occurs] / weight[:, None])
+    distance = np.maximum(2.0 - 2.0 * (roots @ roots.T), 0.0)
+    group = _proportional(laws[occurs] / weight[:, None], distance)
+    if len(np.unique(group)) > most:
+        group = _join_nearest(group, weight, distance, most)
+    labels[occurs] = np.unique(group, return_inverse=True)[1].reshape(-1)
+    return labels
+
+
+def _by_letter(law: Array) -> Array:
+    """p(y, m, x) as [y, (x, m)]."""
+    return law.transpose(1, 0, 2).reshape(law.shape[1], -1)
+
+
+def _proportional(shapes: Array, distance: Array) -> Labels:
+    """For each letter the first one with the same law p(m, x | letter), up to rounding."""
+    group = np.arange(len(shapes))
+    for first, second in np.argwhere(np.triu(distance < _NEAR, 1)):
+        own, other = shapes[first], shapes[second]
+        is_free = group[second] == second and group[first] == first
+        if is_free and (np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all():
+            group[second] = first
+    return group
+
+
+def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> Labels:
+    """Groups of letters, joined until ``most`` are left.
+
+    Joining groups of weights v and w at a squared distance d costs about 2 v w d / (v + w) nats.
+    Distances to a joined group follow from those to its parts (Lance and Williams).
+    """
+    group = group.copy()
+    firsts = np.unique(group)
+    mass = np.bincount(group, weights=weight, minlength=len(weight))[firsts]
+    apart = distance[np.ix_(firsts, firsts)]
+    cost = apart * (mass[:, None] * mass) / (mass[:, None] + mass)
+    np.fill_diagonal(cost, np.inf)
+    for _ in range(len(firsts) - most):
+        one, two = np.unravel_index(int(cost.argmin()), cost.shape)
+        joined = cost[one] * (mass + mass[one]) + cost[two] * (mass + mass[two])
+        row = (joined - mass * cost[one, two]) / (mass + mass[one] + mass[two])
+        row[[one, two]] = np.inf
+        cost[one] = cost[:, one] = np.where(np.isinf(cost[one]), np.inf, row)
+        cost[two] = cost[:, two] = np.inf
+        mass[one] += mass[two]
+        group[group == firsts[two]] = firsts[one]
+    return group
+
+
+def slack_upper_bits(laws: Array, labels: Labels, merged: Array, roundings: int) -> float:
+    """Upper bound on I(Y; X, M | W) in bits, rounding included.
+
+    For any laws q_w it is at most the mean of D(p(m, x | y) || q_w). Letters that stay alone add
+    nothing.
+
+    Args:
+        laws: p(y, m, x), [y, (x, m)].
+        labels: w of each y; -1 where y does not occur.
+        merged: p(w, m, x), [w, (x, m)].
+        roundings: behind each entry of ``laws``.
+    """
+    sizes = np.bincount(labels[labels >= 0])
+    joined = np.flatnonzero((labels >= 0) & (sizes[labels] > 1))
+    if not len(joined):
+        return 0.0
+    common = (merged / merged.sum(axis=1, keepdims=True))[labels[joined]]
+    n_operations = 2 * (roundings + int(sizes.max()) + laws.shape[1]) + 16
+    _, upper = information_upper_nats(laws[None, joined], common, n_operations)
+    total = float(upper.sum()) * (1 + gamma(len(joined) + 8)) / LN2
+    return nextafter(total + laws.size * _UNDERFLOW, inf)
+
+
+def is_lossless(laws: Array, labels: Labels, merged: Array) -> bool:
+    """Whether rows [s, x] that went into one merged row [label, x] are all in proportion to it.
+
+    Compared entry by entry: merging rare rows loses next to no information on average, but the
+    largest pointwise leakage is that of the rarest.
+    """
+    reached = laws.any(axis=1)
+    own, common = normalised(laws[reached]), normalised(merged)[labels[reached]]
+    return bool((np.abs(own - common) <= SAME_LAW * np.maximum(own, common)).all())
+
+
+def normalised(laws: Array) -> Array:
+    """Every row divided by its sum; rows of zeros stay as they are."""
+    total = laws.sum(axis=1, keepdims=True)
+    return np.asarray(laws / np.where(total > 0, total, 1.0))
