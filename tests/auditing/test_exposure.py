@@ -167,7 +167,7 @@ def test_cheap_ratios_are_above_those_of_each_pair(
 
 def test_bounds_of_a_release_that_says_nothing_are_zero() -> None:
     p_x = np.array([0.5, 0.0, 0.5])
-    silent = Step("a", np.full((1, 3, 2), 0.5), Transition(np.zeros((1, 2), dtype=np.intp)), 0.0)
+    silent = Step("a", np.full((1, 3, 2), 0.5), np.zeros((1, 2), dtype=np.intp), 0.0)
     exposure = bounded_exposure(path_bounds(p_x, [silent], {1})[1])
     assert exposure.guess_before == exposure.guess_after == 0.5
     bits = [figure for name, figure in exposure.figures.items() if "guess" not in name]

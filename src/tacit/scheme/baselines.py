@@ -73,7 +73,7 @@ class _Baseline(Scheme, ABC):
         solution = self._design_alone(problem, question, gap_tol)
         channel = np.broadcast_to(solution.channel, (self.n_states, *solution.channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
-        return Design(party, question, solution, channel, limits, keys, ())
+        return Design(party, question, solution, channel, limits, keys, {}, ())
 
     @abstractmethod
     def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:

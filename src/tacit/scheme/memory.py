@@ -434,6 +434,11 @@ class BoundedMemory:
         )
         return memory, transition
 
+    def most_states(self, channel: Array) -> Transitions:
+        """The next state by [m, rhat], as many as ``cap``: merged where the least is lost."""
+        grown = _followed(self.mass, channel)
+        return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
+
     def _next_state(
         self, party: str, channel: Array, limits: Mapping[Parties, float]
     ) -> Transitions:
@@ -442,12 +447,12 @@ class BoundedMemory:
         A merge of letters costs what they tell about the memory. So with few enough states it costs
         no more than is allowed, with a single one nothing.
         """
-        grown, shape = _followed(self.mass, channel), (len(channel), channel.shape[2])
-        state = merge_states(grown, self.cap).reshape(shape)
+        grown, n_rhat = _followed(self.mass, channel), channel.shape[2]
+        state = self.most_states(channel)
         allowed = {
-            coalition: self.allowance(coalition, shape[1], limits)
+            coalition: self.allowance(coalition, n_rhat, limits)
             for coalition, view in self._fed(party).items()
-            if view.n_letters * shape[1] > self._most_letters
+            if view.n_letters * n_rhat > self._most_letters
         }
         while True:
             mass = _gathered(grown, state)

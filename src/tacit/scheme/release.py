@@ -46,6 +46,7 @@ class Design:
         channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory now.
         limits: bits that each coalition may hold after it, everybody's own included.
         keys: where ``solution`` speaks of each coalition in ``limits``.
+        rooms: coalition -> bits below its limit that are left for merging its letters afterwards.
         covered: coalitions whose limit is met through the bound on everyone, because their own
             law is not carried.
     """
@@ -56,6 +57,7 @@ class Design:
     channel: Array
     limits: dict[Parties, float]
     keys: dict[Parties, ViewKey]
+    rooms: dict[Parties, float]
     covered: tuple[tuple[str, ...], ...]
 
 

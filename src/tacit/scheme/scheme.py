@@ -290,11 +290,13 @@ class Scheme:
         limits: dict[Parties, float],
         gap_tol: float,
     ) -> Design:
-        problem, keys, covered = self._problem(question, utility, party, limits)
+        n_rhat = _most_answers(utility, question)
+        rooms = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
+        problem, keys, covered = self._problem(question, utility, party, limits, rooms)
         solution = self._repeat(question, problem, gap_tol)
         if solution is None:
             solution = solve(problem, gap_tol=gap_tol)
-        return Design(party, question, solution, solution.channel, limits, keys, covered)
+        return Design(party, question, solution, solution.channel, limits, keys, rooms, covered)
 
     def _repeat(self, question: Question, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
@@ -339,13 +341,17 @@ class Scheme:
         return limits
 
     def _problem(
-        self, question: Question, utility: Utility, party: str, limits: dict[Parties, float]
+        self,
+        question: Question,
+        utility: Utility,
+        party: str,
+        limits: dict[Parties, float],
+        rooms: dict[Parties, float],
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
         """The release problem on the memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
         """
         mass = self._memory.mass
-        n_rhat = _most_answers(utility, question)
         everyone = self.parties | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
@@ -364,8 +370,8 @@ class Scheme:
                 keys[coalition] = coalition
                 told = mutual_information(law.sum(axis=1))
                 held = self._memory.bits(coalition & self.parties)
-                room = self._memory.allowance(coalition, n_rhat, limits)
-                views[coalition] = (_given_mx(law, mass), told + self._left(bits, held + room))
+                left = self._left(bits, held + rooms[coalition])
+                views[coalition] = (_given_mx(law, mass), told + left)
         left = self._left(full, self._memory.everyone_bits)
         joint = mass[..., None] * question.p_r_given_x
         remembered = mutual_information(mass)

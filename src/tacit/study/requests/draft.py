@@ -15,7 +15,7 @@ from tacit.information import mutual_information
 from tacit.policy import Parties, bits_of, coalition_name, limit_in_words, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Question
-from tacit.scheme.memory import Transitions
+from tacit.scheme.memory import Transition, Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of, record_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
@@ -84,7 +84,12 @@ class Draft:
         if self._has_spent_coalition:
             proof = prove(self.before, self.request, self.channel, self.holdings)
             return min(proof.bound - proof.reserve_worth, self.value)
-        return min(solution.bound - RESERVE_BITS * sum(solution.multipliers.values()), self.value)
+        prices = solution.multipliers
+        unused = RESERVE_BITS * sum(prices.values()) + sum(
+            bits * prices.get(self.design.keys[coalition], 0.0)
+            for coalition, bits in self.design.rooms.items()
+        )
+        return min(solution.bound - unused, self.value)
 
     @property
     def _has_spent_coalition(self) -> bool:
@@ -130,15 +135,23 @@ def draft(books: Books, request: Request) -> Draft:
     design = _design(books, request, ceiling)
     before = books.proved
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
-    after, transition = before.after(request.party, channel, limits=design.limits)
+    after, transition = _after(before, request, channel)
     if _broken_limits(design, before, after):
         channel = IntegerChannel.quantised(design.channel)
-        after, transition = before.after(request.party, channel, limits=design.limits)
+        after, transition = _after(before, request, channel)
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
     value = value_of(told_law(before, request, channel), request)
     blind = request.blind_value(books.p_x)
     return Draft(request, design, channel, transition.next_state, before, after, value, blind)
+
+
+def _after(
+    before: Account, request: Request, channel: IntegerChannel
+) -> tuple[Account, Transition]:
+    """The account after a release; letters are kept apart, for the ledger records no merges."""
+    made = Transition(before.memory.most_states(channel.law))
+    return before.after(request.party, channel, made)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:

@@ -72,7 +72,8 @@ def prove(
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
     law = weights / weights.sum(axis=-1, keepdims=True)
-    limited = _priced_views(before, holdings, answer_worth(cost, mass))
+    n_answers = channel.weights.shape[-1]
+    limited = _priced_views(before, holdings, n_answers, answer_worth(cost, mass))
     views = [replace(view, budget=_kept(view)) for view in limited]
     evaluation = _Evaluation(cost, mass, before.memory.roundings)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
@@ -108,22 +109,24 @@ def _forgone(view: LimitedView, force: Array) -> float:
 
 
 def _priced_views(
-    before: Account, holdings: tuple[HoldingRecord, ...], worth: float
+    before: Account, holdings: tuple[HoldingRecord, ...], n_answers: int, worth: float
 ) -> list[LimitedView]:
-    """Views with a price, their budgets as the recorded limits leave them."""
+    """Views with a price, their budgets as the recorded limits and merging leave them."""
     memory = before.memory
+    limits = {frozenset(holding.parties): holding.limit for holding in holdings}
     occurs = memory.mass.any(axis=0)
     views: list[LimitedView] = []
     on_everyone: list[HoldingRecord] = []
     for holding in holdings:
         held_by = frozenset(holding.parties) & memory.present
-        held, law = memory.held(held_by), memory.law(held_by)
-        if held is None or law is None or held_by == memory.present != frozenset():
+        view = memory.view(held_by)
+        if view is None or held_by == memory.present != frozenset():
             on_everyone.append(holding)
             continue
-        p_yx = held.T[occurs]
-        budget = holding.limit - _told_at_least(p_yx, memory.roundings + law.shape[1])
-        views.append(_view(law.transpose(2, 0, 1)[occurs], p_yx, holding.multiplier, budget))
+        p_yx, law = view.held.T[occurs], view.law[occurs]
+        budget = holding.limit - _told_at_least(p_yx, memory.roundings + law.shape[2]) - view.slack
+        budget -= memory.allowance(frozenset(holding.parties), n_answers, limits)
+        views.append(_view(law, p_yx, holding.multiplier, budget))
     if on_everyone:
         # The states themselves, limited as [M] fact 6 says; all share one multiplier.
         budget = min(each.limit for each in on_everyone) - before.everyone_bits
