@@ -21,6 +21,7 @@ from tacit.arrays import Array
 from tacit.information.laws import add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
+from tacit.scheme.classes import ClassOfX, class_sums
 from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
 from tacit.scheme.views import View
 
@@ -48,9 +49,16 @@ class Account:
     _proved: dict[Parties, float] = field(default_factory=dict)  # each bound is computed once
 
     @staticmethod
-    def start(counts: Counts, cap: int, policy: Policy) -> Account:
-        """Nothing released yet."""
-        return Account(counts, BoundedMemory.start(counts / counts.sum(), cap, policy))
+    def start(
+        counts: Counts, cap: int, policy: Policy, class_of_x: ClassOfX | None = None
+    ) -> Account:
+        """Nothing released yet; every cell is a class of its own by default."""
+        p_x = counts / counts.sum()
+        return Account(counts, BoundedMemory.start(p_x, cap, policy, class_of_x))
+
+    def refine(self, class_of_x: ClassOfX) -> Account:
+        """The account on finer classes of cells: what coalitions hold stays the same."""
+        return Account(self.counts, self.memory.refine(class_of_x, self.counts.astype(float)))
 
     @property
     def everyone_bits(self) -> float:
@@ -70,7 +78,7 @@ class Account:
 
         Args:
             party: who received it.
-            channel: the integer table that is sampled.
+            channel: the integer table that is sampled, [m, class of x, letter].
             made: as recorded, where the release was made before. Its slacks are believed where it
                 names them, and proved again where it does not.
             limits: on coalitions, in force for this release beside the policy.
@@ -99,7 +107,8 @@ class Account:
         """Upper bound on what a carried coalition holds, by its own law and slack."""
         if carried not in self._proved:
             view, roundings = self.memory.carried[carried], self.memory.roundings
-            told = information_upper_bits(view.held, self.counts, roundings + view.law.shape[2])
+            counts = class_sums(self.memory.class_of_x, self.counts.astype(float)).astype(np.int64)
+            told = information_upper_bits(view.held, counts, roundings + view.law.shape[2])
             self._proved[carried] = add_up(told, view.slack)
         return self._proved[carried]
 

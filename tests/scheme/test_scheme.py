@@ -312,7 +312,8 @@ def test_a_scheme_resumed_is_the_same_scheme(memory):
         scheme.release(name, party=party, individual=0.3)
     start = tacit.Scheme(scheme.p_x, policy=policy, memory=memory)._memory
     for step in scheme.steps:
-        start, _ = start.after(step.party, step.channel, step.transition)
+        start = start.refine(step.class_of_x, scheme.p_x)
+        start, _ = start.after(step.party, step.table, step.transition)
     again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
     for parties in (None, {"a"}, {"b"}, {"a", "b"}):
         assert again.leakage(parties) == scheme.leakage(parties)

@@ -2,10 +2,11 @@
 
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.memory import Memory
+from tacit.scheme.memory import Memory, Transition
 from tacit.scheme.question import Attributes, Question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.scheme import Scheme
+from tacit.scheme.views import View
 
 __all__ = [
     "Attributes",
@@ -18,4 +19,6 @@ __all__ = [
     "Scheme",
     "Step",
     "SymmetricScheme",
+    "Transition",
+    "View",
 ]

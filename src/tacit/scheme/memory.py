@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from tacit.arrays import LN2, Array
 from tacit.information import mutual_information
 from tacit.information.laws import add_up, information_upper_nats
 from tacit.policy import Parties, Policy
+from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
 from tacit.scheme.views import (
     MOST_LETTERS,
     SAME_LAW,
@@ -140,6 +141,11 @@ class Memory(Protocol):
     """What a scheme needs of its memory."""
 
     @property
+    def class_of_x(self) -> ClassOfX:
+        """Class of each cell: x is a class of cells everywhere below."""
+        ...
+
+    @property
     def mass(self) -> Array:
         """p(m, x), [m, x]."""
         ...
@@ -169,6 +175,10 @@ class Memory(Protocol):
 
     def view(self, parties: Parties) -> View | None:
         """What a coalition holds, letters merged included; ``None`` if it is not carried."""
+        ...
+
+    def refine(self, class_of_x: ClassOfX, p_x: Array) -> Self:
+        """The memory on finer classes, given the weight of each cell."""
         ...
 
     def bits(self, parties: Parties) -> float:
@@ -246,16 +256,25 @@ class ExactHistory:
         mass: p(z, x), [z, x].
         letters: the letters behind each history, [z, release].
         holders: who received each release.
+        class_of_x: class of each cell: x is a class of cells.
     """
 
     mass: Array
     letters: NDArray[np.intp]
     holders: tuple[str, ...]
+    class_of_x: ClassOfX
 
     @staticmethod
-    def start(p_x: Array) -> ExactHistory:
-        """Nothing released yet."""
-        return ExactHistory(p_x[None], np.zeros((1, 0), dtype=np.intp), ())
+    def start(p_x: Array, class_of_x: ClassOfX | None = None) -> ExactHistory:
+        """Nothing released yet; every cell is a class of its own by default."""
+        classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
+        mass = class_sums(classes, p_x)[None]
+        return ExactHistory(mass, np.zeros((1, 0), dtype=np.intp), (), classes)
+
+    def refine(self, class_of_x: ClassOfX, p_x: Array) -> ExactHistory:
+        """The memory on finer classes, given the weight of each cell."""
+        parents, shares = _shares(self.class_of_x, class_of_x, p_x)
+        return replace(self, mass=self.mass[:, parents] * shares, class_of_x=class_of_x)
 
     @property
     def everyone_bits(self) -> float:
@@ -328,7 +347,8 @@ class ExactHistory:
         transition = Transition(number[:, same_as]) if made is None else made
         before, letter = np.nonzero(is_reached)
         letters = np.concatenate([self.letters[before], letter[:, None]], axis=1)
-        return ExactHistory(grown[is_reached], letters, (*self.holders, party)), transition
+        holders = (*self.holders, party)
+        return ExactHistory(grown[is_reached], letters, holders, self.class_of_x), transition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,6 +364,7 @@ class BoundedMemory:
             ([M] fact 6), rounded up.
         carried: coalition -> what it holds.
         roundings: how many roundings lie behind each mass; all terms are non-negative.
+        class_of_x: class of each cell: x is a class of cells.
         is_sufficient: whether only states with the same posterior were ever merged.
     """
 
@@ -354,14 +375,31 @@ class BoundedMemory:
     everyone_bits: float
     carried: dict[Parties, View]
     roundings: int
+    class_of_x: ClassOfX
     is_sufficient: bool = True
 
     @staticmethod
-    def start(p_x: Array, cap: int, policy: Policy) -> BoundedMemory:
-        """Nothing released yet."""
-        nobody: Parties = frozenset()
-        carried = {nobody: View(p_x[:, None, None])}
-        return BoundedMemory(p_x[None], cap, policy, nobody, 0.0, carried, 1)
+    def start(
+        p_x: Array, cap: int, policy: Policy, class_of_x: ClassOfX | None = None
+    ) -> BoundedMemory:
+        """Nothing released yet; every cell is a class of its own by default."""
+        classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
+        p_class, nobody = class_sums(classes, p_x), frozenset[str]()
+        carried = {nobody: View(p_class[:, None, None])}
+        return BoundedMemory(p_class[None], cap, policy, nobody, 0.0, carried, 1, classes)
+
+    def refine(self, class_of_x: ClassOfX, p_x: Array) -> BoundedMemory:
+        """The memory on finer classes, given the weight of each cell; nothing else changes."""
+        if np.array_equal(class_of_x, self.class_of_x):
+            return self
+        parents, shares = _shares(self.class_of_x, class_of_x, p_x)
+        return replace(
+            self,
+            mass=self.mass[:, parents] * shares,
+            carried={each: view.split(parents, shares) for each, view in self.carried.items()},
+            roundings=self.roundings + 3,
+            class_of_x=class_of_x,
+        )
 
     def view(self, parties: Parties) -> View | None:
         """What a coalition holds, where it is carried."""
@@ -430,6 +468,7 @@ class BoundedMemory:
             everyone_bits,
             carried,
             roundings + max(map(largest_group, transition.merges.values()), default=0),
+            self.class_of_x,
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
         )
         return memory, transition
@@ -547,6 +586,13 @@ class BoundedMemory:
         apart = told.labels_apart
         is_large = apart.max() >= REPLAYED_LETTERS and party in coalition
         return merge_letters(told, REPLAYED_LETTERS) if is_large else apart
+
+
+def _shares(class_of_x: ClassOfX, finer: ClassOfX, p_x: Array) -> tuple[ClassOfX, Array]:
+    """For each finer class, the class it is part of, and its share of that."""
+    parents = parent_classes(class_of_x, finer)
+    whole = class_sums(class_of_x, p_x)[parents]
+    return parents, np.asarray(class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0))
 
 
 def _gathered(grown: Array, state: Transitions) -> Array:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tacit.arrays import Array
 from tacit.markup import html_table
 from tacit.policy import Parties
 from tacit.problem import ViewKey
+from tacit.scheme.classes import ClassOfX
 from tacit.scheme.memory import Transition, Transitions
 from tacit.scheme.question import Question
 from tacit.solution import Solution
@@ -19,15 +22,22 @@ class Step:
 
     Attributes:
         party: who received it.
-        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory before it.
+        table: p(rhat | m, class of x), [m, class, rhat], m being the state of the memory before it.
+        class_of_x: class of each cell, [x].
         transition: what it does to the memory.
         everyone_bits: upper bound on the leakage of all releases up to this one.
     """
 
     party: str
-    channel: Array
+    table: Array
+    class_of_x: ClassOfX
     transition: Transition
     everyone_bits: float
+
+    @property
+    def channel(self) -> Array:
+        """p(rhat | m, x) on all cells, [m, x, rhat]; may be large, and is not kept."""
+        return np.asarray(self.table[:, self.class_of_x])
 
     @property
     def next_state(self) -> Transitions:
@@ -43,7 +53,8 @@ class Design:
         party: who is to receive it.
         question: what was asked.
         solution: the certified optimum.
-        channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory now.
+        table: p(rhat | m, class of x), [m, class, rhat], m being the state of the memory now.
+        class_of_x: class of each cell, [x].
         limits: bits that each coalition may hold after it, everybody's own included.
         keys: where ``solution`` speaks of each coalition in ``limits``.
         rooms: coalition -> bits below its limit that are left for merging its letters afterwards.
@@ -54,11 +65,17 @@ class Design:
     party: str
     question: Question
     solution: Solution
-    channel: Array
+    table: Array
+    class_of_x: ClassOfX
     limits: dict[Parties, float]
     keys: dict[Parties, ViewKey]
     rooms: dict[Parties, float]
     covered: tuple[tuple[str, ...], ...]
+
+    @property
+    def channel(self) -> Array:
+        """p(rhat | m, x) on all cells, [m, x, rhat]; may be large, and is not kept."""
+        return np.asarray(self.table[:, self.class_of_x])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -20,6 +20,7 @@ from tacit.information.laws import as_law
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
+from tacit.scheme.classes import class_rows, class_sums, refine_classes
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory
 from tacit.scheme.question import Asked, Attributes, Question, read_question
 from tacit.scheme.release import Design, Release, Step
@@ -65,11 +66,12 @@ class Scheme:
         self.reserve = reserve
         self._steps: list[Step] = []
         self._collusion = 0.0  # the largest per-release limit on everyone so far
-        self._memory: Memory = ExactHistory.start(self.p_x)
+        nothing_told = np.zeros(len(self.p_x), dtype=np.intp)
+        self._memory: Memory = ExactHistory.start(self.p_x, nothing_told)
         if memory is not None:
             if memory < 1:
                 raise InvalidInputError(f"memory is {memory}: remember at least one state, or None")
-            self._memory = BoundedMemory.start(self.p_x, memory, self.policy)
+            self._memory = BoundedMemory.start(self.p_x, memory, self.policy, nothing_told)
 
     @classmethod
     def from_counts(
@@ -183,8 +185,14 @@ class Scheme:
         known = self._known(parties)
         held = self._memory.held(known) if self._memory.is_exact(known) else None
         if held is None and known == self.parties and self._memory.is_sufficient:
-            return self._memory.mass
-        return held
+            held = self._memory.mass
+        return None if held is None else self._on_cells(held)
+
+    def _on_cells(self, law: Array) -> Array:
+        """p(y, x) on cells from p(y, class), [y, class]."""
+        class_of_x = self._memory.class_of_x
+        total = class_sums(class_of_x, self.p_x)[class_of_x]
+        return np.asarray(law[:, class_of_x] * (self.p_x / np.where(total > 0, total, 1.0)))
 
     def _known(self, parties: Collection[str] | None) -> Parties:
         if parties is None:
@@ -240,11 +248,12 @@ class Scheme:
             )
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
-        p_rhat_given_r = self.p_rhat_given_r(design.question, design.channel)
-        self._memory, transition = self._memory.after(party, design.channel, limits=design.limits)
+        p_rhat_given_r = self._recipient_law(design)
+        self._memory, transition = self._memory.after(party, design.table, limits=design.limits)
         release = Release(
             party,
-            design.channel,
+            design.table,
+            design.class_of_x,
             transition,
             self._memory.everyone_bits,
             design.question,
@@ -273,12 +282,14 @@ class Scheme:
         if not isinstance(question, Question):
             question = read_question(question, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
+        classes = refine_classes(self._memory.class_of_x, question.p_r_given_x)
+        self._memory = self._memory.refine(classes, self.p_x)
         return self._design(question, utility, party, limits, gap_tol)
 
-    def p_rhat_given_r(self, question: Question, channel: Array) -> Array:
-        """What the recipient of a channel [m, x, rhat], used now, may know: [r, rhat]."""
-        p_x_rhat = (self._memory.mass[..., None] * channel).sum(axis=0)
-        p_r_rhat = np.einsum("xr,xa->ra", question.p_r_given_x, p_x_rhat)
+    def _recipient_law(self, design: Design) -> Array:
+        """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
+        p_x_rhat = (self._memory.mass[..., None] * design.table).sum(axis=0)
+        p_r_rhat = np.einsum("xr,xa->ra", self._rows(design.question), p_x_rhat)
         p_r = p_r_rhat.sum(axis=1, keepdims=True)
         return np.asarray(p_r_rhat / np.where(p_r > 0, p_r, 1.0))
 
@@ -296,7 +307,14 @@ class Scheme:
         solution = self._repeat(question, problem, gap_tol)
         if solution is None:
             solution = solve(problem, gap_tol=gap_tol)
-        return Design(party, question, solution, solution.channel, limits, keys, rooms, covered)
+        classes = self._memory.class_of_x
+        return Design(
+            party, question, solution, solution.channel, classes, limits, keys, rooms, covered
+        )
+
+    def _rows(self, question: Question) -> Array:
+        """p(r | class of x) of a question that tells no cells of a class apart, [class, r]."""
+        return class_rows(self._memory.class_of_x, question.p_r_given_x)
 
     def _repeat(self, question: Question, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
@@ -373,7 +391,7 @@ class Scheme:
                 left = self._left(bits, held + rooms[coalition])
                 views[coalition] = (_given_mx(law, mass), told + left)
         left = self._left(full, self._memory.everyone_bits)
-        joint = mass[..., None] * question.p_r_given_x
+        joint = mass[..., None] * self._rows(question)
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
         keys |= {coalition: problem.everyone for coalition in limits if coalition not in keys}
@@ -396,7 +414,7 @@ class Scheme:
         state = np.zeros(len(x), dtype=np.intp)
         letters = np.empty((len(x), len(self._steps)), dtype=np.intp)
         for index, release in enumerate(self._steps):
-            steps = np.cumsum(release.channel[state, x], axis=1)
+            steps = np.cumsum(release.table[state, release.class_of_x[x]], axis=1)
             draws = rng.random(len(x)) * steps[:, -1]
             letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
             state = release.next_state[state, letters[:, index]]

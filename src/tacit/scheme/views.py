@@ -74,6 +74,10 @@ class View:
         law = (self.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
         return replace(self, law=law.reshape(law.shape[0], -1, law.shape[3]))
 
+    def split(self, parents: NDArray[np.intp], shares: Array) -> View:
+        """The view on finer classes of x, each a share of its parent."""
+        return replace(self, law=self.law[parents] * shares[:, None, None])
+
     @property
     def labels_apart(self) -> Labels:
         """Labels that merge nothing: the letters that occur, in order."""

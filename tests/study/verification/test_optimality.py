@@ -74,13 +74,15 @@ def designs(seed, kind="hamming", policy=LOOSE, parties="abac"):
         yield account, wish, design, limit
         channel = IntegerChannel.quantised(design.channel)
         account, transition = account.after(party, channel)
-        steps.append(Step(party, channel.law, transition, account.everyone_bits))
+        steps.append(
+            Step(party, channel.law, np.arange(len(counts)), transition, account.everyone_bits)
+        )
 
 
 def best_without_reserve(account, wish, limit, policy):
     """What a design attains that goes to the limits themselves."""
     memory = account.memory
-    held = [Step(party, None, None, 0.0) for party in memory.present]
+    held = [Step(party, None, None, None, 0.0) for party in memory.present]
     scheme = Scheme.resume(memory.mass.sum(axis=0), memory, held, policy)
     design = scheme.design(
         wish.question.p_r_given_x, party=wish.party, utility=wish.utility, individual=limit

@@ -234,6 +234,7 @@ class Books:
             Step(
                 intent.request.party,
                 intent.channel.law,
+                np.arange(len(self.counts)),
                 Transition(intent.next_state),
                 intent.record.everyone_bits,
             )
