@@ -1,0 +1,190 @@
+"""Letters of views merged: what coalitions are said to hold stays above the truth, and near it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tacit
+from tacit.information import conditional_mutual_information
+from tacit.scheme import memory as memories
+from tacit.scheme.memory import BoundedMemory, Transition
+from tacit.scheme.views import View, is_identity, merge, merge_letters, slack_upper_bits
+from tests.strategies import arrays_of_laws, channels, laws
+
+ROUNDING = 1e-12
+"""Bits: far above the rounding of a handful of releases."""
+
+POLICIES = (
+    tacit.Policy(),
+    tacit.Policy(sizes={1: 0.0}),
+    tacit.Policy(sizes={1: 1e-3, 2: 0.05}),
+    tacit.Policy(everyone=1.0, sizes={2: float("inf")}),
+    tacit.Policy(groups={("a", "b"): 0.4}),
+)
+
+
+@pytest.fixture
+def few_letters(monkeypatch):
+    """Views may have five letters only, so that short histories are merged, too."""
+    monkeypatch.setattr(memories, "MOST_LETTERS", 5)
+    monkeypatch.setattr(memories, "FEWEST_LETTERS", 5)
+
+
+def follow(p_x, steps):
+    """p(letters of all releases, x), every history kept apart."""
+    histories = {(): (p_x, 0)}
+    for _, channel, next_state in steps:
+        histories = {
+            (*letters, letter): (
+                mass * channel[state, :, letter],
+                int(next_state[state, letter]),
+            )
+            for letters, (mass, state) in histories.items()
+            for letter in range(channel.shape[2])
+            if (mass * channel[state, :, letter]).any()
+        }
+    return {letters: mass for letters, (mass, _) in histories.items()}
+
+
+def true_bits(p_x, steps, parties):
+    """I(Y; X) of what parties hold, by brute force."""
+    law: dict[tuple[int, ...], np.ndarray] = {}
+    for letters, mass in follow(p_x, steps).items():
+        own = zip(steps, letters, strict=True)
+        seen = tuple(letter for (party, _, _), letter in own if party in parties)
+        law[seen] = law.get(seen, 0.0) + mass
+    return tacit.mutual_information(np.array([*law.values()]))
+
+
+@st.composite
+def sequences(draw, n_releases=5):
+    """A law of X, a policy, a cap, and releases to a or b; later channels are drawn on the way."""
+    p_x = draw(laws(3))
+    policy, cap = draw(st.sampled_from(POLICIES)), draw(st.integers(1, 4))
+    memory, steps, transitions = BoundedMemory.start(p_x, cap, policy), [], []
+    for _ in range(n_releases):
+        party = draw(st.sampled_from("aab"))
+        channel = draw(channels((len(memory.mass), len(p_x)), draw(st.integers(1, 3))))
+        memory, transition = memory.after(party, channel)
+        steps.append((party, channel, transition.next_state))
+        transitions.append(transition)
+    return p_x, policy, cap, steps, transitions, memory
+
+
+@pytest.mark.usefixtures("few_letters")
+class TestLongHistories:
+    @settings(max_examples=60, deadline=None)
+    @given(sequences())
+    def test_what_is_held_is_above_the_truth_and_loose_by_the_slack_at_most(self, sequence):
+        p_x, policy, _, steps, _, memory = sequence
+        for coalition, view in memory.carried.items():
+            truth = true_bits(p_x, steps, coalition) if coalition else 0.0
+            assert truth - ROUNDING <= view.bits <= truth + view.slack + ROUNDING
+            assert memory.bits(coalition) >= truth - ROUNDING
+            assert view.n_letters <= 5
+            limit = policy.least_bits_on(coalition)
+            most = view.bits if limit in (None, float("inf")) else limit
+            assert view.rise <= memories.MERGING_SHARE * most + ROUNDING
+            if view.is_exact:
+                assert view.bits == pytest.approx(truth, abs=ROUNDING)
+
+    @settings(max_examples=30, deadline=None)
+    @given(sequences())
+    def test_recorded_merges_are_replayed_bit_for_bit(self, sequence):
+        p_x, policy, cap, steps, transitions, memory = sequence
+        believed = proved = BoundedMemory.start(p_x, cap, policy)
+        for (party, channel, next_state), made in zip(steps, transitions, strict=True):
+            believed, again = believed.after(party, channel, made)
+            assert again.slacks == made.slacks
+            proved, again = proved.after(party, channel, Transition(next_state, made.merges))
+            assert again.slacks == made.slacks
+        for replayed in (believed, proved):
+            assert replayed.carried.keys() == memory.carried.keys()
+            assert replayed.roundings == memory.roundings
+            for coalition, view in memory.carried.items():
+                same = replayed.carried[coalition]
+                assert np.array_equal(same.law, view.law)
+                assert (same.slack, same.rise, same.is_exact) == (
+                    view.slack,
+                    view.rise,
+                    view.is_exact,
+                )
+
+    def test_histories_of_thirty_releases_stay_small(self):
+        rng = np.random.default_rng(3)
+        memory = BoundedMemory.start(rng.dirichlet(np.ones(4)), 8, tacit.Policy(sizes={2: 3.0}))
+        for visit in range(30):
+            channel = rng.dirichlet(np.full(3, 20.0), size=(len(memory.mass), 4))
+            memory, _ = memory.after("abc"[visit % 3], channel)
+        assert max(view.n_letters for view in memory.carried.values()) <= 5
+        assert all(view.rise <= 0.03 for view in memory.carried.values())
+        assert len(memory.carried) == 7  # nobody, three parties, three pairs
+
+
+def test_merges_that_were_not_recorded_keep_letters_apart():
+    rng = np.random.default_rng(4)
+    memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, tacit.Policy())
+    for _ in range(4):
+        split = rng.dirichlet(np.ones(2), size=(len(memory.mass), 3))
+        split = np.concatenate([split / 2, split / 2], axis=2)  # letters in proportion
+        memory, _ = memory.after("a", split, Transition(memory.most_states(split)))
+    assert memory.carried[frozenset("a")].n_letters == 4**4
+
+
+def test_labels_for_another_number_of_letters_are_refused():
+    memory = BoundedMemory.start(np.array([0.5, 0.5]), 4, tacit.Policy())
+    made = Transition(np.array([[0, 1]]), {frozenset("a"): np.array([0, 0, 0])})
+    with pytest.raises(tacit.InvalidInputError, match="merges name 3 letters of a view with 2"):
+        memory.after("a", np.array([[[0.9, 0.1], [0.2, 0.8]]]), made)
+
+
+# --- letters in proportion ----------------------------------------------------------------------
+
+
+@given(arrays_of_laws((3, 4, 2)), st.floats(1e-6, 1.0), st.floats(1e-12, 1.0))
+def test_letters_in_proportion_become_one_at_next_to_no_slack(law, share, scale):
+    once = law.transpose(0, 1, 2)  # [x, y, m]
+    twice = np.concatenate([once * share * scale, once * (1 - share) * scale, once], axis=1)
+    view = View(twice / twice.sum())
+    labels = merge_letters(view, view.n_letters)
+    merged, slack = merge(view, labels, 10)
+    assert merged.n_letters <= 4
+    assert 0 <= slack < 1e-20
+    assert merged.is_exact
+    assert merged.bits == pytest.approx(tacit.mutual_information(view.held), abs=ROUNDING)
+
+
+def test_letters_alike_in_x_but_not_in_the_memory_stay_apart():
+    law = np.full((2, 2, 2), 0.125)  # [x, y, m]
+    law[:, 0] *= [0.5, 1.5]
+    assert is_identity(merge_letters(View(law), 2))
+
+
+# --- slack --------------------------------------------------------------------------------------
+
+
+@given(arrays_of_laws((4, 6)), st.lists(st.integers(0, 2), min_size=4, max_size=4))
+def test_slack_is_the_information_that_letters_add_to_their_label(law, drawn):
+    occurs = law.any(axis=1)
+    labels = np.where(occurs, np.unique(drawn, return_inverse=True)[1], -1)
+    joint = np.zeros((4, 6, 3))  # [y, (x, m), w]
+    joint[np.arange(4), :, labels] = law
+    merged = np.array([law[labels == w].sum(axis=0) for w in range(int(labels.max()) + 1)])
+    if not (merged.sum(axis=1) > 0).all():
+        return
+    slack = slack_upper_bits(law, labels, merged, 10)
+    assert slack >= conditional_mutual_information(joint) - ROUNDING
+    assert slack <= conditional_mutual_information(joint) + ROUNDING
+
+
+def test_a_single_state_is_merged_without_a_rise():
+    rng = np.random.default_rng(5)
+    law = rng.dirichlet(np.ones(40)).reshape(4, 10, 1)
+    merged, slack = merge(View(law), merge_letters(View(law), 3), 1)
+    assert merged.n_letters == 3
+    assert slack > 1e-3
+    assert merged.rise < ROUNDING
+    assert merged.bits == pytest.approx(tacit.mutual_information(law[:, :, 0]), abs=ROUNDING)
