@@ -23,7 +23,7 @@ from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme.classes import ClassOfX, class_sums
 from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
-from tacit.scheme.views import View
+from tacit.scheme.views import CoalitionView
 
 DIGITS = 4
 """Decimals of a bit that people are shown."""
@@ -112,7 +112,7 @@ class Account:
             self._proved[carried] = add_up(told, view.slack)
         return self._proved[carried]
 
-    def view(self, parties: Parties) -> View | None:
+    def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
         return self.memory.view(parties & self.memory.present)
 

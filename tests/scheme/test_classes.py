@@ -11,7 +11,8 @@ import tacit
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
 from tacit.scheme.classes import class_rows, class_sums, parent_classes, refine_classes
-from tacit.scheme.memory import BoundedMemory, ExactHistory
+from tacit.scheme.history import ExactHistory
+from tacit.scheme.memory import BoundedMemory
 from tests.strategies import channels
 
 GAP_TOL = 1e-7

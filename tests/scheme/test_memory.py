@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.information.laws import add_up
-from tacit.scheme.memory import BoundedMemory, ExactHistory, Transition, merge_states
+from tacit.scheme.history import ExactHistory
+from tacit.scheme.memory import BoundedMemory, Transition
+from tacit.scheme.states import merge_states
 
 
 @settings(max_examples=40)

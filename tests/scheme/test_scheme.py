@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.scheme.memory import ExactHistory
+from tacit.scheme.history import ExactHistory
 
 GAP_TOL = 1e-6
 LIMIT_TOL = 2e-9

@@ -11,7 +11,7 @@ import tacit
 from tacit.information import conditional_mutual_information
 from tacit.scheme import memory as memories
 from tacit.scheme.memory import BoundedMemory, Transition
-from tacit.scheme.views import View, is_identity, merge, merge_letters, slack_upper_bits
+from tacit.scheme.views import CoalitionView, is_identity, merge, merge_letters, slack_upper_bits
 from tests.strategies import arrays_of_laws, channels, laws
 
 ROUNDING = 1e-12
@@ -148,7 +148,7 @@ def test_labels_for_another_number_of_letters_are_refused():
 def test_letters_in_proportion_become_one_at_next_to_no_slack(law, share, scale):
     once = law.transpose(0, 1, 2)  # [x, y, m]
     twice = np.concatenate([once * share * scale, once * (1 - share) * scale, once], axis=1)
-    view = View(twice / twice.sum())
+    view = CoalitionView(twice / twice.sum())
     labels = merge_letters(view, view.n_letters)
     merged, slack = merge(view, labels, 10)
     assert merged.n_letters <= 4
@@ -160,7 +160,7 @@ def test_letters_in_proportion_become_one_at_next_to_no_slack(law, share, scale)
 def test_letters_alike_in_x_but_not_in_the_memory_stay_apart():
     law = np.full((2, 2, 2), 0.125)  # [x, y, m]
     law[:, 0] *= [0.5, 1.5]
-    assert is_identity(merge_letters(View(law), 2))
+    assert is_identity(merge_letters(CoalitionView(law), 2))
 
 
 # --- slack --------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_slack_is_the_information_that_letters_add_to_their_label(law, drawn):
 def test_a_single_state_is_merged_without_a_rise():
     rng = np.random.default_rng(5)
     law = rng.dirichlet(np.ones(40)).reshape(4, 10, 1)
-    merged, slack = merge(View(law), merge_letters(View(law), 3), 1)
+    merged, slack = merge(CoalitionView(law), merge_letters(CoalitionView(law), 3), 1)
     assert merged.n_letters == 3
     assert slack > 1e-3
     assert merged.rise < ROUNDING

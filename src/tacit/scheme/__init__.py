@@ -6,10 +6,11 @@ from tacit.scheme.memory import Memory, Transition
 from tacit.scheme.question import Attributes, Question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.scheme import Scheme
-from tacit.scheme.views import View
+from tacit.scheme.views import CoalitionView
 
 __all__ = [
     "Attributes",
+    "CoalitionView",
     "Design",
     "Memory",
     "NonAdaptiveScheme",
@@ -20,5 +21,4 @@ __all__ = [
     "Step",
     "SymmetricScheme",
     "Transition",
-    "View",
 ]

@@ -51,3 +51,10 @@ def parent_classes(class_of_x: ClassOfX, finer: ClassOfX) -> ClassOfX:
             f"{int(class_of_x.max()) + 1} of {len(class_of_x)} that were told apart before"
         )
     return parents
+
+
+def class_shares(class_of_x: ClassOfX, finer: ClassOfX, p_x: Array) -> tuple[ClassOfX, Array]:
+    """For each finer class, the class it is part of, and its share of that."""
+    parents = parent_classes(class_of_x, finer)
+    whole = class_sums(class_of_x, p_x)[parents]
+    return parents, np.asarray(class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0))

@@ -1,8 +1,9 @@
 """What the custodian remembers of a record's earlier releases, as a law p(m, x).
 
-Exact history: one state per reachable sequence of letters. Bounded memory ([M] fact 6): at most
-``cap`` states; the leakage to everyone is then a certified upper bound, and what the coalitions
-that matter hold is carried beside the memory (``tacit.scheme.views``).
+Exact history (``tacit.scheme.history``): one state per reachable sequence of letters. Bounded
+memory ([M] fact 6): at most ``cap`` states; the leakage to everyone is then a certified upper
+bound, and what the coalitions that matter hold is carried beside the memory
+(``tacit.scheme.views``).
 """
 
 from __future__ import annotations
@@ -15,89 +16,22 @@ from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from tacit.arrays import LN2, Array
-from tacit.information import mutual_information
 from tacit.information.laws import add_up, information_upper_nats
 from tacit.policy import Parties, Policy
-from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
+from tacit.scheme.classes import ClassOfX, class_shares, class_sums
+from tacit.scheme.states import merge_states
 from tacit.scheme.views import (
     MOST_LETTERS,
-    SAME_LAW,
+    CoalitionView,
     Labels,
-    View,
     is_identity,
     is_lossless,
     largest_group,
     merge,
     merge_letters,
-    normalised,
 )
-
-
-def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
-    """Labels 0..n-1, n <= cap, for states with law p(s, x); -1 for states that do not occur.
-
-    States with the same posterior are merged first, so a free repeat adds no state and nothing is
-    lost. Above the cap, greedy: the pair whose merging lowers I(S; X) least, again and again.
-    """
-    labels = np.full(len(mass), -1, dtype=np.intp)
-    reached = np.flatnonzero(mass.any(axis=1))
-    if not len(reached):
-        return labels
-    same_as = _same_posteriors(mass[reached])
-    groups = [reached[same_as == first].tolist() for first in np.unique(same_as)]
-    laws = np.stack([mass[group].sum(axis=0) for group in groups])
-    loss = _pair_losses(laws)
-    alive = np.ones(len(laws), dtype=bool)
-    while alive.sum() > cap:
-        first, second = np.unravel_index(int(loss.argmin()), loss.shape)
-        laws[first] += laws[second]
-        groups[first] += groups[second]
-        alive[second] = False
-        loss[second] = loss[:, second] = np.inf
-        row = np.where(alive, _losses(laws, laws[first]), np.inf)
-        row[first] = np.inf
-        loss[first] = loss[:, first] = row
-    for label, index in enumerate(np.flatnonzero(alive)):
-        labels[groups[index]] = label
-    return labels
-
-
-def _same_posteriors(laws: Array) -> NDArray[np.intp]:
-    """For each state the first one with its posterior."""
-    posteriors = normalised(laws)
-    first = [
-        int(
-            (np.abs(posteriors - own) <= 0.1 * SAME_LAW * np.maximum(posteriors, own))
-            .all(axis=1)
-            .argmax()
-        )
-        for own in posteriors
-    ]
-    return np.array(first, dtype=np.intp)
-
-
-def _pair_losses(laws: Array) -> Array:
-    loss = np.stack([_losses(laws, law) for law in laws])
-    np.fill_diagonal(loss, np.inf)
-    return loss
-
-
-def _losses(laws: Array, law: Array) -> Array:
-    """Nats of I(S; X) lost by merging each of ``laws`` with ``law``: weighted Jensen-Shannon."""
-    return np.asarray(_unnormalised(laws) + _unnormalised(law) - _unnormalised(laws + law))
-
-
-def _unnormalised(laws: Array) -> Array:
-    """sum_x m(x) log m(x)/m: minus the entropy of x given the state, times its mass."""
-    total = laws.sum(axis=-1)
-    return np.asarray(xlogy(laws, laws).sum(axis=-1) - xlogy(total, total))
-
-
-_SAME_SHAPE = 1e-14
-"""Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""
 
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
@@ -173,7 +107,7 @@ class Memory(Protocol):
         """p(y, x) of what a coalition holds, [y, x]; ``None`` if it is not carried."""
         ...
 
-    def view(self, parties: Parties) -> View | None:
+    def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, letters merged included; ``None`` if it is not carried."""
         ...
 
@@ -230,125 +164,10 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
     return float(upper.sum()) / LN2
 
 
-def _followed(mass: Array, channel: Array) -> Array:
+def followed(mass: Array, channel: Array) -> Array:
     """p(m, rhat, x) flattened to [(m, rhat), x]."""
     joint = (mass[..., None] * channel).transpose(0, 2, 1)
     return joint.reshape(-1, mass.shape[1])
-
-
-def _same_letters(grown: Array) -> NDArray[np.intp]:
-    """For each letter the first one in proportion to it, masses [m, rhat, x]."""
-    by_letter = grown.transpose(1, 0, 2).reshape(grown.shape[1], -1)
-    total = by_letter.sum(axis=1, keepdims=True)
-    shape = by_letter / np.where(total > 0, total, 1.0)
-    first = [
-        int((np.abs(shape - own) <= _SAME_SHAPE * np.maximum(shape, own)).all(axis=1).argmax())
-        for own in shape
-    ]
-    return np.array(first, dtype=np.intp)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ExactHistory:
-    """Every reachable history.
-
-    Attributes:
-        mass: p(z, x), [z, x].
-        letters: the letters behind each history, [z, release].
-        holders: who received each release.
-        class_of_x: class of each cell: x is a class of cells.
-    """
-
-    mass: Array
-    letters: NDArray[np.intp]
-    holders: tuple[str, ...]
-    class_of_x: ClassOfX
-
-    @staticmethod
-    def start(p_x: Array, class_of_x: ClassOfX | None = None) -> ExactHistory:
-        """Nothing released yet; every cell is a class of its own by default."""
-        classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
-        mass = class_sums(classes, p_x)[None]
-        return ExactHistory(mass, np.zeros((1, 0), dtype=np.intp), (), classes)
-
-    def refine(self, class_of_x: ClassOfX, p_x: Array) -> ExactHistory:
-        """The memory on finer classes, given the weight of each cell."""
-        parents, shares = _shares(self.class_of_x, class_of_x, p_x)
-        return replace(self, mass=self.mass[:, parents] * shares, class_of_x=class_of_x)
-
-    @property
-    def everyone_bits(self) -> float:
-        """I(Z; X), exact up to rounding."""
-        return mutual_information(self.mass)
-
-    @property
-    def is_sufficient(self) -> bool:
-        """Always: nothing is forgotten."""
-        return True
-
-    def law(self, parties: Parties) -> Array:
-        """p(y, z, x): each history shows one letter."""
-        letter = self._letters_seen(parties)
-        shown = np.arange(letter.max() + 1)[:, None] == letter
-        return np.asarray(shown[..., None] * self.mass)
-
-    def held(self, parties: Parties) -> Array:
-        """p(y, x): histories that show the same letters, added up."""
-        letter = self._letters_seen(parties)
-        held = np.zeros((int(letter.max()) + 1, self.mass.shape[1]))
-        np.add.at(held, letter, self.mass)
-        return held
-
-    def _letters_seen(self, parties: Parties) -> NDArray[np.intp]:
-        """Number of what the coalition sees on each history, [z]."""
-        own = [index for index, holder in enumerate(self.holders) if holder in parties]
-        letter = np.zeros(len(self.mass), dtype=np.intp)
-        if own:
-            _, letter = np.unique(self.letters[:, own], axis=0, return_inverse=True)
-            letter = letter.reshape(-1)
-        return letter
-
-    def view(self, parties: Parties) -> View:
-        """What a coalition holds: no letters are merged but those that tell the same."""
-        return View(self.law(parties).transpose(2, 0, 1))
-
-    def bits(self, parties: Parties) -> float:
-        """I(Y; X), exact up to rounding."""
-        return mutual_information(self.held(parties))
-
-    def is_exact(self, parties: Parties) -> bool:
-        """Always."""
-        return True
-
-    def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
-        """Nothing: no letters are merged."""
-        return 0.0
-
-    def after(
-        self,
-        party: str,
-        channel: Array,
-        made: Transition | None = None,
-        *,
-        limits: Mapping[Parties, float] = NO_LIMITS,
-    ) -> tuple[ExactHistory, Transition]:
-        """Append a release; histories that cannot occur are dropped.
-
-        Letters that tell the same in every history become one, which no coalition, now or later,
-        can tell from the other ([M] fact 3).
-        """
-        n_z, n_x, n_rhat = channel.shape
-        grown = _followed(self.mass, channel).reshape(n_z, n_rhat, n_x)
-        same_as = _same_letters(grown)
-        grown = np.stack([grown[:, same_as == letter].sum(axis=1) for letter in range(n_rhat)], 1)
-        # However rare: the largest pointwise leakage and ε are those of the rarest histories.
-        is_reached = grown.sum(axis=2) > 0
-        number = np.where(is_reached, np.cumsum(is_reached).reshape(n_z, n_rhat) - 1, -1)
-        transition = Transition(number[:, same_as]) if made is None else made
-        before, letter = np.nonzero(is_reached)
-        letters = np.concatenate([self.letters[before], letter[:, None]], axis=1)
-        holders = (*self.holders, party)
-        return ExactHistory(grown[is_reached], letters, holders, self.class_of_x), transition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -373,7 +192,7 @@ class BoundedMemory:
     policy: Policy
     present: Parties
     everyone_bits: float
-    carried: dict[Parties, View]
+    carried: dict[Parties, CoalitionView]
     roundings: int
     class_of_x: ClassOfX
     is_sufficient: bool = True
@@ -385,14 +204,14 @@ class BoundedMemory:
         """Nothing released yet; every cell is a class of its own by default."""
         classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
         p_class, nobody = class_sums(classes, p_x), frozenset[str]()
-        carried = {nobody: View(p_class[:, None, None])}
+        carried = {nobody: CoalitionView(p_class[:, None, None])}
         return BoundedMemory(p_class[None], cap, policy, nobody, 0.0, carried, 1, classes)
 
     def refine(self, class_of_x: ClassOfX, p_x: Array) -> BoundedMemory:
         """The memory on finer classes, given the weight of each cell; nothing else changes."""
         if np.array_equal(class_of_x, self.class_of_x):
             return self
-        parents, shares = _shares(self.class_of_x, class_of_x, p_x)
+        parents, shares = class_shares(self.class_of_x, class_of_x, p_x)
         return replace(
             self,
             mass=self.mass[:, parents] * shares,
@@ -401,7 +220,7 @@ class BoundedMemory:
             class_of_x=class_of_x,
         )
 
-    def view(self, parties: Parties) -> View | None:
+    def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, where it is carried."""
         return self.carried.get(parties)
 
@@ -449,7 +268,7 @@ class BoundedMemory:
             everyone_bits: the bound on everyone after it, where it has been proved.
         """
         n_m, _, n_rhat = channel.shape
-        grown = _followed(self.mass, channel)
+        grown = followed(self.mass, channel)
         chosen = None if made is None else made.next_state
         state = self._next_state(party, channel, limits) if chosen is None else chosen
         mass = _gathered(grown, state)
@@ -475,7 +294,7 @@ class BoundedMemory:
 
     def most_states(self, channel: Array) -> Transitions:
         """The next state by [m, rhat], as many as ``cap``: merged where the least is lost."""
-        grown = _followed(self.mass, channel)
+        grown = followed(self.mass, channel)
         return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
 
     def _next_state(
@@ -486,7 +305,7 @@ class BoundedMemory:
         A merge of letters costs what they tell about the memory. So with few enough states it costs
         no more than is allowed, with a single one nothing.
         """
-        grown, n_rhat = _followed(self.mass, channel), channel.shape[2]
+        grown, n_rhat = followed(self.mass, channel), channel.shape[2]
         state = self.most_states(channel)
         allowed = {
             coalition: self.allowance(coalition, n_rhat, limits)
@@ -530,7 +349,7 @@ class BoundedMemory:
         per_letter = 8 * self.cap * self.mass.shape[1] * len(self.carried)
         return int(np.clip(CARRIED_BYTES // per_letter, FEWEST_LETTERS, MOST_LETTERS))
 
-    def _fed(self, party: str) -> dict[Parties, View]:
+    def _fed(self, party: str) -> dict[Parties, CoalitionView]:
         """Coalitions to carry that a release feeds -> what they hold before it."""
         present = self.present | {party}
         # A coalition that was dropped stays dropped: without what its party received before, its
@@ -549,9 +368,9 @@ class BoundedMemory:
         roundings: int,
         state: Transitions,
         made: Transition | None,
-    ) -> tuple[dict[Parties, View], Transition]:
+    ) -> tuple[dict[Parties, CoalitionView], Transition]:
         """What every carried coalition holds after a release; new ones where they fit."""
-        carried: dict[Parties, View] = {}
+        carried: dict[Parties, CoalitionView] = {}
         merges: dict[Parties, Labels] = {}
         slacks: dict[Parties, float] = {}
         used = 0
@@ -567,7 +386,7 @@ class BoundedMemory:
                 merges[coalition], slacks[coalition] = labels, slack
         return carried, Transition(state, merges, slacks)
 
-    def _told(self, party: str, moves: Array) -> Iterator[tuple[Parties, View]]:
+    def _told(self, party: str, moves: Array) -> Iterator[tuple[Parties, CoalitionView]]:
         """Every coalition to carry after a release, letters not merged: small ones first."""
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         yield from _moved_together(waiting, moves.sum(axis=0)).items()
@@ -575,7 +394,7 @@ class BoundedMemory:
             yield coalition, view.told(moves)
 
     def _labels(
-        self, coalition: Parties, told: View, party: str, made: Transition | None
+        self, coalition: Parties, told: CoalitionView, party: str, made: Transition | None
     ) -> Labels:
         """Which letters of a coalition become one, as recorded where the release was recorded."""
         if made is None:
@@ -588,13 +407,6 @@ class BoundedMemory:
         return merge_letters(told, REPLAYED_LETTERS) if is_large else apart
 
 
-def _shares(class_of_x: ClassOfX, finer: ClassOfX, p_x: Array) -> tuple[ClassOfX, Array]:
-    """For each finer class, the class it is part of, and its share of that."""
-    parents = parent_classes(class_of_x, finer)
-    whole = class_sums(class_of_x, p_x)[parents]
-    return parents, np.asarray(class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0))
-
-
 def _gathered(grown: Array, state: Transitions) -> Array:
     """p(m', x) from p(m, rhat, x), [(m, rhat), x], and the next states [m, rhat]."""
     flat = state.reshape(-1)
@@ -603,7 +415,9 @@ def _gathered(grown: Array, state: Transitions) -> Array:
     return mass
 
 
-def _moved_together(views: dict[Parties, View], move: Array) -> dict[Parties, View]:
+def _moved_together(
+    views: dict[Parties, CoalitionView], move: Array
+) -> dict[Parties, CoalitionView]:
     """Coalitions that received nothing: only the memory moves, by p(m' | m, x), [x, m, m']."""
     if not views:
         return {}
@@ -616,7 +430,7 @@ def _moved_together(views: dict[Parties, View], move: Array) -> dict[Parties, Vi
     }
 
 
-def _by_size(item: tuple[Parties, View]) -> tuple[int, int, list[str]]:
+def _by_size(item: tuple[Parties, CoalitionView]) -> tuple[int, int, list[str]]:
     coalition, view = item
     return len(coalition), view.law.nbytes, sorted(coalition)
 

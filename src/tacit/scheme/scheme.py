@@ -21,11 +21,12 @@ from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.classes import class_rows, class_sums, refine_classes
-from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory
+from tacit.scheme.history import ExactHistory
+from tacit.scheme.memory import BoundedMemory, Memory
 from tacit.scheme.question import Asked, Attributes, Question, read_question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
-from tacit.scheme.views import View
+from tacit.scheme.views import CoalitionView
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
@@ -166,7 +167,7 @@ class Scheme:
         """Whether ``leakage`` of these parties is exact rather than a bound."""
         return self.law(parties) is not None
 
-    def view(self, parties: Collection[str]) -> View | None:
+    def view(self, parties: Collection[str]) -> CoalitionView | None:
         """What is remembered of all that parties hold together, and how loose that is.
 
         Its ``slack`` is how far ``leakage`` may be above the truth, in bits; its ``rise``, by how

@@ -19,7 +19,7 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import add_up, gamma, information_upper_nats
 
-MOST_LETTERS = 96
+MOST_LETTERS = 80
 """Letters that a view has after a release at most: a design's time grows as their square."""
 
 SAME_LAW = 1e-11
@@ -35,7 +35,7 @@ Labels = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class CoalitionView:
     """What a coalition holds.
 
     Attributes:
@@ -65,7 +65,7 @@ class View:
         """What the coalition holds at most, up to rounding."""
         return mutual_information(self.held) + self.slack
 
-    def told(self, moves: Array) -> View:
+    def told(self, moves: Array) -> CoalitionView:
         """The view with the letter of a release appended: letter (y, rhat) is y * n_rhat + rhat.
 
         Args:
@@ -74,7 +74,7 @@ class View:
         law = (self.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
         return replace(self, law=law.reshape(law.shape[0], -1, law.shape[3]))
 
-    def split(self, parents: NDArray[np.intp], shares: Array) -> View:
+    def split(self, parents: NDArray[np.intp], shares: Array) -> CoalitionView:
         """The view on finer classes of x, each a share of its parent."""
         return replace(self, law=self.law[parents] * shares[:, None, None])
 
@@ -86,8 +86,8 @@ class View:
 
 
 def merge(
-    view: View, labels: Labels, roundings: int, slack: float | None = None
-) -> tuple[View, float]:
+    view: CoalitionView, labels: Labels, roundings: int, slack: float | None = None
+) -> tuple[CoalitionView, float]:
     """A view with its letters merged, and the slack of that in bits.
 
     Args:
@@ -111,7 +111,7 @@ def merge(
     if slack is None:
         slack = slack_upper_bits(before, labels, after, roundings)
     lost = mutual_information(view.held) - mutual_information(law.sum(axis=2).T)
-    merged = View(
+    merged = CoalitionView(
         np.ascontiguousarray(law),
         add_up(view.slack, slack),
         view.rise + max(slack - lost, 0.0),
@@ -131,7 +131,7 @@ def is_identity(labels: Labels) -> bool:
     return bool((kept == np.arange(len(kept))).all())
 
 
-def merge_letters(view: View, most: int) -> Labels:
+def merge_letters(view: CoalitionView, most: int) -> Labels:
     """Labels 0..n-1 of a view's letters, n <= most where it can be; -1 where they do not occur.
 
     Letters with proportional laws on (m, x) become one. Above ``most``, greedy: the pair with the
