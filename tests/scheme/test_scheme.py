@@ -360,3 +360,51 @@ def test_a_scheme_and_its_releases_show_themselves():
         assert "&lt;lab&gt;" in page
         assert "<lab>" not in page
     assert first._repr_html_().count("<tr>") == 1 + first.p_rhat_given_r.shape[0]
+
+
+# --- parties that come back ---------------------------------------------------------------------
+
+VISIT_BITS = 0.08
+SHARE_OF_LIMIT = 0.01
+"""How far above the truth, in shares of a limit, what is held may be on these sequences."""
+
+
+def visits(n_visits: int, **options: object) -> tacit.Scheme:
+    """Two parties in turn, each told 0.08 bit more at every visit."""
+    scheme = tacit.Scheme.from_counts(counts(1), ATTRIBUTES, **options)
+    for visit in range(n_visits):
+        for place, party in enumerate("ab"):
+            asked = ATTRIBUTES[(place + visit) % 3]
+            scheme.release(asked, party=party, individual=VISIT_BITS * (visit + 1))
+    return scheme
+
+
+@pytest.mark.parametrize("policy", [tacit.Policy(), tacit.Policy(everyone=0.5)])
+def test_merged_views_cost_next_to_nothing_where_exact_history_is_affordable(policy, monkeypatch):
+    monkeypatch.setattr("tacit.scheme.memory.MOST_LETTERS", 8)
+    monkeypatch.setattr("tacit.scheme.memory.FEWEST_LETTERS", 8)
+    exact, merged = visits(3, policy=policy), visits(3, policy=policy, memory=16)
+    values = [np.mean([release.value for release in each.history]) for each in (exact, merged)]
+    assert values[1] <= 1.01 * values[0]
+    for party in "ab":
+        truth, held = brute_leakage(merged, {party}), merged.leakage({party})
+        limit = VISIT_BITS * 3
+        assert truth - 1e-12 <= held <= truth + SHARE_OF_LIMIT * limit
+        assert held <= limit + LIMIT_TOL
+        assert merged.view({party}).n_letters <= 8
+        assert not merged.is_exact({party})
+        assert merged.law({party}) is None
+
+
+def test_parties_that_keep_coming_back_stay_within_every_limit(monkeypatch):
+    monkeypatch.setattr("tacit.scheme.memory.MOST_LETTERS", 8)
+    monkeypatch.setattr("tacit.scheme.memory.FEWEST_LETTERS", 8)
+    policy = tacit.Policy(sizes={1: 0.3, 2: 0.4})
+    scheme = tacit.Scheme.from_counts(counts(2), ATTRIBUTES, policy=policy, memory=8)
+    for visit in range(15):
+        scheme.release(ATTRIBUTES[visit % 3], party="abc"[visit % 3], gap_tol=1e-4)
+        for size, bits in policy.sizes.items():
+            for parties in combinations(sorted(scheme.parties), size):
+                assert scheme.leakage(parties) <= bits + LIMIT_TOL
+                assert scheme.view(parties).n_letters <= 8
+    assert scheme.view({"a"}).rise <= 0.01 * 0.3

@@ -45,8 +45,11 @@ REPLAYED_LETTERS = 512
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
 
-SPENT_AT_ONCE = 0.05
+SPENT_AT_ONCE = 0.1
 """Share of what is left for merging that one release may use."""
+
+ROOM_SHARE = 0.03
+"""Share of what a limit leaves to a coalition that a design keeps for merging at most."""
 
 Transitions = NDArray[np.intp]
 
@@ -341,7 +344,7 @@ class BoundedMemory:
         around = [bits for each, bits in limits.items() if coalition <= each]
         limit, held = min([*around, inf if standing is None else standing]), view.bits
         in_all = MERGING_SHARE * (held if limit == inf else limit)
-        return max(min(SPENT_AT_ONCE * (in_all - view.rise), MERGING_SHARE * (limit - held)), 0.0)
+        return max(min(SPENT_AT_ONCE * (in_all - view.rise), ROOM_SHARE * (limit - held)), 0.0)
 
     @property
     def _most_letters(self) -> int:
