@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tacit
 from tacit.errors import InvalidInputError
 from tacit.policy import AnySize, Everyone, Group, Policy
-from tacit.policy.listing import MOST_COALITIONS, list_coalitions
+from tacit.policy.listing import MOST_PER_LIMIT, list_coalitions
 
 # --- which limits bind --------------------------------------------------------------------------
 
@@ -82,8 +82,8 @@ def test_coalitions_are_those_of_the_policy_among_the_parties_present() -> None:
 def test_too_many_coalitions_are_cut_to_those_that_hold_most() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(40)}
     listed, left_out = list_coalitions(Policy(any_size=3, bits=0.5), held)
-    assert len(listed) == MOST_COALITIONS
-    assert left_out == math.comb(40, 3) - MOST_COALITIONS
+    assert len(listed) == MOST_PER_LIMIT
+    assert left_out == math.comb(40, 3) - MOST_PER_LIMIT
     assert sums_of(listed, held) == largest_sums(held, 3)
 
 
@@ -92,7 +92,7 @@ def sums_of(coalitions: Collection[Collection[str]], held: dict[str, float]) -> 
 
 
 def largest_sums(held: dict[str, float], size: int) -> list[float]:
-    return sums_of([*combinations(held, size)], held)[-MOST_COALITIONS:]
+    return sums_of([*combinations(held, size)], held)[-MOST_PER_LIMIT:]
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -108,7 +108,7 @@ def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -
 def test_coalitions_of_every_size_are_listed_or_counted() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(12)}
     listed, left_out = list_coalitions(Policy(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
-    assert [len(coalition) for coalition in listed] == [2] * MOST_COALITIONS + [3] * MOST_COALITIONS
+    assert [len(coalition) for coalition in listed] == [2] * MOST_PER_LIMIT + [3] * MOST_PER_LIMIT
     assert left_out == math.comb(12, 2) + math.comb(12, 3) - len(listed)
 
 
@@ -117,15 +117,15 @@ def test_groups_that_are_listed_are_not_left_out() -> None:
     groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
     listed, left_out = list_coalitions(Policy(any_size=2, bits=0.5, groups=groups), held)
     assert frozenset({"lab-10", "lab-11"}) in listed
-    assert len(listed) == len(set(listed)) == MOST_COALITIONS + 2
+    assert len(listed) == len(set(listed)) == MOST_PER_LIMIT + 2
     assert left_out == math.comb(12, 2) - len(listed) == 0
 
 
 def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
     held = {f"lab-{number:03}": 1 / (1 + number) for number in range(300)}
     listed, left_out = list_coalitions(Policy(any_size=20, bits=0.5), held)
-    assert len(listed) == MOST_COALITIONS
-    assert left_out == math.comb(300, 20) - MOST_COALITIONS
+    assert len(listed) == MOST_PER_LIMIT
+    assert left_out == math.comb(300, 20) - MOST_PER_LIMIT
 
 
 def test_limit_is_the_smallest_on_the_coalition_or_around_it() -> None:

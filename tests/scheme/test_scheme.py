@@ -102,14 +102,14 @@ def test_a_party_that_comes_back_is_limited_in_all_it_holds():
 def test_requests_by_function_several_attributes_and_law():
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
     both = scheme.release(("income", "age"), party="a", individual=0.2)
-    assert both.question.p_r_given_x.shape == (12, 4)
+    assert both.variable.p_r_given_x.shape == (12, 4)
 
     def is_old_and_rich(education: int, income: int, age: int) -> bool:
         return income == 1 and age == 1
 
     asked = scheme.release(is_old_and_rich, party="b", individual=0.2)
-    assert asked.question.letters == (False, True)
-    assert asked.question.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
+    assert asked.variable.letters == (False, True)
+    assert asked.variable.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
     noisy = np.full((12, 2), 0.5)
     assert scheme.release(noisy, party="c", individual=0.2).value == pytest.approx(0.5)
 
@@ -316,7 +316,7 @@ def test_a_scheme_resumed_is_the_same_scheme(memory):
     again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
     for parties in (None, {"a"}, {"b"}, {"a", "b"}):
         assert again.leakage(parties) == scheme.leakage(parties)
-    law = scheme.history[0].question.p_r_given_x
+    law = scheme.history[0].variable.p_r_given_x
     designs = [each.design(law, party="c", individual=0.2) for each in (again, scheme)]
     assert np.array_equal(designs[0].channel, designs[1].channel)
     assert again.n_states == scheme.n_states

@@ -3,9 +3,9 @@
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
 from tacit.scheme.memory import Memory
-from tacit.scheme.question import Attributes, Question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.scheme import Scheme
+from tacit.scheme.variable import Attributes, Variable
 
 __all__ = [
     "Attributes",
@@ -13,9 +13,9 @@ __all__ = [
     "Memory",
     "NonAdaptiveScheme",
     "Policy",
-    "Question",
     "Release",
     "Scheme",
     "Step",
     "SymmetricScheme",
+    "Variable",
 ]

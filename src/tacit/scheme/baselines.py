@@ -19,9 +19,9 @@ from tacit.information import mutual_information
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey
 from tacit.scheme.memory import information_added_bits
-from tacit.scheme.question import Attributes, Question
 from tacit.scheme.release import Design
 from tacit.scheme.scheme import Scheme
+from tacit.scheme.variable import Attributes, Variable
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
 
@@ -61,22 +61,22 @@ class _Baseline(Scheme, ABC):
 
     def _design(
         self,
-        question: Question,
+        variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
-        joint_xr = self.p_x[:, None] * question.p_r_given_x
+        joint_xr = self.p_x[:, None] * variable.p_r_given_x
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
-        solution = self._design_alone(problem, question, gap_tol)
+        solution = self._design_alone(problem, variable, gap_tol)
         channel = np.broadcast_to(solution.channel, (self.n_states, *solution.channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
-        return Design(party, question, solution, channel, limits, keys, ())
+        return Design(party, variable, solution, channel, limits, keys, ())
 
     @abstractmethod
-    def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:
+    def _design_alone(self, problem: Problem, variable: Variable, gap_tol: float) -> Solution:
         """A channel [x, rhat] for a problem without history."""
 
 
@@ -87,7 +87,7 @@ class NonAdaptiveScheme(_Baseline):
     itself, not on what a returning party holds.
     """
 
-    def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:
+    def _design_alone(self, problem: Problem, variable: Variable, gap_tol: float) -> Solution:
         return solve(problem, gap_tol=gap_tol)
 
 
@@ -99,7 +99,7 @@ class SymmetricScheme(_Baseline):
     reads r. ``Release.solution`` has no bound: nothing is optimised.
     """
 
-    def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:
+    def _design_alone(self, problem: Problem, variable: Variable, gap_tol: float) -> Solution:
         n_r = problem.joint.shape[-1]
         if not problem.is_information and len(problem.distortion) != n_r:
             raise InvalidInputError(
@@ -107,7 +107,7 @@ class SymmetricScheme(_Baseline):
                 "channel releases the letters of R, so give a square matrix d[rhat, r]"
             )
         limit = problem.limits[()]
-        channel = symmetric_channel(question.p_r_given_x, _largest_share(self.p_x, question, limit))
+        channel = symmetric_channel(variable.p_r_given_x, _largest_share(self.p_x, variable, limit))
         p_rhat_r = np.einsum("xa,xr->ar", channel, problem.joint)
         value = (
             mutual_information(p_rhat_r)
@@ -126,14 +126,14 @@ def symmetric_channel(p_r_given_x: Array, share: float) -> Array:
     return np.asarray(share * p_r_given_x + (1 - share) / p_r_given_x.shape[1])
 
 
-def _largest_share(p_x: Array, question: Question, limit: float) -> float:
+def _largest_share(p_x: Array, variable: Variable, limit: float) -> float:
     """The largest share in [0, 1] within the limit: I(Rhat; X) is convex in it and starts at 0."""
-    if _told_bits(p_x, question.p_r_given_x) <= limit:
+    if _told_bits(p_x, variable.p_r_given_x) <= limit:
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        told = _told_bits(p_x, symmetric_channel(question.p_r_given_x, middle))
+        told = _told_bits(p_x, symmetric_channel(variable.p_r_given_x, middle))
         low, high = (middle, high) if told <= limit else (low, middle)
     return low
 

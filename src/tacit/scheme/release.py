@@ -9,7 +9,7 @@ from tacit.markup import html_table
 from tacit.policy import Parties
 from tacit.problem import ViewKey
 from tacit.scheme.memory import Transitions
-from tacit.scheme.question import Question
+from tacit.scheme.variable import Variable
 from tacit.solution import Solution
 
 
@@ -36,7 +36,7 @@ class Design:
 
     Attributes:
         party: who is to receive it.
-        question: what was asked.
+        variable: what was asked.
         solution: the certified optimum.
         channel: p(rhat | m, x), [m, x, rhat], m being the state of the memory now.
         limits: bits that each coalition may hold after it, everybody's own included.
@@ -46,7 +46,7 @@ class Design:
     """
 
     party: str
-    question: Question
+    variable: Variable
     solution: Solution
     channel: Array
     limits: dict[Parties, float]
@@ -59,14 +59,14 @@ class Release(Step):
     """One answered request.
 
     Attributes:
-        question: what was asked.
+        variable: what was asked.
         solution: the design, with its certificate.
         p_rhat_given_r: what the recipient may know, [r, rhat].
         covered: coalitions whose limit was met through the bound on everyone, because their own
             law is not carried.
     """
 
-    question: Question
+    variable: Variable
     solution: Solution
     p_rhat_given_r: Array
     covered: tuple[tuple[str, ...], ...]
@@ -79,7 +79,7 @@ class Release(Step):
     def __repr__(self) -> str:
         """Who received what, what it is worth, and what everyone holds after it."""
         return (
-            f"Release({self.question.name!r} to {self.party!r}: {self._worth}, "
+            f"Release({self.variable.name!r} to {self.party!r}: {self._worth}, "
             f"everyone holds {self.everyone_bits:.4f} bits)"
         )
 
@@ -94,6 +94,6 @@ class Release(Step):
         letters = [str(letter) for letter in range(self.p_rhat_given_r.shape[1])]
         rows = [
             (str(letter), *(f"{share:.4f}" for share in law))
-            for letter, law in zip(self.question.letters, self.p_rhat_given_r, strict=True)
+            for letter, law in zip(self.variable.letters, self.p_rhat_given_r, strict=True)
         ]
-        return html_table(repr(self), (self.question.name, *letters), rows)
+        return html_table(repr(self), (self.variable.name, *letters), rows)

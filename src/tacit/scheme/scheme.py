@@ -21,9 +21,9 @@ from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.memory import BoundedMemory, ExactHistory, Memory
-from tacit.scheme.question import Asked, Attributes, Question, read_question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
+from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
@@ -118,7 +118,7 @@ class Scheme:
         """The releases designed here, as a table for notebooks."""
         head = ("party", "question", "value", "everyone holds, bits")
         rows = [
-            (each.party, each.question.name, f"{each.value:.4f}", f"{each.everyone_bits:.4f}")
+            (each.party, each.variable.name, f"{each.value:.4f}", f"{each.everyone_bits:.4f}")
             for each in self.history
         ]
         return html_table(repr(self), head, rows)
@@ -220,20 +220,20 @@ class Scheme:
         )
         if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
-                f"the design for {design.question.name!r} is only within "
+                f"the design for {design.variable.name!r} is only within "
                 f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
-        p_rhat_given_r = self.p_rhat_given_r(design.question, design.channel)
+        p_rhat_given_r = self.p_rhat_given_r(design.variable, design.channel)
         self._memory, next_state = self._memory.after(party, design.channel)
         release = Release(
             party,
             design.channel,
             next_state,
             self._memory.everyone_bits,
-            design.question,
+            design.variable,
             design.solution,
             p_rhat_given_r,
             design.covered,
@@ -243,7 +243,7 @@ class Scheme:
 
     def design(
         self,
-        asked: Asked | Question,
+        asked: Asked | Variable,
         *,
         party: str,
         utility: Utility = "hamming",
@@ -255,39 +255,39 @@ class Scheme:
 
         Its ``solution`` may be INACCURATE; ``release`` would raise.
         """
-        question = asked
-        if not isinstance(question, Question):
-            question = read_question(question, self.attributes, len(self.p_x))
+        variable = asked
+        if not isinstance(variable, Variable):
+            variable = read_variable(variable, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
-        return self._design(question, utility, party, limits, gap_tol)
+        return self._design(variable, utility, party, limits, gap_tol)
 
-    def p_rhat_given_r(self, question: Question, channel: Array) -> Array:
+    def p_rhat_given_r(self, variable: Variable, channel: Array) -> Array:
         """What the recipient of a channel [m, x, rhat], used now, may know: [r, rhat]."""
         p_x_rhat = (self._memory.mass[..., None] * channel).sum(axis=0)
-        p_r_rhat = np.einsum("xr,xa->ra", question.p_r_given_x, p_x_rhat)
+        p_r_rhat = np.einsum("xr,xa->ra", variable.p_r_given_x, p_x_rhat)
         p_r = p_r_rhat.sum(axis=1, keepdims=True)
         return np.asarray(p_r_rhat / np.where(p_r > 0, p_r, 1.0))
 
     def _design(
         self,
-        question: Question,
+        variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
     ) -> Design:
-        problem, keys, covered = self._problem(question, utility, party, limits)
-        solution = self._repeat(question, problem, gap_tol)
+        problem, keys, covered = self._problem(variable, utility, party, limits)
+        solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
             solution = solve(problem, gap_tol=gap_tol)
-        return Design(party, question, solution, solution.channel, limits, keys, covered)
+        return Design(party, variable, solution, solution.channel, limits, keys, covered)
 
-    def _repeat(self, question: Question, problem: Problem, gap_tol: float) -> Solution | None:
+    def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
         if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
             return None
         for index, earlier in enumerate(self._steps):
-            if isinstance(earlier, Release) and _is_same_question(earlier, question, problem):
+            if isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
                 letters = self._memory.letters[:, index]
                 solution = repeat_letters(problem, letters, _alone(earlier, problem), gap_tol)
                 if solution is not None:
@@ -325,7 +325,7 @@ class Scheme:
         return limits
 
     def _problem(
-        self, question: Question, utility: Utility, party: str, limits: dict[Parties, float]
+        self, variable: Variable, utility: Utility, party: str, limits: dict[Parties, float]
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
         """The release problem on the memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
@@ -350,7 +350,7 @@ class Scheme:
                 held = mutual_information(law.sum(axis=1))
                 views[coalition] = (_given_mx(law, mass), held + self._left(bits, held))
         left = self._left(full, self._memory.everyone_bits)
-        joint = mass[..., None] * question.p_r_given_x
+        joint = mass[..., None] * variable.p_r_given_x
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
         keys |= {coalition: problem.everyone for coalition in limits if coalition not in keys}
@@ -380,10 +380,10 @@ class Scheme:
         return letters
 
 
-def _is_same_question(earlier: Release, question: Question, problem: Problem) -> bool:
-    asked, then = earlier.question.p_r_given_x, earlier.solution.problem
+def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) -> bool:
+    asked, then = earlier.variable.p_r_given_x, earlier.solution.problem
     return (
-        np.array_equal(asked, question.p_r_given_x)
+        np.array_equal(asked, variable.p_r_given_x)
         and not then.is_information
         and np.array_equal(then.distortion, problem.distortion)
     )

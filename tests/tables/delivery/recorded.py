@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
-from tacit.tables.delivery.engine import Memory, Progress
+from tacit.tables.delivery.engine import Progress, StateStore
 from tacit.tables.delivery.local import LocalEngine, StateFiles
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 from tacit.tables.encoding.codes import Encoding
@@ -73,9 +73,9 @@ class Case:
         return Snapshot(self.folder, self.n_records, Encoding(ids=(), attributes=(AGE,)))
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> StateStore:
         """With the states before the release."""
-        memory = Memory(self.folder / "states", SEAL_KEY)
+        memory = StateStore(self.folder / "states", SEAL_KEY)
         with self.states.writing(BEFORE, N_STATES) as append:
             append(self.state)
         return memory

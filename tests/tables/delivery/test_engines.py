@@ -16,7 +16,7 @@ from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
 from tacit.study import Study
 from tacit.tables import Column
-from tacit.tables.delivery.engine import Engine, Memory, MissingStatesError, Records
+from tacit.tables.delivery.engine import Engine, MissingStatesError, Records, StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
@@ -43,7 +43,7 @@ class Clinic:
     engine: Engine[Any]
     table: Path
     records: Records
-    memory: Memory
+    memory: StateStore
     first: RecordedRelease
     second: RecordedRelease
 
@@ -69,7 +69,7 @@ def count(engine: Engine[Any], place: Path) -> Clinic:
     table = write_patients(place / "patients.csv", N_RECORDS)
     columns, external = list(map(Column.of, PRIVATE)), [Column("outcome")]
     records = engine.count(str(table), ["patient"], columns, external, place / "records")
-    memory = Memory(place / "states", b"s" * 32)
+    memory = StateStore(place / "states", b"s" * 32)
     return Clinic(
         engine, table, records, memory, recorded("1-first", 1), recorded("2-second", N_STATES)
     )
@@ -218,7 +218,7 @@ def test_states_that_were_not_written_under_the_key_are_not_believed(
     clinic: Clinic, tmp_path: Path
 ) -> None:
     deliver_both(clinic, tmp_path / "a.csv")
-    other = Memory(clinic.memory.folder, b"t" * 32)
+    other = StateStore(clinic.memory.folder, b"t" * 32)
     assert not clinic.engine.keeps(clinic.records, other, clinic.first)
     damage(clinic.memory.folder)
     assert not clinic.engine.keeps(clinic.records, clinic.memory, clinic.first)

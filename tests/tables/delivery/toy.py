@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import keyed_digest, pseudonyms, uniforms
 from tacit.storage import atomic_file
-from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
+from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.release_file import (
     Block,
     ContentDigest,
@@ -137,13 +137,13 @@ class ToyEngine:
     def remembered(self, folder: Path) -> list[str]:
         return sorted(path.stem for path in folder.glob("*.json"))
 
-    def keeps(self, records: ToyRecords, memory: Memory, release: RecordedRelease) -> bool:
+    def keeps(self, records: ToyRecords, memory: StateStore, release: RecordedRelease) -> bool:
         return _load(memory, release) is not None
 
     def remember(
         self,
         records: ToyRecords,
-        memory: Memory,
+        memory: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
@@ -155,7 +155,7 @@ class ToyEngine:
     def deliver(
         self,
         records: ToyRecords,
-        memory: Memory,
+        memory: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -176,7 +176,7 @@ class ToyEngine:
         return digest
 
     def redraw(
-        self, records: ToyRecords, memory: Memory, releases: Sequence[RecordedRelease]
+        self, records: ToyRecords, memory: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         states = [0] * records.n_records
         for release in releases:
@@ -185,7 +185,7 @@ class ToyEngine:
             is_right = not is_there or _load(memory, release) == states
             yield _digest(_sorted(records, letters, release), release), is_right
 
-    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+    def forget(self, memory: StateStore, names: Sequence[str]) -> None:
         for name in names:
             (memory.folder / f"{name}.json").unlink(missing_ok=True)
 
@@ -267,7 +267,7 @@ def _digest(block: Block, release: RecordedRelease) -> str:
 
 
 def _states_after(
-    records: ToyRecords, memory: Memory, release: RecordedRelease | None
+    records: ToyRecords, memory: StateStore, release: RecordedRelease | None
 ) -> list[int]:
     if release is None:
         return [0] * records.n_records
@@ -277,7 +277,7 @@ def _states_after(
     return states
 
 
-def _load(memory: Memory, release: RecordedRelease) -> list[int] | None:
+def _load(memory: StateStore, release: RecordedRelease) -> list[int] | None:
     try:
         stored = json.loads((memory.folder / f"{release.name}.json").read_text())
         states: list[int] = stored["states"]
@@ -286,6 +286,6 @@ def _load(memory: Memory, release: RecordedRelease) -> list[int] | None:
         return None
 
 
-def _seal(memory: Memory, release: RecordedRelease, states: list[int]) -> str:
+def _seal(memory: StateStore, release: RecordedRelease, states: list[int]) -> str:
     said = json.dumps([release.name, states]).encode()
     return hmac.new(memory.seal_key, said, "sha256").hexdigest()

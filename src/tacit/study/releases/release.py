@@ -21,7 +21,7 @@ from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
 from tacit.study.requests.draft import Draft, draft, intent_record
 from tacit.study.requests.refusals import coarse_refusal, refusal_with_suggestion, worthless_refusal
-from tacit.tables.delivery.engine import Engine, Memory, Progress, Records
+from tacit.tables.delivery.engine import Engine, Progress, Records, StateStore
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
 _STATES_KEPT = 2
@@ -172,8 +172,8 @@ class ReleaseWriter:
                 )
 
     @property
-    def _memory(self) -> Memory:
-        return Memory(self.layout.states, states_key(self.key, self.study))
+    def _memory(self) -> StateStore:
+        return StateStore(self.layout.states, states_key(self.key, self.study))
 
     def _release(self, intent: Intent) -> RecordedRelease:
         party, shares = intent.request.party, intent.record.time_shares

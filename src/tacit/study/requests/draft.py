@@ -14,7 +14,7 @@ from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.information import mutual_information
 from tacit.policy import Parties, bits_of, coalition_name, limit_in_words, whom_in_words
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Design, Question
+from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of, record_of
@@ -254,7 +254,7 @@ def _design(books: Books, request: Request, ceiling: float) -> Design:
     question = request.question
     try:
         design = books.scheme.design(
-            Question(question.name, question.p_r_given_x, question.labels),
+            Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
             utility=request.utility,
             individual=None if ceiling == inf else ceiling,

@@ -12,7 +12,7 @@ from shutil import rmtree
 from typing import Any
 
 from tacit.errors import InvalidInputError, Suggestion
-from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
+from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder
@@ -78,7 +78,7 @@ def create_study(folder: Path, plan: Plan) -> None:
         if plan.ledger == IN_FOLDER:
             _create_with_own_ledger(folder, plan)
         else:
-            address = user_registry() if plan.ledger is None else absolute_address(plan.ledger)
+            address = default_ledger() if plan.ledger is None else absolute_address(plan.ledger)
             _create_in_ledger(folder, plan, address)
     except OSError as error:
         raise InvalidInputError(

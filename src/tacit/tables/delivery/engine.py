@@ -30,7 +30,7 @@ class MissingStatesError(DeliveryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class StateStore:
     """Where a study keeps one small number per record and release: the record's state.
 
     Attributes:
@@ -132,14 +132,14 @@ class Engine(Protocol[SomeRecords]):
         """Names of the releases of which states lie in a memory's folder, sorted."""
         ...
 
-    def keeps(self, records: SomeRecords, memory: Memory, release: RecordedRelease) -> bool:
+    def keeps(self, records: SomeRecords, memory: StateStore, release: RecordedRelease) -> bool:
         """Whether the states after a release are kept, just as they were written."""
         ...
 
     def remember(
         self,
         records: SomeRecords,
-        memory: Memory,
+        memory: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
@@ -160,7 +160,7 @@ class Engine(Protocol[SomeRecords]):
     def deliver(
         self,
         records: SomeRecords,
-        memory: Memory,
+        memory: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -189,7 +189,7 @@ class Engine(Protocol[SomeRecords]):
         ...
 
     def redraw(
-        self, records: SomeRecords, memory: Memory, releases: Sequence[RecordedRelease]
+        self, records: SomeRecords, memory: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Draw every release of a study again, from the first, and write nothing.
 
@@ -199,6 +199,6 @@ class Engine(Protocol[SomeRecords]):
         """
         ...
 
-    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+    def forget(self, memory: StateStore, names: Sequence[str]) -> None:
         """Remove the states kept after the releases of these names, if there are any."""
         ...

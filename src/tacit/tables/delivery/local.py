@@ -27,7 +27,7 @@ from tacit.errors import DeliveryError
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file
 from tacit.tables.connection import reason
-from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
+from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.release_file import (
     N_THREADS,
     Alphabet,
@@ -81,7 +81,7 @@ class LocalEngine:
         """Releases of which state files lie in a folder, sorted."""
         return sorted(path.stem for path in folder.glob(f"*{_STATES}"))
 
-    def keeps(self, records: Snapshot, memory: Memory, release: RecordedRelease) -> bool:
+    def keeps(self, records: Snapshot, memory: StateStore, release: RecordedRelease) -> bool:
         """Whether the state file of a release is there and whole."""
         return (
             StateFiles.of(memory, records.n_records).load(release.name, release.n_states)
@@ -91,7 +91,7 @@ class LocalEngine:
     def remember(
         self,
         records: Snapshot,
-        memory: Memory,
+        memory: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
@@ -114,7 +114,7 @@ class LocalEngine:
     def deliver(
         self,
         records: Snapshot,
-        memory: Memory,
+        memory: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -147,7 +147,7 @@ class LocalEngine:
             ) from error
 
     def redraw(
-        self, records: Snapshot, memory: Memory, releases: Sequence[RecordedRelease]
+        self, records: Snapshot, memory: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Each release's content digest, and whether its state file, if any, is right."""
         files = StateFiles.of(memory, records.n_records)
@@ -156,7 +156,7 @@ class LocalEngine:
             digest, states = _redraw(records, release, states)
             yield digest, files.agrees(release, states)
 
-    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+    def forget(self, memory: StateStore, names: Sequence[str]) -> None:
         """Remove state files."""
         for name in names:
             (memory.folder / f"{name}{_STATES}").unlink(missing_ok=True)
@@ -180,7 +180,7 @@ class StateFiles:
     seal_key: bytes
 
     @staticmethod
-    def of(memory: Memory, n_records: int) -> StateFiles:
+    def of(memory: StateStore, n_records: int) -> StateFiles:
         """The files in a memory's folder."""
         return StateFiles(memory.folder, n_records, memory.seal_key)
 
