@@ -239,26 +239,21 @@ class Policy:
     def __init__(
         self,
         everyone: float | None = None,
-        any_size: int | None = None,
-        bits: float | None = None,
-        groups: Mapping[Collection[str], float] | None = None,
         *,
         sizes: Mapping[int, float] | None = None,
+        groups: Mapping[Collection[str], float] | None = None,
         limits: Iterable[Limit] = (),
     ) -> None:
         """A policy. Of two limits on the same coalitions the smaller holds.
 
         Args:
             everyone: limit on all parties together.
-            any_size: one more size, limited to ``bits``.
-            bits: of ``any_size``.
-            groups: named coalitions -> bits.
             sizes: number of parties -> bits for every coalition of so many, and so of fewer.
+            groups: named coalitions -> bits.
             limits: more limits, of any kind.
         """
         given = [
             *(AnySize(each, size) for size, each in (sizes or {}).items()),
-            *_one_size(any_size, bits),
             *(Group(each, group) for group, each in (groups or {}).items()),
             *([] if everyone is None else [Everyone(everyone)]),
             *limits,
@@ -488,17 +483,6 @@ class Policy:
         return len(coalition) <= 1 or any(
             limit.concerns(coalition, everybody) for limit in self._limits
         )
-
-
-def _one_size(any_size: int | None, bits: float | None) -> list[Limit]:
-    if any_size is None and bits is None:
-        return []
-    if any_size is None or bits is None:
-        raise InvalidInputError(
-            f"any_size={any_size} and bits={bits} go together: "
-            "give the size of the coalitions and what each may learn"
-        )
-    return [AnySize(bits, any_size)]
 
 
 def _least(limits: Iterable[Limit]) -> list[Limit]:

@@ -133,21 +133,21 @@ def source_changes(layout: Layout, engine: Engine[Any], records: Records, source
     """
     if source_file(source) is None:
         return engine.compare(records, source)
-    now = look(source)
+    now = source_evidence(source)
     if now is None or now == _seen(layout):
         return []
     changes = engine.compare(records, source)
     if not changes:
-        keep_look(layout, now)
+        store_evidence(layout, now)
     return changes
 
 
-def look(source: str) -> Evidence | None:
+def source_evidence(source: str) -> Evidence | None:
     """Evidence of what a source is now; ``None`` if there is none."""
     return find_source(source).evidence()
 
 
-def keep_look(layout: Layout, seen: Evidence) -> None:
+def store_evidence(layout: Layout, seen: Evidence) -> None:
     """Store the evidence of a source that equals the snapshot; ignore a failure to write it."""
     with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())

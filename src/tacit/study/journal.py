@@ -184,7 +184,7 @@ class Journal:
             entry = self._try_append(kind, record, b"", books.head)
             accepted = self.refresh().accepted
             if entry is not None:
-                raise_mark(self.layout, entry.head, accepted)
+                update_high_water_mark(self.layout, entry.head, accepted)
                 return True
 
     def record_intent(self, record: Record, channel: bytes, head: Head) -> int | None:
@@ -198,7 +198,7 @@ class Journal:
         if entry is None:
             return None
         try:
-            raise_mark(self.layout, entry.head, self.refresh().accepted)
+            update_high_water_mark(self.layout, entry.head, self.refresh().accepted)
         except OSError as error:
             raise DeliveryError(
                 f"the release is recorded but {self.layout.high_water} cannot be written "
@@ -248,7 +248,7 @@ class Journal:
         if lost:
             self._append_now("rollback", lambda _: lost.record)
         else:  # entries may have been appended elsewhere, or just before a crash
-            raise_mark(self.layout, self.books.head, self.books.accepted)
+            update_high_water_mark(self.layout, self.books.head, self.books.accepted)
 
 
 def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
@@ -268,7 +268,9 @@ def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
     )
 
 
-def raise_mark(layout: Layout, head: Head, accepted: frozenset[str] = frozenset()) -> None:
+def update_high_water_mark(
+    layout: Layout, head: Head, accepted: frozenset[str] = frozenset()
+) -> None:
     """Remember that the ledger has had this entry.
 
     Must be on disk before anything is drawn. A mark is lowered only where the entry that it names

@@ -42,13 +42,13 @@ from tacit.study.reports.receipts import (
     entry_receipt,
     receipt_of,
 )
-from tacit.study.reports.standing import (
+from tacit.study.reports.status import (
     SmallCell,
-    Standing,
+    StudyStatus,
     limits_too_high,
     lower_around,
+    read_status,
     small_cells,
-    standing,
     table_remarks,
     too_high,
 )
@@ -230,7 +230,7 @@ class Study:
             if party not in books.limits:
                 check_new_names([party], books.limits)
             own = frozenset({party})
-            refuse_below(Group(limit, own), own, books.proved)
+            refuse_below(Group(limit, own), own, books.proved_account)
             is_new = books.limits.get(party) != limit
             return PartyRecord(party=party, limit=limit) if is_new else None
 
@@ -397,10 +397,10 @@ class Study:
 
     # -- looking ----------------------------------------------------------------------------
 
-    def status(self) -> Standing:
+    def status(self) -> StudyStatus:
         """Parties, coalitions, bits used and left."""
         lost = self._journal.find_lost()
-        return standing(self.configuration.study, self._journal.books, lost.in_words)
+        return read_status(self.configuration.study, self._journal.books, lost.in_words)
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""

@@ -106,7 +106,7 @@ def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
 
 
 def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
-    policy = Policy(any_size=1, bits=0.2, groups={("B", "a"): 0.3})
+    policy = Policy(sizes={1: 0.2}, groups={("B", "a"): 0.3})
     described = KINDS["policy"].describe(PolicyRecord.of_policy(policy))
     assert described == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
 

@@ -24,7 +24,7 @@ from tacit.tables.encoding.attribute import (
 )
 from tacit.tables.encoding.column import OTHERS, Column, ColumnError
 from tacit.tables.encoding.levels import freeze, freeze_all
-from tacit.tables.sources.staging import stage
+from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of, write_parquet
 
 

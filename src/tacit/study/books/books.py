@@ -23,7 +23,7 @@ from tacit.problem import Utility
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transitions
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
@@ -205,7 +205,7 @@ class Books:
         return np.asarray(self.counts / self.counts.sum())
 
     @property
-    def proved(self) -> Account:
+    def proved_account(self) -> Account:
         """What every coalition holds; read from the releases anew after a change of policy."""
         if self.account is not None:
             return self.account
@@ -236,7 +236,9 @@ class Books:
             )
             for intent in self.intents.values()
         ]
-        return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
+        return Scheme.resume(
+            self.p_x, self.proved_account.memory, steps, policy, reserve=RESERVE_BITS
+        )
 
     @property
     def all_limits(self) -> Policy:

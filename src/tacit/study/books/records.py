@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
 from tacit.problem import DISTORTIONS, INFORMATION, Costs, Utility
@@ -323,6 +324,21 @@ class HoldingRecord(Record):
     bits: Bits
     is_covered: bool
     multiplier: Annotated[float, Field(ge=0)]
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return " + ".join(self.parties)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether what is held is shown as no less than the limit."""
+        return float(bits_up(self.bits)) >= self.limit
+
+    @property
+    def percent(self) -> float:
+        """Of the limit, at most 100."""
+        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
 
 
 class IntentRecord(Record):

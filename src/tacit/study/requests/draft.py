@@ -128,7 +128,7 @@ def draft(books: Books, request: Request) -> Draft:
     """
     ceiling = own_ceiling(books, request)
     design = _design(books, request, ceiling)
-    before = books.proved
+    before = books.proved_account
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
     after, next_state = before.after(request.party, channel)
     if _broken_limits(design, before, after):
@@ -193,7 +193,7 @@ def refusal(
     return InfeasibleError(
         tuple(sorted(coalition)),
         binding[0].bits,
-        books.proved.upper_bits(coalition),
+        books.proved_account.upper_bits(coalition),
         reason=reason,
         limited_by=whom_in_words(binding),
         suggestions=suggestions,
@@ -208,7 +208,7 @@ def own_ceiling(books: Books, request: Request) -> float:
     """Bits that the party may hold after its request; refused where its limits leave too few."""
     party, own = request.party, frozenset({request.party})
     limit = books.own_limit(party)
-    held = books.proved.upper_bits(own)
+    held = books.proved_account.upper_bits(own)
     left = limit - held
     if request.bits is None:
         if left < _LEAST_BITS:
@@ -282,7 +282,7 @@ def _refuse_far(books: Books, design: Design, request: Request) -> None:
 def _refuse_spent(books: Books, design: Design) -> None:
     """Refuse a design that failed because a coalition may be told nothing more at all."""
     for coalition, limit in design.limits.items():
-        held = books.proved.upper_bits(coalition)
+        held = books.proved_account.upper_bits(coalition)
         if limit - held < _LEAST_BITS:
             reason = f"{holding_in_words(books, coalition)}: no answer that tells them nothing more"
             raise refusal(books, f"{reason} was found", coalition)
@@ -299,7 +299,7 @@ def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
 
 def holding_in_words(books: Books, coalition: Parties) -> str:
     """What a coalition that a release would feed holds of its smallest limit."""
-    account, everyone = books.proved, books.holders | coalition
+    account, everyone = books.proved_account, books.holders | coalition
     binding = books.all_limits.binding_on(coalition)
     name, whom = coalition_name(coalition, everyone), whom_in_words(binding)
     verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"

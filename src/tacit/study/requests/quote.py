@@ -14,7 +14,7 @@ from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import Books, Intent
 from tacit.study.reports.receipts import remarks_on
-from tacit.study.reports.standing import Holding
+from tacit.study.reports.status import Holding
 from tacit.study.requests.draft import Draft, draft
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -37,7 +37,7 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Share(Holding):
+class QuotedHolding(Holding):
     """What a coalition holds of its limit before and after the quoted release.
 
     Attributes:
@@ -105,9 +105,9 @@ class Quote:
     value: float
     blind: float
     bound: float | None
-    own: Share
-    worst: Share
-    coalitions: tuple[Share, ...]
+    own: QuotedHolding
+    worst: QuotedHolding
+    coalitions: tuple[QuotedHolding, ...]
     about_more: int
     curve: tuple[CurvePoint, ...]
     answered_by: int | None
@@ -173,7 +173,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, party = intent.record, intent.request.party
     coalitions = books.policy.limits_on(party, books.holders, books.own_limit(party))
-    shares = _shares(books, party, coalitions, books.proved, books.proved)
+    shares = _shares(books, party, coalitions, books.proved_account, books.proved_account)
     return Quote(
         party=party,
         request=record.question.name,
@@ -200,11 +200,11 @@ def _others_bits(books: Books, *more: IntegerChannel) -> float:
 
 def _shares(
     books: Books, party: str, coalitions: Iterable[Parties], before: Account, after: Account
-) -> tuple[Share, ...]:
+) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
     limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
     return tuple(
-        Share(
+        QuotedHolding(
             tuple(sorted(coalition)),
             coalition_name(coalition, books.holders | {party}),
             binding[0].bits,
@@ -222,18 +222,18 @@ def _by_size(coalition: Parties) -> tuple[int, list[str]]:
     return len(coalition), sorted(coalition)
 
 
-def _worst(shares: tuple[Share, ...]) -> Share:
+def _worst(shares: tuple[QuotedHolding, ...]) -> QuotedHolding:
     return min(shares, key=lambda share: (share.left, len(share.parties)))
 
 
-def _fits(share: Share) -> int:
+def _fits(share: QuotedHolding) -> int:
     """How often what this release adds fits into what it leaves."""
     if share.added < 1e-9:
         return MOST_COUNTED
     return min(MOST_COUNTED, floor(share.left / share.added))
 
 
-def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
+def _curve(books: Books, drafted: Draft, own: QuotedHolding) -> list[CurvePoint]:
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
@@ -251,7 +251,7 @@ def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
     return points
 
 
-def _asked_bits(drafted: Draft, own: Share) -> float:
+def _asked_bits(drafted: Draft, own: QuotedHolding) -> float:
     """What was asked for, or what the best answer needs where that is less."""
     wanted = drafted.request.bits
     asked = own.limit - own.held if wanted is None else wanted

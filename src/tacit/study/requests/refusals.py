@@ -27,7 +27,7 @@ def refusal_with_suggestion(
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
-    left = error.limit_bits - (error.held_bits if is_own else books.proved.everyone_bits)
+    left = error.limit_bits - (error.held_bits if is_own else books.proved_account.everyone_bits)
     if is_own and request.bits is not None and request.bits <= left:
         return error  # its limits leave what it asks for
     bits = float(bits_down(max(left, 0.0)))  # so that pasting it works
@@ -70,7 +70,7 @@ def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggesti
 
     Raising one limit does not help a party that another leaves nothing to.
     """
-    policy, held = books.all_limits, books.proved.upper_bits
+    policy, held = books.all_limits, books.proved_account.upper_bits
     used_up = policy.used_up(party, books.holders, held, _LEAST_OFFERED)
     limits = dict.fromkeys((*policy.binding_on(coalition), *used_up))
     own = [limit.own_party for limit in limits if limit.own_party is not None]

@@ -20,13 +20,13 @@ from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedReco
 from tacit.study.folder import (
     Configuration,
     Layout,
-    keep_look,
     key_check,
-    look,
     snapshot_digest_key,
+    source_evidence,
     source_shown,
+    store_evidence,
 )
-from tacit.study.journal import raise_mark
+from tacit.study.journal import update_high_water_mark
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.registry import ENGINES
@@ -155,13 +155,13 @@ class _Registration:
             self.created.model_dump(mode="json"),
             accepting=[overlap.study for overlap in known],
         )
-        raise_mark(layout, first.head)
+        update_high_water_mark(layout, first.head)
 
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
-    seen = look(plan.table)
+    seen = source_evidence(plan.table)
     snapshot = ENGINES[plan.engine].count(
         plan.table,
         plan.id_columns,
@@ -171,8 +171,8 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)
-    if seen is not None and seen == look(plan.table):
-        keep_look(layout, seen)
+    if seen is not None and seen == source_evidence(plan.table):
+        store_evidence(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),

@@ -38,7 +38,7 @@ def check_policy(books: Books, policy: Policy) -> None:
         check_limit(f"the limit on {limit.in_words}", limit.bits)
     check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
     changed = books.with_policy(policy)
-    account = changed.proved
+    account = changed.proved_account
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
         refuse_below(limit, coalition, account)
 

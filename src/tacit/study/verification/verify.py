@@ -18,7 +18,7 @@ from tacit.study.digest_keys import DigestKeys
 from tacit.study.folder import Configuration, Layout, load_key
 from tacit.study.journal import Traces
 from tacit.study.releases.release import ReleaseWriter
-from tacit.study.reports.standing import ROLLBACK_ACCEPTED
+from tacit.study.reports.status import ROLLBACK_ACCEPTED
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.study.verification.replay import Replay, ReplayError

@@ -28,7 +28,7 @@ from tacit.tables.encoding.snapshot import (
     Description,
     Snapshot,
 )
-from tacit.tables.sources.staging import Staged, stage
+from tacit.tables.sources.staging_table import StagingTable, stage
 
 MOST_PAIRS = 10_000_000
 """Of cells and levels of an external column: 80 MB of counts."""
@@ -83,7 +83,7 @@ def _check_each_once(columns: Sequence[str]) -> None:
             )
 
 
-def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
+def _check_ids(table: StagingTable, id_columns: Sequence[str]) -> None:
     if not id_columns:
         raise InvalidInputError("no id column is named: say what tells records apart")
     shown = ", ".join(id_columns)
@@ -109,7 +109,7 @@ def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
 
 
 def _freeze(
-    table: Staged,
+    table: StagingTable,
     id_columns: Sequence[str],
     attributes: Sequence[Column],
     externals: Sequence[Column],
@@ -131,7 +131,7 @@ def _freeze(
     return encoding
 
 
-def _write_records(table: Staged, encoding: Encoding, folder: Path) -> None:
+def _write_records(table: StagingTable, encoding: Encoding, folder: Path) -> None:
     """One pass over the records in the order of their ids."""
     levels = f"({levels_sql(table.connection, encoding)})"
     order = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))

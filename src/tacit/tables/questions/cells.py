@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.tables.connection import connect_memory, lock, quote_name, reason
 from tacit.tables.encoding.attribute import (
     Attribute,
@@ -32,7 +32,7 @@ from tacit.tables.encoding.attribute import (
 from tacit.tables.encoding.codes import cell_sql
 from tacit.tables.questions.expression import expression_sql
 from tacit.tables.questions.syntax import parse_expression, shortened
-from tacit.tables.sources.staging import store
+from tacit.tables.sources.staging_table import store
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,7 +60,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StudyStatus:
     """How a study stands.
 
     Attributes:
@@ -167,7 +167,7 @@ def table_remarks(books: Books) -> list[str]:
     return remarks
 
 
-def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
+def read_status(study: str, books: Books, lost: Sequence[str] = ()) -> StudyStatus:
     """How the books stand.
 
     Args:
@@ -181,7 +181,7 @@ def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
         key=lambda each: (each.left, len(each.parties), each.parties),
     )
     undelivered = [each.number for each in books.intents.values() if each.delivery is None]
-    return Standing(
+    return StudyStatus(
         study=study,
         records=int(books.counts.sum()),
         entropy_bits=entropy(books.p_x),
@@ -234,7 +234,7 @@ def lower_around(books: Books, parties: Iterable[str]) -> list[str]:
 
 
 def _holding(books: Books, coalition: Parties) -> Holding:
-    account, binding = books.proved, books.all_limits.binding_on(coalition)
+    account, binding = books.proved_account, books.all_limits.binding_on(coalition)
     return Holding(
         tuple(sorted(coalition)),
         coalition_name(coalition, books.holders),
