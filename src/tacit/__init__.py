@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         pointwise_maximal_leakage,
     )
     from tacit.problem import Costs, Problem, View
+    from tacit.remark import Remark
     from tacit.scheme import Design, NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
@@ -79,6 +80,7 @@ __all__ = [
     "Receipt",
     "RecipientEstimate",
     "Release",
+    "Remark",
     "RolledBackError",
     "Run",
     "Scheme",
@@ -150,6 +152,7 @@ _NAMES = {
         "Problem",
         "View",
     ),
+    "remark": ("Remark",),
     "scheme": (
         "Design",
         "NonAdaptiveScheme",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInputError
-from tacit.policy import AnySize, Everyone, Group, Policy
+from tacit.policy import AnySize, Everyone, Group, Policy, bits_in_words
 from tacit.policy.reported_coalitions import MOST_PER_LIMIT, list_coalitions
 
 # --- which limits bind --------------------------------------------------------------------------
@@ -264,3 +264,13 @@ def test_nobody_but_the_room_reads_the_limits_of_a_policy() -> None:
 )
 def test_the_search_for_readers_finds_them(source: str) -> None:
     assert len([*fields_read(source)]) == 1
+
+
+def test_bits_with_their_unit() -> None:
+    assert [bits_in_words(bits) for bits in (0.3, 1, 1.0, 2, 0.1234567)] == [
+        "0.3 bits",
+        "1 bit",
+        "1 bit",
+        "2 bits",
+        "0.1234567 bits",
+    ]

@@ -14,6 +14,7 @@ from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tacit.policy import Limit, Policy
+    from tacit.remark import Remark
 
 _Coalition = TypeVar("_Coalition")
 """A number of parties, or the parties themselves."""
@@ -50,7 +51,7 @@ def set_collusion(
     from tacit.study import Study
     from tacit.study.books.records import PolicyRecord
 
-    remarks: list[str] = []
+    remarks: list[Remark] = []
     with Study.open(folder, accept_rollback=accept_rollback) as study:
         if everyone is not None or any_of or group:
             limits = [_group(text, study.spelling) for text in group or ()]

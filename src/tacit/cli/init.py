@@ -18,6 +18,7 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
@@ -127,7 +128,11 @@ def init(
     noticed = least_overlap_noticed(status.records)
     if as_json:
         found = {"attributes": names, "small_cells": [cell.as_dict() for cell in small]}
-        found |= {"remarks": remarks, "ledger": place, "overlap_noticed": noticed}
+        found |= {
+            "remarks": remarks_for_machines(remarks),
+            "ledger": place,
+            "overlap_noticed": noticed,
+        }
         show_json(status.as_dict() | found)
         return
     _show_study(folder, status, names)

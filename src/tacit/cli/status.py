@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.cli.display import bar, counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
@@ -19,7 +20,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     with Study.open(folder) as study:
         found = study.status()
     if as_json:
-        show_json(found.as_dict())
+        show_json(found.as_dict() | {"remarks": remarks_for_machines(found.remarks)})
     else:
         _show_status(found, folder)
 

@@ -546,6 +546,11 @@ def limit_in_words(bits: float) -> str:
     return f"{bits:.12g}"
 
 
+def bits_in_words(bits: float) -> str:
+    """Bits as they were given, with the unit: ``1 bit``, ``0.3 bits``."""
+    return f"{limit_in_words(bits)} {'bit' if bits == 1 else 'bits'}"
+
+
 def whom_in_words(limits: Sequence[Limit]) -> str:
     """Whom limits are on."""
     return " and ".join(limit.in_words for limit in limits)

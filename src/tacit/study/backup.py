@@ -16,6 +16,7 @@ from typing import Any
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
+from tacit.remark import Remark
 from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
 from tacit.study.books.kinds import read_books
@@ -63,11 +64,11 @@ class Restoration:
     entries: int
     files: tuple[str, ...]
     ledger: str
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self)
+        return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
 
 
 def back_up(folder: str | Path, file: str | Path) -> Backup:
@@ -152,8 +153,7 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
     files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
     if not lost.entries:
         update_high_water_mark(layout, books.head, books.accepted)
-    remarks = tuple(f"the ledger still lacks entries, {trace}" for trace in lost.in_words)
-    return Restoration(study, n_entries, files, ledger.url_shown, remarks)
+    return Restoration(study, n_entries, files, ledger.url_shown, lost.remarks("entry_still_lost"))
 
 
 def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Iterator[str]:

@@ -9,7 +9,7 @@ shows it by its certificate.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tacit.errors import (
     Suggestion,
 )
 from tacit.ledger import Entry, Head, Ledger
+from tacit.remark import Remark
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books
 from tacit.study.books.kinds import read_books, read_on
@@ -93,14 +94,28 @@ class Traces:
     @property
     def in_words(self) -> list[str]:
         """Each trace, for people."""
-        entries = [f"{file.name} shows entry {head.number}" for file, head in self.entries.items()]
-        return entries + [f"the state {name} is of a release that it lacks" for name in self.states]
+        return list(map(trace_in_words, self._as_dicts()))
+
+    def remarks(self, code: str) -> tuple[Remark, ...]:
+        """A remark on each trace."""
+        return tuple(Remark(code, trace) for trace in self._as_dicts())
+
+    def _as_dicts(self) -> list[dict[str, Any]]:
+        entries = [{"file": file.name, "entry": head.number} for file, head in self.entries.items()]
+        return [*entries, *({"state": name} for name in self.states)]
 
     @property
     def record(self) -> RollbackRecord:
         """For the ledger, once it is accepted."""
         entries = {(head.number, head.hash) for head in self.entries.values()}
         return RollbackRecord(entries=tuple(sorted(entries)), states=self.states)
+
+
+def trace_in_words(trace: Mapping[str, Any]) -> str:
+    """What a trace shows: the file of an entry, or a state."""
+    if "state" in trace:
+        return f"the state {trace['state']} is of a release that it lacks"
+    return f"{trace['file']} shows entry {trace['entry']}"
 
 
 class Journal:

@@ -14,6 +14,7 @@ from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.policy import Group, Policy
 from tacit.problem import Costs
+from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.study.books.books import Books, Request
 from tacit.study.books.kinds import describe_entry
@@ -45,8 +46,8 @@ from tacit.study.reports.receipts import (
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
+    limits_below_own,
     limits_too_high,
-    lower_around,
     read_status,
     small_cells,
     table_remarks,
@@ -87,7 +88,7 @@ class Study:
         self._journal = journal
         self._layout = journal.layout
         self.configuration = configuration
-        self.remarks: tuple[str, ...] = ()
+        self.remarks: tuple[Remark, ...] = ()
         self.snapshot: Records = journal.engine.open(journal.layout.snapshot)
 
     @classmethod
@@ -216,7 +217,7 @@ class Study:
 
     # -- who may learn what -----------------------------------------------------------------
 
-    def set_party(self, name: str, limit: float) -> list[str]:
+    def set_party(self, name: str, limit: float) -> list[Remark]:
         """Let a party in, or change its limit: bits about one record, over all it ever holds.
 
         Returns:
@@ -237,11 +238,11 @@ class Study:
         is_recorded = self._journal.append("party", record)
         return [
             *([] if is_recorded else [UNCHANGED]),
-            *too_high(f"the limit of {party}", limit, entropy(self._journal.books.p_x)),
-            *lower_around(self._journal.books, [party]),
+            *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
+            *limits_below_own(self._journal.books, [party]),
         ]
 
-    def set_collusion(self, policy: Policy) -> list[str]:
+    def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.
 
         Returns:
@@ -249,7 +250,7 @@ class Study:
         """
         return self.change_collusion(lambda _: policy)
 
-    def change_collusion(self, change: Callable[[Policy], Policy]) -> list[str]:
+    def change_collusion(self, change: Callable[[Policy], Policy]) -> list[Remark]:
         """Make other limits on coalitions out of those that are in force when it is recorded.
 
         Returns:
@@ -400,7 +401,9 @@ class Study:
     def status(self) -> StudyStatus:
         """Parties, coalitions, bits used and left."""
         lost = self._journal.find_lost()
-        return read_status(self.configuration.study, self._journal.books, lost.in_words)
+        return read_status(
+            self.configuration.study, self._journal.books, lost.remarks("entry_lost")
+        )
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""

@@ -17,6 +17,7 @@ from tacit import Costs
 from tacit.cli import run
 from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study import Study, StudyStatus
 from tacit.study.books.records import IntentRecord
@@ -227,7 +228,8 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
 ) -> None:
     all_bits = sqlite_study.status().entropy_bits
     assert all_bits < 3.6
-    assert any("lab-a" in remark for remark in sqlite_study.set_party("lab-a", bits))
+    remark = Remark("limit_too_high", {"party": "lab-a", "bits": bits, "entropy_bits": all_bits})
+    assert remark in sqlite_study.set_party("lab-a", bits)
     assert sqlite_study.set_collusion(Policy(everyone=bits, sizes={2: bits}))
     assert sqlite_study.set_party("lab-b", 0.3) == []
     receipt = sqlite_study.release("lab-a", ("age", "diagnosis", "smoker"), out=tmp_path / "a.csv")

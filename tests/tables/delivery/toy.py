@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacit.errors import DeliveryError, InvalidInputError
+from tacit.remark import Remark
 from tacit.sampling import keyed_digest, pseudonyms, uniforms
 from tacit.storage import atomic_file
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
@@ -110,7 +111,7 @@ class ToyEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
-        remark: Callable[[str], None] | None = None,
+        remark: Callable[[Remark], None] | None = None,
     ) -> ToyRecords:
         rows = _read(source)
         encoding = Encoding(
@@ -122,7 +123,7 @@ class ToyEngine:
         stored = {"encoding": encoding.model_dump(mode="json"), "rows": _encode(rows, encoding)}
         (folder / "records.json").write_text(json.dumps(stored))
         if remark is not None:
-            remark("counted by a toy")
+            remark(Remark("counted_by_a_toy"))
         return self.open(folder)
 
     def open(self, folder: Path) -> ToyRecords:

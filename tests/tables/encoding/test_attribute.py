@@ -180,8 +180,9 @@ def test_codes_that_do_not_occur_are_only_remarked(
     with stage(path, ["value"], tmp_path) as table:
         freeze(table, Column("value", groups=groups))
     n_unused = len(set(groups) - set(values) - {OTHERS})
-    assert len(table.remarks) == 1
-    assert f"names {n_unused} value" in table.remarks[0]
+    [remark] = table.remarks
+    assert (remark.code, remark.values["column"]) == ("unused_values", "value")
+    assert remark.values["values"] == n_unused
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import TacitError
 from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
+from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import Books, Intent
-from tacit.study.reports.receipts import remarks_on
 from tacit.study.reports.status import Holding
 from tacit.study.requests.draft import Draft, draft
+from tacit.tables import Question
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
@@ -112,7 +113,7 @@ class Quote:
     curve: tuple[CurvePoint, ...]
     answered_by: int | None
     others_bits: float
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     def __repr__(self) -> str:
         """Who asks for what, what it would be worth, and what it would cost."""
@@ -138,12 +139,13 @@ class Quote:
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        shares = {
+        parts = {
             "own": self.own.as_dict(),
             "worst": self.worst.as_dict(),
             "coalitions": [share.as_dict() for share in self.coalitions],
+            "remarks": [each.as_dict() for each in self.remarks],
         }
-        return asdict(self) | shares
+        return asdict(self) | parts
 
 
 def quote_draft(books: Books, drafted: Draft) -> Quote:
@@ -165,7 +167,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=remarks_on(drafted.request.question.external),
+        remarks=_remarks_on(drafted.request.question),
     )
 
 
@@ -188,8 +190,14 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.number,
         others_bits=_others_bits(books),
-        remarks=remarks_on(intent.request.question.external),
+        remarks=_remarks_on(intent.request.question),
     )
+
+
+def _remarks_on(question: Question) -> tuple[Remark, ...]:
+    """What whoever gets an answer should know."""
+    external = question.external
+    return () if external is None else (Remark("external_column", {"column": external}),)
 
 
 def _others_bits(books: Books, *more: IntegerChannel) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
+from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder
 from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
@@ -57,7 +58,7 @@ class Plan:
     accept_reset: bool
     min_records: int
     engine: str
-    remarks: list[str] = field(default_factory=list)  # gathered while the table is read
+    remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
         if self.memory < 1:

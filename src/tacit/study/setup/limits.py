@@ -9,13 +9,14 @@ from tacit.accounting import Account, bits_up
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.policy import Limit, Parties, limit_in_words
 from tacit.problem import Costs
+from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.books.records import PolicyRecord
 from tacit.study.setup.names import check_new_names
 
-UNCHANGED = "nothing was changed: it was so already"
-"""Said of a change that makes no entry."""
+UNCHANGED = Remark("unchanged")
+"""On a change that makes no entry."""
 
 
 def check_limit(name: str, bits: float) -> None:
@@ -43,11 +44,10 @@ def check_policy(books: Books, policy: Policy) -> None:
         refuse_below(limit, coalition, account)
 
 
-def newcomer_remarks(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
+def newcomer_remarks(policy: PolicyRecord, known: Mapping[str, float]) -> list[Remark]:
     """Remarks on parties that a policy names and that were not there before."""
     return [
-        f"{party} is new and let in with its group's limit of {limit_in_words(bits)} bits: "
-        "give it its own"
+        Remark("party_let_in", {"party": party, "bits": bits})
         for party, bits in policy.newcomers.items()
         if party not in known
     ]

@@ -18,13 +18,18 @@ from tacit.study.digest_keys import DigestKeys
 from tacit.study.folder import Configuration, Layout, load_key
 from tacit.study.journal import Traces
 from tacit.study.releases.release import ReleaseWriter
-from tacit.study.reports.status import ROLLBACK_ACCEPTED
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.study.verification.replay import Replay, ReplayError
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_reader import digest_of
+
+ROLLBACK_ACCEPTED = (
+    "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds it "
+    "may hold more than is shown"
+)
+"""Said of a study whose ledger has lost entries for good."""
 
 PROVED_NEAR = 1e-5
 """In units of the cost: a release that is proved to be no farther from the best needs no note."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import DeliveryError
+from tacit.remark import Remark
 from tacit.tables.delivery.release_file import RecordedRelease
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.column import Column
@@ -106,7 +107,7 @@ class Engine(Protocol[SomeRecords]):
         externals: Sequence[Column],
         folder: Path,
         *,
-        remark: Callable[[str], None] | None = None,
+        remark: Callable[[Remark], None] | None = None,
     ) -> SomeRecords:
         """Read a table, encode its records, count them by cell and freeze them.
 

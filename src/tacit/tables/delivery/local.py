@@ -24,6 +24,7 @@ import duckdb
 import numpy as np
 
 from tacit.errors import DeliveryError
+from tacit.remark import Remark
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file
 from tacit.tables.connection import reason
@@ -64,7 +65,7 @@ class LocalEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
-        remark: Callable[[str], None] | None = None,
+        remark: Callable[[Remark], None] | None = None,
     ) -> Snapshot:
         """Freeze a table in a new folder."""
         return build(source, id_columns, attributes, externals, folder, remark=remark)

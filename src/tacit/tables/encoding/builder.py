@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.storage import atomic_folder
 from tacit.tables.connection import quote_name, reason
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
@@ -41,7 +42,7 @@ def build(
     externals: Sequence[Column],
     folder: Path,
     *,
-    remark: Callable[[str], None] | None = None,
+    remark: Callable[[Remark], None] | None = None,
 ) -> Snapshot:
     """Read a source and freeze it in a new folder.
 
@@ -62,8 +63,8 @@ def build(
                 encoding = _freeze(table, id_columns, attributes, externals)
                 _write_records(table, encoding, partial)
             if remark is not None:
-                for line in table.remarks:
-                    remark(line)
+                for each in table.remarks:
+                    remark(each)
             description = Description(n_records=table.n_records, encoding=encoding)
             (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
     except (duckdb.Error, OSError) as error:

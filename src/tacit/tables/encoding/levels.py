@@ -9,6 +9,7 @@ from math import floor, prod
 import pyarrow as pa
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.tables.connection import quote_name
 from tacit.tables.encoding.attribute import (
     Attribute,
@@ -197,15 +198,13 @@ def _refuse_misspelt(staged: StagingTable, name: str, groups: Mapping[str, str])
 
 
 def _remark_unused(staged: StagingTable, name: str) -> None:
-    """Say how many values of the mapping no record has: a list of codes has many such."""
+    """Remark how many values of the mapping no record has: a list of codes has many such."""
     rows = staged.connection.execute(
         f"SELECT text FROM mapping ANTI JOIN occurring USING (text) WHERE text <> '{OTHERS}'"
     ).fetchall()
     if rows:
-        values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
-        staged.remarks.append(
-            f"the mapping of {name} names {values} that no record has, such as {rows[0][0]!r}"
-        )
+        values = {"column": name, "values": len(rows), "example": rows[0][0]}
+        staged.remarks.append(Remark("unused_values", values))
 
 
 def _n_occurring(staged: StagingTable, attribute: Attribute) -> int:

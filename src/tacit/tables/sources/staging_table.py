@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.similar_names import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
@@ -55,7 +56,7 @@ class StagingTable:
     connection: duckdb.DuckDBPyConnection
     types: dict[str, str]
     n_records: int
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
 
 
 @contextmanager
