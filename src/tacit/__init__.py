@@ -190,6 +190,7 @@ _NAMES = {
 }
 
 ROOMS = (
+    "accounting",
     "auditing",
     "bottleneck",
     "datasets",
@@ -201,14 +202,19 @@ ROOMS = (
     "plots",
     "policy",
     "problem",
+    "sampling",
     "scheme",
     "solution",
     "solvers",
+    "storage",
     "study",
     "tables",
     "tradeoff",
 )
-"""Modules that ``import tacit`` opens, as ``tacit.study``."""
+"""Modules that ``import tacit`` opens, as ``tacit.study``.
+
+``tacit.cli`` is not among them: it is a program, and ends the process where typer is missing.
+"""
 
 __getattr__ = deferred(__name__, _NAMES, ROOMS)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
+from tacit.bits import as_limit
 from tacit.errors import InvalidInputError
 from tacit.information.laws import as_law, as_numbers, as_rows, as_weights
 
@@ -291,17 +292,7 @@ def _checked_matrix(utility: ArrayLike, n_r: int) -> Array:
 
 
 def _limit(name: str, bits: float | None) -> float:
-    if bits is None:
-        return inf
-    try:
-        bits = float(bits)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{name} is {bits!r}: a limit is a number of bits >= 0, or None"
-        ) from None
-    if isnan(bits) or bits < 0:
-        raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0, or None")
-    return bits
+    return inf if bits is None else as_limit(name, bits)
 
 
 def _is_number(value: object) -> bool:

@@ -36,8 +36,8 @@ def test_every_code_has_words_and_no_others_have() -> None:
             "limit_below_own",
             {"limited_by": "any 2 parties", "bits": 0.3, "parties": ["a", "b"]},
             (
-                "the limit on any 2 parties, 0.3 bits, is below the own limit of a, b and holds for "
-                "each of them, too"
+                "the limit on any 2 parties, 0.3 bits, is below the own limit of a, b and holds "
+                "for each of them, too"
             ),
         ),
         (

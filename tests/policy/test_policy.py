@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInputError
-from tacit.policy import AnySize, Everyone, Group, Policy, bits_in_words
+from tacit.policy import AnySize, Everyone, Group, Policy, bits_in_words, bits_of
 from tacit.policy.reported_coalitions import MOST_PER_LIMIT, list_coalitions
 
 # --- which limits bind --------------------------------------------------------------------------
@@ -274,3 +274,9 @@ def test_bits_with_their_unit() -> None:
         "2 bits",
         "0.1234567 bits",
     ]
+
+
+def test_one_bit_is_singular() -> None:
+    own, pair = Group(1.0, ("a",)), AnySize(1.0, 2)
+    assert bits_of((own,), frozenset("a")) == "its 1 bit"
+    assert bits_of((pair,), frozenset("ab")) == "the 1 bit that any 2 parties may hold"

@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
-from math import inf, isnan
+from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
+from tacit.bits import as_limit
 from tacit.errors import InvalidInputError
 
 Parties = frozenset[str]
@@ -49,10 +50,7 @@ class Limit(ABC):
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
-        if isnan(self.bits) or self.bits < 0:
-            raise InvalidInputError(
-                f"the limit on {self.in_words} is {self.bits}: a limit is a number of bits >= 0"
-            )
+        as_limit(f"the limit on {self.in_words}", self.bits)
 
     @property
     @abstractmethod
@@ -296,7 +294,10 @@ class Policy:
 
     @property
     def in_words(self) -> str:
-        """Every limit for people; the limit on everyone comes first."""
+        """Every limit for people; the limit on everyone comes first.
+
+        Receipts have these words, and verifying one compares them: always "bits", never "1 bit".
+        """
         limits = sorted(self._limits, key=lambda limit: not isinstance(limit, Everyone))
         return "; ".join(f"{limit.in_words}: {limit.bits:.12g} bits" for limit in limits) or "none"
 
@@ -558,7 +559,7 @@ def whom_in_words(limits: Sequence[Limit]) -> str:
 
 def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
     """The bits of limits that are equal, and whose they are, said of a coalition."""
-    shown = limit_in_words(limits[0].bits)
+    shown = bits_in_words(limits[0].bits)
     if all(limit.parties == coalition for limit in limits):
-        return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
-    return f"the {shown} bits that {whom_in_words(limits)} may hold"
+        return f"{'its' if len(coalition) == 1 else 'their'} {shown}"
+    return f"the {shown} that {whom_in_words(limits)} may hold"

@@ -2,13 +2,14 @@
 
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.memory import Memory
+from tacit.scheme.memory import BoundedMemory, Memory
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable
 
 __all__ = [
     "Attributes",
+    "BoundedMemory",
     "Design",
     "Memory",
     "NonAdaptiveScheme",

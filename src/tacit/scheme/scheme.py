@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
+from tacit.bits import as_limit
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law
@@ -299,8 +300,8 @@ class Scheme:
     ) -> dict[Parties, float]:
         """Limits on every coalition with ``party``; refused where one holds more already."""
         for name, bits in (("individual", individual), ("collusion", collusion)):
-            if bits is not None and not bits >= 0:
-                raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0")
+            if bits is not None:
+                as_limit(name, bits)
         if individual is not None and collusion is not None and individual > collusion:
             raise InvalidInputError(
                 f"individual={individual} is above collusion={collusion}: what one party may "

@@ -7,6 +7,7 @@ from tacit.deferral import deferred
 if TYPE_CHECKING:
     from tacit.study.backup import Backup, Restoration, back_up, restore
     from tacit.study.books.records import HoldingRecord
+    from tacit.study.folder import Configuration
     from tacit.study.recipient import LevelEstimate, RecipientEstimate, estimate_file
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Backup",
     "Certificate",
+    "Configuration",
     "CurvePoint",
     "EntryReceipt",
     "Holding",
@@ -42,6 +44,7 @@ __getattr__ = deferred(
     {
         "backup": ("Backup", "Restoration", "back_up", "restore"),
         "books.records": ("HoldingRecord",),
+        "folder": ("Configuration",),
         "recipient": ("LevelEstimate", "RecipientEstimate", "estimate_file"),
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding"),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),

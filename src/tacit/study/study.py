@@ -10,6 +10,7 @@ from typing import Self
 from warnings import warn
 
 from tacit.auditing import Audit, audit
+from tacit.bits import as_positive_bits
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.policy import Group, Policy
@@ -57,7 +58,6 @@ from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
-    check_limit,
     check_max_error,
     check_policy,
     newcomer_remarks,
@@ -83,13 +83,17 @@ class Study:
         snapshot: the encoded table.
     """
 
+    configuration: Configuration
+    remarks: tuple[Remark, ...]
+    snapshot: Records
+
     def __init__(self, journal: Journal, configuration: Configuration) -> None:
         """Use ``create`` or ``open``."""
         self._journal = journal
         self._layout = journal.layout
         self.configuration = configuration
-        self.remarks: tuple[Remark, ...] = ()
-        self.snapshot: Records = journal.engine.open(journal.layout.snapshot)
+        self.remarks = ()
+        self.snapshot = journal.engine.open(journal.layout.snapshot)
 
     @classmethod
     def create(
@@ -130,7 +134,7 @@ class Study:
             engine: what reads and writes the records, by its name in ``ENGINES``.
         """
         if everyone is not None:
-            check_limit("everyone", everyone)
+            as_positive_bits("everyone", everyone)
         ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
             table=table,
@@ -223,7 +227,7 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        check_limit(f"the limit of {name}", limit)
+        as_positive_bits(f"the limit of {name}", limit)
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from math import inf
 from unicodedata import normalize
 
 import numpy as np
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
+from tacit.bits import as_positive_bits
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
@@ -55,8 +55,8 @@ class Request:
     bits: float | None
 
     def __post_init__(self) -> None:
-        if self.bits is not None and not 0 < self.bits < inf:
-            raise InvalidInputError(f"bits is {self.bits:g}: give a number of bits above 0")
+        if self.bits is not None:
+            as_positive_bits("bits", self.bits)
 
     @property
     def utility(self) -> Utility:

@@ -18,6 +18,7 @@ from tacit.accounting import Account
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
+from tacit.policy import bits_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
 from tacit.study.books.books import (
@@ -221,7 +222,8 @@ def _apply_party(books: Books, record: PartyRecord, entry: Entry) -> Books:
 def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[str]:
     held = replay.account.upper_bits(frozenset({record.party}))
     if held > record.limit + SAME:
-        yield f"it limits {record.party} to {record.limit:g} bits, which held {held:.6f} already"
+        limit = bits_in_words(record.limit)
+        yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
 
 
 def _describe_party(record: PartyRecord) -> str:
@@ -250,7 +252,7 @@ def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterato
         held = account.upper_bits(coalition)
         if held > limit + SAME:
             name = " + ".join(sorted(coalition))
-            yield f"it limits {name} to {limit:g} bits, which held {held:.6f} already"
+            yield f"it limits {name} to {bits_in_words(limit)}, which held {held:.6f} already"
 
 
 def _describe_policy(record: PolicyRecord) -> str:

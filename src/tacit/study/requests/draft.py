@@ -12,7 +12,7 @@ from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.information import mutual_information
-from tacit.policy import Parties, bits_of, coalition_name, limit_in_words, whom_in_words
+from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transitions
@@ -216,7 +216,7 @@ def own_ceiling(books: Books, request: Request) -> float:
             raise refusal(books, f"{reason}: nothing is left to it", own)
         return limit
     if request.bits > left:
-        asked = f"{party} asks for {limit_in_words(request.bits)} bits and has"
+        asked = f"{party} asks for {bits_in_words(request.bits)} and has"
         left_words = f"{bits_down(max(left, 0.0))} left of {_allowed(books, own)}"
         raise refusal(books, f"{asked} {left_words}", own)
     return held + request.bits
@@ -307,7 +307,7 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
         verb = f"{'counts' if len(coalition) == 1 else 'count'} as everyone does, with"
     by = "" if whom == name else f" (the limit on {whom})"
     held, limit = account.upper_bits(coalition), binding[0].bits
-    return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits{by}"
+    return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 
 def value_of(law: Array, request: Request) -> float:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tacit.accounting import bits_down, bits_up
 from tacit.errors import InfeasibleError, Suggestion, TacitError
-from tacit.policy import Parties, limit_in_words, whom_in_words
+from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.study.books.books import Books, Request, record_of
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
@@ -93,8 +93,9 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     request = best.request
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
-        reason = f"{limit_in_words(request.bits)} bits buy {request.party} nothing better than a "
-        return refusal(books, f"{reason}blind guess: ask for more", coalition)
+        asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
+        reason = f"{asked} {request.party} nothing better than a blind guess: ask for more"
+        return refusal(books, reason, coalition)
     reason = (
         f"{holding_in_words(books, coalition)}, which leaves {request.party} nothing better than "
         "a blind guess"
@@ -152,10 +153,10 @@ def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleErr
 def _what_binds(books: Books, best: Draft, coalition: Parties) -> str:
     asked = best.request.bits
     if asked is not None and coalition == {best.request.party} and _is_held_to_ask(books, best):
-        return f"the {limit_in_words(asked)} bits asked for allow"
+        return f"the {bits_in_words(asked)} asked for {'allows' if asked == 1 else 'allow'}"
     limits = books.all_limits.binding_on(coalition)
-    shown = limit_in_words(limits[0].bits)
-    return f"the limit of {shown} bits on {whom_in_words(limits)} allows"
+    shown = bits_in_words(limits[0].bits)
+    return f"the limit of {shown} on {whom_in_words(limits)} allows"
 
 
 def binding(best: Draft) -> Parties:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, isnan
+from math import inf
 
 from tacit.accounting import Account, bits_up
+from tacit.bits import as_positive_bits
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.policy import Limit, Parties, limit_in_words
+from tacit.policy import Limit, Parties, bits_in_words
 from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.scheme import Policy
@@ -17,12 +18,6 @@ from tacit.study.setup.names import check_new_names
 
 UNCHANGED = Remark("unchanged")
 """On a change that makes no entry."""
-
-
-def check_limit(name: str, bits: float) -> None:
-    """Refuse what is no number of bits."""
-    if isnan(bits) or bits <= 0 or bits == inf:
-        raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
 
 
 def check_max_error(max_error: float, utility: str | Costs) -> None:
@@ -36,7 +31,7 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
 def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
     for limit in policy.limits:
-        check_limit(f"the limit on {limit.in_words}", limit.bits)
+        as_positive_bits(f"the limit on {limit.in_words}", limit.bits)
     check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
     changed = books.with_policy(policy)
     account = changed.proved_account
@@ -67,6 +62,6 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
         tuple(sorted(coalition)),
         limit.bits,
         held,
-        reason=f"a limit of {limit_in_words(limit.bits)} bits on {limit.in_words} is below what "
+        reason=f"a limit of {bits_in_words(limit.bits)} on {limit.in_words} is below what "
         f"{who} {holds} already{covered}: give at least {bits_up(held, 6)}",
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.accounting import Account
 from tacit.errors import LedgerError
-from tacit.policy import Parties
+from tacit.policy import Parties, bits_in_words
 from tacit.study.books.books import Books, Intent, record_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
@@ -117,7 +117,7 @@ def _holding_problems(
     holding: HoldingRecord, name: str, limit: float, held: float
 ) -> Iterator[str]:
     if abs(holding.limit - limit) > SAME:
-        yield f"it was held to {holding.limit:g} bits for {name}, not {limit:g}"
+        yield f"it was held to {bits_in_words(holding.limit)} for {name}, not {limit:g}"
     if abs(held - holding.bits) > SAME:
         yield f"{name} may hold {held:.9f} bits after it, not {holding.bits:.9f} as recorded"
 
