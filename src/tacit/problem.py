@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
-from tacit.bits import as_limit
 from tacit.errors import InvalidInputError
-from tacit.information.laws import as_law, as_numbers, as_rows, as_weights
+from tacit.information.laws import as_law, as_limit, as_numbers, as_rows, as_weights
 
 ViewKey = Hashable
 ViewName = str | frozenset[str]
@@ -292,7 +291,7 @@ def _checked_matrix(utility: ArrayLike, n_r: int) -> Array:
 
 
 def _limit(name: str, bits: float | None) -> float:
-    return inf if bits is None else as_limit(name, bits)
+    return inf if bits is None else as_limit(bits, name=name)
 
 
 def _is_number(value: object) -> bool:

@@ -8,7 +8,6 @@ import typer
 
 from tacit.cli.display import plain, show_done
 from tacit.cli.options import AcceptRollback, AsJson, Folder
-from tacit.policy import bits_in_words
 
 
 def add_party(
@@ -24,6 +23,7 @@ def add_party(
     as_json: AsJson = False,
 ) -> None:
     """Let a party in, or change its limit."""
+    from tacit.policy import bits_in_words
     from tacit.study import Study
 
     with Study.open(folder, accept_rollback=accept_rollback) as study:

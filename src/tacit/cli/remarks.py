@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from tacit.policy import bits_in_words
-
 if TYPE_CHECKING:
     from tacit.remark import Remark
 
@@ -32,12 +30,18 @@ def _say(sentence: str) -> Callable[[], str]:
     return lambda: sentence
 
 
+def _counted_bits(bits: float) -> str:
+    from tacit.policy import bits_in_words
+
+    return bits_in_words(bits)
+
+
 def _limit_too_high(
     *, bits: float, entropy_bits: float, party: str | None = None, limited_by: str = ""
 ) -> str:
     whose = f"on {limited_by}" if party is None else f"of {party}"
     return (
-        f"the limit {whose}, {bits_in_words(bits)}, protects nothing: a record has only "
+        f"the limit {whose}, {_counted_bits(bits)}, protects nothing: a record has only "
         f"{entropy_bits:.4f} bits to learn"
     )
 
@@ -45,14 +49,14 @@ def _limit_too_high(
 def _limit_below_own(*, limited_by: str, bits: float, parties: list[str]) -> str:
     whom = "each of them" if len(parties) > 1 else parties[0]
     return (
-        f"the limit on {limited_by}, {bits_in_words(bits)}, is below the own limit of "
+        f"the limit on {limited_by}, {_counted_bits(bits)}, is below the own limit of "
         f"{', '.join(parties)} and holds for {whom}, too"
     )
 
 
 def _party_let_in(*, party: str, bits: float) -> str:
     return (
-        f"{party} is new and let in with its group's limit of {bits_in_words(bits)}: "
+        f"{party} is new and let in with its group's limit of {_counted_bits(bits)}: "
         "give it its own"
     )
 

@@ -1,6 +1,7 @@
 """Limits on coalitions of parties: the only reader of what a policy says.
 
-To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``.
+To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``; to offer
+it to the command line, name it in an entry point, see ``find_kind``.
 """
 
 from tacit.policy.policy import (
@@ -13,6 +14,7 @@ from tacit.policy.policy import (
     bits_in_words,
     bits_of,
     coalition_name,
+    find_kind,
     limit_in_words,
     register_limit,
     whom_in_words,
@@ -28,6 +30,7 @@ __all__ = [
     "bits_in_words",
     "bits_of",
     "coalition_name",
+    "find_kind",
     "limit_in_words",
     "register_limit",
     "whom_in_words",

@@ -10,18 +10,22 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import entry_points
 from itertools import combinations
 from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
-from tacit.bits import as_limit
 from tacit.errors import InvalidInputError
+from tacit.information.laws import as_limit
 
 Parties = frozenset[str]
 
 LIMITS: dict[str, type[Limit]] = {}
 """Kind, as it stands in a record -> its class."""
+
+ENTRY_POINTS = "tacit.limits"
+"""Group of entry points by which installed packages offer kinds: kind -> its class."""
 
 _Kind = TypeVar("_Kind", bound="type[Limit]")
 
@@ -38,7 +42,8 @@ def register_limit(kind: _Kind) -> _Kind:
 @dataclass(frozen=True, slots=True)
 class Limit(ABC):
     """One limit on coalitions of parties. A new kind must define ``kind``, ``in_words`` and
-    ``coalitions_among``; the other methods have defaults that are right for every kind.
+    ``coalitions_among``; the other methods have defaults that are right for every kind. With
+    ``parse`` it can be set from the command line.
 
     Attributes:
         kind: its name in a record.
@@ -50,7 +55,7 @@ class Limit(ABC):
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
-        as_limit(f"the limit on {self.in_words}", self.bits)
+        as_limit(self.bits, name=f"the limit on {self.in_words}")
 
     @property
     @abstractmethod
@@ -114,6 +119,18 @@ class Limit(ABC):
     def of_record(cls, stored: Any) -> Self:
         """The limit that ``record`` gave."""
         return cls(**stored)
+
+    @classmethod
+    def parse(cls, bits: float, whom: str) -> Self:
+        """The limit on whom a text names, as people type it. A kind without this has no such text.
+
+        Raises:
+            InvalidInputError: the text names nobody.
+        """
+        raise InvalidInputError(
+            f"limits of the kind {cls.kind!r} are not set by a text: use the option for them, or "
+            "Python"
+        )
 
 
 def _items(limit: Limit) -> list[tuple[str, Any]]:
@@ -370,7 +387,7 @@ class Policy:
             *([] if everyone is None else [Everyone(everyone)]),
             *(AnySize(bits, size) for size, bits in stored.get("sizes", ())),
             *(Group(bits, members) for members, bits in stored.get("groups", ())),
-            *(_known_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
+            *(find_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
         ]
         if len({limit.whom for limit in limits}) < len(limits):
             raise InvalidInputError("a coalition is limited twice")
@@ -518,7 +535,7 @@ def _place(limit: Limit) -> tuple[int, int]:
 
 def _check_restored(limit: Limit) -> None:
     """Refuse a limit that is not the same after it was written and read."""
-    restored = _known_kind(limit.kind).of_record(json.loads(json.dumps(limit.record)))
+    restored = find_kind(limit.kind).of_record(json.loads(json.dumps(limit.record)))
     if restored != limit:
         raise InvalidInputError(
             f"the limit on {limit.in_words} is {restored} when read from its record: "
@@ -526,11 +543,20 @@ def _check_restored(limit: Limit) -> None:
         )
 
 
-def _known_kind(kind: str) -> type[Limit]:
+def find_kind(kind: str) -> type[Limit]:
+    """The class of a kind of limit; where an installed package offers it, that is imported first.
+
+    Raises:
+        InvalidInputError: nobody offers it.
+    """
+    if kind not in LIMITS:
+        for offered in entry_points(group=ENTRY_POINTS, name=kind):
+            offered.load()
     if kind not in LIMITS:
         raise InvalidInputError(
             f"the kind of limit {kind!r} is not known here: decorate its class with "
-            "tacit.policy.register_limit and import it, or update tacit"
+            "tacit.policy.register_limit and import it, install the package that has it, or update "
+            "tacit"
         )
     return LIMITS[kind]
 

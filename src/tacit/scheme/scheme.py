@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
-from tacit.bits import as_limit
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
 from tacit.information import entropy, mutual_information
-from tacit.information.laws import as_law
+from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
@@ -301,7 +300,7 @@ class Scheme:
         """Limits on every coalition with ``party``; refused where one holds more already."""
         for name, bits in (("individual", individual), ("collusion", collusion)):
             if bits is not None:
-                as_limit(name, bits)
+                as_limit(bits, name=name)
         if individual is not None and collusion is not None and individual > collusion:
             raise InvalidInputError(
                 f"individual={individual} is above collusion={collusion}: what one party may "

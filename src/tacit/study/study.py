@@ -10,9 +10,9 @@ from typing import Self
 from warnings import warn
 
 from tacit.auditing import Audit, audit
-from tacit.bits import as_positive_bits
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
+from tacit.information.laws import as_positive_bits
 from tacit.policy import Group, Policy
 from tacit.problem import Costs
 from tacit.remark import Remark
@@ -134,7 +134,7 @@ class Study:
             engine: what reads and writes the records, by its name in ``ENGINES``.
         """
         if everyone is not None:
-            as_positive_bits("everyone", everyone)
+            as_positive_bits(everyone, name="everyone")
         ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
             table=table,
@@ -227,7 +227,7 @@ class Study:
         Returns:
             Remarks for the custodian.
         """
-        as_positive_bits(f"the limit of {name}", limit)
+        as_positive_bits(limit, name=f"the limit of {name}")
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:

@@ -15,8 +15,8 @@ import numpy as np
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
-from tacit.bits import as_positive_bits
 from tacit.errors import InvalidInputError, Suggestion
+from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
 from tacit.problem import Utility
@@ -56,7 +56,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.bits is not None:
-            as_positive_bits("bits", self.bits)
+            as_positive_bits(self.bits, name="bits")
 
     @property
     def utility(self) -> Utility:

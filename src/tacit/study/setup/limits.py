@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import inf
 
 from tacit.accounting import Account, bits_up
-from tacit.bits import as_positive_bits
 from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.information.laws import as_positive_bits
 from tacit.policy import Limit, Parties, bits_in_words
 from tacit.problem import Costs
 from tacit.remark import Remark
@@ -31,7 +31,7 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
 def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
     for limit in policy.limits:
-        as_positive_bits(f"the limit on {limit.in_words}", limit.bits)
+        as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
     check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
     changed = books.with_policy(policy)
     account = changed.proved_account
