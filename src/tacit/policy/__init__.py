@@ -1,7 +1,7 @@
 """Limits on coalitions of parties: the only reader of what a policy says.
 
-To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``; to offer
-it to the command line, name it in an entry point, see ``find_kind``.
+To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``;
+to offer it to the command line, name it in an entry point, see ``find_kind``.
 """
 
 from tacit.policy.policy import (
