@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,49 +20,46 @@ from tacit.tables.sources.source import Evidence, find_source
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A study's folder."""
+    """A study's folder.
+
+    Attributes:
+        folder: all of it.
+        configuration: which study this is, and where its table and its ledger are.
+        key: the secret key.
+        ledger: the ledger, unless it is elsewhere.
+        snapshot: the encoded table.
+        states: what is remembered of each record.
+        digest_keys: keys that stay after the study's key is destroyed: they check that files are
+            genuine.
+        high_water: the last entry that the ledger had when it was last changed from this folder.
+        source_seen: size and time of the source when it was last found unchanged.
+    """
 
     folder: Path
+    configuration: Path = field(init=False)
+    key: Path = field(init=False)
+    ledger: Path = field(init=False)
+    snapshot: Path = field(init=False)
+    states: Path = field(init=False)
+    digest_keys: Path = field(init=False)
+    high_water: Path = field(init=False)
+    source_seen: Path = field(init=False)
 
-    @property
-    def configuration(self) -> Path:
-        """Which study this is, and where its table and its ledger are."""
-        return self.folder / "study.json"
+    def __post_init__(self) -> None:
+        for name, path in _NAMES.items():
+            object.__setattr__(self, name, self.folder / path)
 
-    @property
-    def key(self) -> Path:
-        """The secret key."""
-        return self.folder / "key"
 
-    @property
-    def ledger(self) -> Path:
-        """The ledger, unless it is elsewhere."""
-        return self.folder / "ledger.sqlite"
-
-    @property
-    def snapshot(self) -> Path:
-        """The encoded table."""
-        return self.folder / "snapshot"
-
-    @property
-    def states(self) -> Path:
-        """What is remembered of each record."""
-        return self.folder / "states"
-
-    @property
-    def digest_keys(self) -> Path:
-        """Keys that stay after the study's key is destroyed: they check that files are genuine."""
-        return self.folder / "digest-keys.json"
-
-    @property
-    def high_water(self) -> Path:
-        """The last entry that the ledger had when it was last changed from this folder."""
-        return self.folder / "high-water.json"
-
-    @property
-    def source_seen(self) -> Path:
-        """Size and time of the source when it was last found unchanged."""
-        return self.folder / "source-seen.json"
+_NAMES = {
+    "configuration": "study.json",
+    "key": "key",
+    "ledger": "ledger.sqlite",
+    "snapshot": "snapshot",
+    "states": "states",
+    "digest_keys": "digest-keys.json",
+    "high_water": "high-water.json",
+    "source_seen": "source-seen.json",
+}
 
 
 def is_study(folder: Path) -> bool:
@@ -212,31 +209,44 @@ def refuse_study_files(target: Path) -> None:
             )
 
 
-def load_key(layout: Layout, study: str, created: CreatedRecord) -> StudyKey:
-    """The study's key, checked to be this study's."""
-    key = StudyKey.load(layout.key)
-    if key_check(key, study) != created.key_check:
-        raise KeyFileError(
-            f"the key {layout.key} is not this study's: restore the right one from a backup"
+@dataclass(frozen=True, slots=True)
+class StudyKeys:
+    """A study's key, and the keys that are derived from it, each for one purpose.
+
+    Attributes:
+        study: the study's id.
+        key: its secret key.
+        check: identifies the key and reveals nothing else about it.
+        snapshot: under which the encoded table is digested.
+        paper: under which receipts and certificates are sealed.
+        states: under which state files are sealed.
+    """
+
+    study: str
+    key: StudyKey
+    check: str
+    snapshot: bytes
+    paper: bytes
+    states: bytes
+
+    @staticmethod
+    def of(key: StudyKey, study: str) -> StudyKeys:
+        """Derive all of them."""
+        return StudyKeys(
+            study,
+            key,
+            check=key.derive("check", study).hex(),
+            snapshot=key.derive("snapshot", study),
+            paper=key.derive("paper", study),
+            states=key.derive("states", study),
         )
-    return key
 
-
-def key_check(key: StudyKey, study: str) -> str:
-    """Identifies a study's key and reveals nothing else about it."""
-    return key.derive("check", study).hex()
-
-
-def snapshot_digest_key(key: StudyKey, study: str) -> bytes:
-    """Under which the encoded table is digested."""
-    return key.derive("snapshot", study)
-
-
-def paper_key(key: StudyKey, study: str) -> bytes:
-    """Under which receipts and certificates are sealed."""
-    return key.derive("paper", study)
-
-
-def states_key(key: StudyKey, study: str) -> bytes:
-    """Under which state files are sealed."""
-    return key.derive("states", study)
+    @staticmethod
+    def load(layout: Layout, study: str, created: CreatedRecord) -> StudyKeys:
+        """From a study's folder, checked to be this study's."""
+        keys = StudyKeys.of(StudyKey.load(layout.key), study)
+        if keys.check != created.key_check:
+            raise KeyFileError(
+                f"the key {layout.key} is not this study's: restore the right one from a backup"
+            )
+        return keys

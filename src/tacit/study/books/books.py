@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from math import inf
 from unicodedata import normalize
@@ -38,7 +39,7 @@ RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: what follows from it is computed once
 class Request:
     """A question with all that makes it a request: who asks, judged how, for how many bits.
 
@@ -58,25 +59,35 @@ class Request:
         if self.bits is not None and not 0 < self.bits < inf:
             raise InvalidInputError(f"bits is {self.bits:g}: give a number of bits above 0")
 
-    @property
+    @cached_property
     def utility(self) -> Utility:
         """As the engine wants it."""
         return self.measure.utility(self.question.labels, self.question.numbers)
 
-    @property
+    @cached_property
+    def is_information(self) -> bool:
+        """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
+        return self.measure.is_information
+
+    @cached_property
+    def asked(self) -> QuestionRecord:
+        """The question as it stands in the ledger."""
+        return record_of(self.question)
+
+    @cached_property
     def identity(self) -> str:
         """Two requests with the same identity are one: the second gets the first one's release.
 
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
-        question = record_of(self.question).model_dump(mode="json", exclude={"name", "sql"})
+        question = self.asked.model_dump(mode="json", exclude={"name", "sql"})
         what = [self.party, question, self.measure.model_dump(mode="json"), self.bits]
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()
 
     def blind_value(self, p_x: Array) -> float:
         """What answering without looking at the record is worth: the best constant letter."""
-        if self.measure.is_information:
+        if self.is_information:
             return 0.0
         p_r = p_x @ self.question.p_r_given_x
         return float((distortion(self) @ p_r).min())
@@ -105,7 +116,7 @@ class Intent:
     """A release as it was recorded, before the first letter was drawn.
 
     Attributes:
-        entry: where it stands in the ledger.
+        entry: where it stands in the ledger; people call it by the entry's number.
         record: what stands there.
         request: what it answers.
         channel: the integer table that is sampled.
@@ -129,30 +140,25 @@ class Intent:
     delivery: DeliveredRecord | None = None
 
     @property
-    def number(self) -> int:
-        """Its number in the ledger, by which people call it."""
-        return self.entry.number
-
-    @property
     def is_of_0_1(self) -> bool:
         """Whether 0.1 recorded it, which drew by the hash of the entry."""
         return self.record.draw is None
 
-    def digest_key(self, key: StudyKey) -> bytes:
-        """Under which the content of its file is digested."""
-        if self.is_of_0_1:
-            return key.derive("digest", self.entry.hash)
-        return key.derive("digest", self.draw, self.request.party)
+    def derive_keys(self, key: StudyKey) -> tuple[bytes, bytes]:
+        """The key of its random numbers, and the key that the content of its file is digested by.
 
-    def draw_key(self, key: StudyKey) -> bytes:
-        """Of its random numbers."""
-        return key.derive("release" if self.is_of_0_1 else "draw", self.draw)
+        Args:
+            key: the study's.
+        """
+        if self.is_of_0_1:
+            return key.derive("release", self.draw), key.derive("digest", self.entry.hash)
+        return key.derive("draw", self.draw), key.derive("digest", self.draw, self.request.party)
 
     @property
     def state_name(self) -> str:
         """Of the file with every record's state after it: only the same past has the same name."""
         named_by = self.entry.hash if self.is_of_0_1 else self.past
-        return f"{self.number}-{named_by[:16]}"
+        return f"{self.entry.number}-{named_by[:16]}"
 
     def add_to(self, account: Account) -> Account:
         """What every coalition holds after it, given what they held before it."""
@@ -210,10 +216,17 @@ class Books:
         if self.account is not None:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
-        for intent in self.intents.values():
-            with refuse_nonsense(intent.entry):
-                account = intent.add_to(account)
+        if self.intents:
+            account = self._add_releases(account)
         object.__setattr__(self, "account", account)
+        return account
+
+    def _add_releases(self, account: Account) -> Account:
+        intents = [*self.intents.values()]
+        with refuse_nonsense(intents[0].entry) as reading:
+            for intent in intents:
+                reading.entry = intent.entry
+                account = intent.add_to(account)
         return account
 
     @property
@@ -227,6 +240,7 @@ class Books:
         return self._scheme(self.all_limits)
 
     def _scheme(self, policy: Policy) -> Scheme:
+        p_x, memory = self.p_x, self.proved.memory
         steps = [
             Step(
                 intent.request.party,
@@ -236,7 +250,7 @@ class Books:
             )
             for intent in self.intents.values()
         ]
-        return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
+        return Scheme.resume(p_x, memory, steps, policy, reserve=RESERVE_BITS)
 
     @property
     def all_limits(self) -> Policy:

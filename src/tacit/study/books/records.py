@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, Self
 
@@ -16,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
@@ -90,19 +92,30 @@ def _listed(texts: list[str]) -> str:
     return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
+@dataclass(slots=True)
+class Reading:
+    """Which entry is read at the moment."""
+
+    entry: Entry
+
+
 @contextmanager
-def refuse_nonsense(entry: Entry) -> Iterator[None]:
+def refuse_nonsense(entry: Entry) -> Iterator[Reading]:
     """Raise CorruptLedgerError, in one line, for every error that an entry's content causes.
 
     The owner of the database can write any entry and seal it. Sums that are no numbers raise, too.
+
+    Args:
+        entry: the one to name. Whoever reads several sets ``entry`` of what is yielded.
     """
+    reading = Reading(entry)
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
-            yield
+            yield reading
     except LedgerError:
         raise
     except _SENSELESS as error:
-        said = str(error).partition("\n")[0]
+        entry, said = reading.entry, str(error).partition("\n")[0]
         raise CorruptLedgerError(
             f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
             f"those before it ({type(error).__name__}: {said}): verify the study, and restore the "
@@ -184,6 +197,7 @@ class PolicyRecord(Record):
     sizes: tuple[tuple[int, Bits], ...] = ()
     groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
     others: tuple[tuple[str, JsonValue], ...] = ()
+    _policy: Policy = PrivateAttr()
 
     @model_validator(mode="before")
     @classmethod
@@ -192,7 +206,7 @@ class PolicyRecord(Record):
 
     @model_validator(mode="after")
     def _is_a_policy(self) -> Self:
-        _ = self.policy
+        self._policy = Policy.of_record(dict(self))
         return self
 
     @model_serializer(mode="wrap")
@@ -209,14 +223,9 @@ class PolicyRecord(Record):
         return cls(**policy.record)
 
     @property
-    def newcomers(self) -> dict[str, float]:
-        """Parties that a limit lets in, unless they have their own."""
-        return self.policy.newcomers
-
-    @property
     def policy(self) -> Policy:
         """The policy of a record."""
-        return Policy.of_record(dict(self))
+        return self._policy
 
 
 class QuestionRecord(Record):

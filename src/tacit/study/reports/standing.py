@@ -180,7 +180,7 @@ def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
         (_holding(books, coalition) for coalition in coalitions),
         key=lambda each: (each.left, len(each.parties), each.parties),
     )
-    undelivered = [each.number for each in books.intents.values() if each.delivery is None]
+    undelivered = [each.entry.number for each in books.intents.values() if each.delivery is None]
     return Standing(
         study=study,
         records=int(books.counts.sum()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -17,7 +18,7 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Question
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of, record_of
+from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
@@ -35,7 +36,7 @@ _LEAST_GAIN = 1e-6
 """An answer that is worth no more than this above a blind guess is worth nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: its law is computed once
 class Draft:
     """A release that meets every limit, not recorded yet.
 
@@ -46,7 +47,6 @@ class Draft:
         next_state: state after it, [m, letter]; -1 where that cannot occur.
         before: what every coalition holds now.
         after: what every coalition would hold.
-        value: mean cost of the answers, or bits about R where information is the measure.
         blind: what answering without looking at the record is worth.
     """
 
@@ -56,13 +56,22 @@ class Draft:
     next_state: Transitions
     before: Account
     after: Account
-    value: float
     blind: float
+
+    @cached_property
+    def law(self) -> Array:
+        """p(r, letter), [r, letter]."""
+        return told_law(self.before, self.request, self.channel)
+
+    @cached_property
+    def value(self) -> float:
+        """Mean cost of the answers, or bits about R where information is the measure."""
+        return value_of(self.law, self.request)
 
     @property
     def gain(self) -> float:
         """How much better than a blind guess."""
-        return self.value if self.request.measure.is_information else self.blind - self.value
+        return self.value if self.request.is_information else self.blind - self.value
 
     @property
     def is_worth_it(self) -> bool:
@@ -79,7 +88,7 @@ class Draft:
         ``verify`` will prove.
         """
         solution = self.design.solution
-        if self.request.measure.is_information or solution.bound is None:
+        if self.request.is_information or solution.bound is None:
             return solution.bound
         if self._has_spent_coalition:
             proof = prove(self.before, self.request, self.channel, self.holdings)
@@ -88,15 +97,26 @@ class Draft:
 
     @property
     def _has_spent_coalition(self) -> bool:
-        return any(
-            limit - self.before.upper_bits(coalition) <= 2 * SPENT_BITS
-            for coalition, limit in self.limits.items()
-        )
+        held = map(self.before.upper_bits, self.limits)
+        left = [limit - bits for limit, bits in zip(self.limits.values(), held, strict=True)]
+        return min(left, default=inf) <= 2 * SPENT_BITS
 
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
-        return tuple(_holding(self, coalition) for coalition in self.limits)
+        bits = list(map(self.after.upper_bits, self.limits))
+        are_covered = list(map(self.after.is_covered, self.limits))
+        multipliers = self.design.solution.multipliers
+        return tuple(
+            HoldingRecord(
+                parties=tuple(sorted(coalition)),
+                limit=limit,
+                bits=bits[i],
+                is_covered=are_covered[i],
+                multiplier=multipliers.get(self.design.keys[coalition], 0.0),
+            )
+            for i, (coalition, limit) in enumerate(self.limits.items())
+        )
 
     @property
     def time_shares(self) -> int:
@@ -116,7 +136,7 @@ class Draft:
 
     def p_rhat_given_r(self) -> Array:
         """What the recipient may know: [r, letter]."""
-        return recipient_law(told_law(self.before, self.request, self.channel))
+        return recipient_law(self.law)
 
 
 def draft(books: Books, request: Request) -> Draft:
@@ -131,14 +151,15 @@ def draft(books: Books, request: Request) -> Draft:
     before = books.proved
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
     after, next_state = before.after(request.party, channel)
-    if _broken_limits(design, before, after):
+    broken = _broken_limits(design, before, after)
+    if broken:
         channel = IntegerChannel.quantised(design.channel)
         after, next_state = before.after(request.party, channel)
-    for coalition, held in _broken_limits(design, before, after).items():
+        broken = _broken_limits(design, before, after)
+    for coalition, held in broken.items():
         raise _too_much(books, design, coalition, held, after)
-    value = value_of(told_law(before, request, channel), request)
     blind = request.blind_value(books.p_x)
-    return Draft(request, design, channel, next_state, before, after, value, blind)
+    return Draft(request, design, channel, next_state, before, after, blind)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
@@ -233,7 +254,7 @@ def tightest(drafted: Draft) -> Parties:
 
 def names_of_answers(request: Request, n_letters: int) -> tuple[str, ...]:
     """What each answer is called; numbers where an answer only informs about R."""
-    if n_letters == len(request.question.labels) and not request.measure.is_information:
+    if n_letters == len(request.question.labels) and not request.is_information:
         return request.question.labels
     return tuple(str(letter) for letter in range(1, n_letters + 1))
 
@@ -312,7 +333,7 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
 
 def value_of(law: Array, request: Request) -> float:
     """Mean cost of answers with law p(r, letter), or their bits about R."""
-    if request.measure.is_information:
+    if request.is_information:
         return mutual_information(law)
     return float((law.T * distortion(request)).sum())
 
@@ -327,7 +348,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
     return IntentRecord(
         identity=drafted.request.identity,
         party=drafted.request.party,
-        question=record_of(drafted.request.question),
+        question=drafted.request.asked,
         measure=drafted.request.measure,
         bits=drafted.request.bits,
         letters=drafted.letters,
@@ -340,15 +361,4 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         blind=drafted.blind,
         bound=drafted.bound,
         draw=draw_of(past, drafted.channel),
-    )
-
-
-def _holding(drafted: Draft, coalition: Parties) -> HoldingRecord:
-    key = drafted.design.keys[coalition]
-    return HoldingRecord(
-        parties=tuple(sorted(coalition)),
-        limit=drafted.limits[coalition],
-        bits=drafted.after.upper_bits(coalition),
-        is_covered=drafted.after.is_covered(coalition),
-        multiplier=drafted.design.solution.multipliers.get(key, 0.0),
     )

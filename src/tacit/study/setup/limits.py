@@ -11,7 +11,6 @@ from tacit.policy import Limit, Parties, limit_in_words
 from tacit.problem import Costs
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
-from tacit.study.books.records import PolicyRecord
 from tacit.study.setup.names import check_new_names
 
 UNCHANGED = "nothing was changed: it was so already"
@@ -43,7 +42,7 @@ def check_policy(books: Books, policy: Policy) -> None:
         refuse_below(limit, coalition, account)
 
 
-def newcomer_remarks(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
+def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[str]:
     """Remarks on parties that a policy names and that were not there before."""
     return [
         f"{party} is new and let in with its group's limit of {limit_in_words(bits)} bits: "

@@ -15,7 +15,7 @@ import numpy as np
 from tacit.accounting import Account
 from tacit.errors import LedgerError
 from tacit.policy import Parties
-from tacit.study.books.books import Books, Intent, record_of
+from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
 from tacit.study.verification.optimality import Proof, prove
@@ -131,13 +131,13 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
     blind = request.blind_value(replay.books.p_x)
     if abs(blind - record.blind) > SAME:
         yield f"a blind guess is worth {blind:.9f}, not {record.blind:.9f}"
-    if request.measure.is_information:
+    if request.is_information:
         if record.bound is not None and record.bound < value - SAME:
             yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
         return
     proof = prove(before, request, intent.channel, record.holdings)
-    replay.proved_gaps[intent.number] = max(value - proof.bound, 0.0)
-    replay.reserve_worths[intent.number] = proof.reserve_worth
+    replay.proved_gaps[intent.entry.number] = max(value - proof.bound, 0.0)
+    replay.reserve_worths[intent.entry.number] = proof.reserve_worth
     known = better_value(replay.account, request, record.holdings, value)
     yield from _bound_problems(record, value, proof, known)
 
@@ -175,7 +175,7 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
         yield "its identity is not that of its request"
     if record.draw is not None and record.draw != intent.draw:
         yield "its draw is not named after its table and the releases before it"
-    if record.question != record_of(request.question):
+    if record.question != request.asked:
         yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
     if rest or record.letters != names_of_answers(request, n_letters):

@@ -129,14 +129,15 @@ class LocalEngine:
 
         def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
             steps = _Steps(progress, 2 * records.n_records)
+            digest = ContentDigest(release.digest_key)
             with files.writing(release.name, release.n_states) as append:
                 _draw_all(draw, order, pool, append, steps)
-            digest = ContentDigest(release.digest_key)
             with atomic_file(target) as file:
                 blocks = _digested(order.blocks(pool), release.alphabet, digest, pool, steps)
                 write(file, release.alphabet, blocks)
-                _refuse_other_content(target, digest.hexdigest(), expected)
-            return digest.hexdigest()
+                content = digest.hexdigest()
+                _refuse_other_content(target, content, expected)
+            return content
 
         try:
             return _without_collisions(records, release, attempt)
@@ -359,7 +360,7 @@ def _without_collisions(
 def _order(
     records: Snapshot, release: RecordedRelease, attempt: int, pool: ThreadPoolExecutor
 ) -> Order:
-    n_records, n_letters = records.n_records, release.alphabet.size
+    n_records, n_letters = records.n_records, release.channel.weights.shape[-1]
     if release.pseudonym_key is None:
         return ByPublicId(records.ids_path, n_records, n_letters)
     words = partial(pseudonyms, release.pseudonym_key(attempt))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import attrgetter
 
 import duckdb
 import numpy as np
@@ -93,7 +94,7 @@ class Cells:
     @property
     def shape(self) -> tuple[int, ...]:
         """Numbers of levels."""
-        return tuple(attribute.n_levels for attribute in self.attributes)
+        return tuple(map(attrgetter("n_levels"), self.attributes))
 
     def of_attributes(self, names: Sequence[str]) -> Question:
         """One attribute, or the combinations of several."""
