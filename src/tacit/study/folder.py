@@ -15,7 +15,7 @@ from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
 from tacit.study.books.records import STUDY_FORMAT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.sources.source import Evidence, find_source
+from tacit.tables.sources.source import Evidence, Source, find_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +123,6 @@ class Configuration(BaseModel):
             ) from error
 
 
-def source_changes(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
-    """What has changed in the source, in words; a file that is gone has not changed.
-
-    A file that was compared before is compared again only when its size or time has moved.
-    """
-    if source_file(source) is None:
-        return engine.compare(records, source)
-    now = look(source)
-    if now is None or now == _seen(layout):
-        return []
-    changes = engine.compare(records, source)
-    if not changes:
-        keep_look(layout, now)
-    return changes
-
-
 def look(source: str) -> Evidence | None:
     """Evidence of what a source is now; ``None`` if there is none."""
     return find_source(source).evidence()
@@ -168,18 +152,28 @@ def _seen(layout: Layout) -> object:
 
 
 def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
-    """What to say before a new release about a table that is gone; one that changed is refused."""
-    changes = source_changes(layout, engine, records, source)
-    if changes:
-        raise InvalidInputError(
-            f"{source_shown(source)} has changed since {layout.folder} was made "
-            f"({'; '.join(changes)}): put it back, or make a new study of it"
-        )
-    file = source_file(source)
+    """What to say before a new release about a table that is gone; one that changed is refused.
+
+    A file that was compared before is compared again only when its size or time has moved.
+    """
+    table = find_source(source)
+    file, now = table.file, table.evidence()
+    if file is None or now not in (None, _seen(layout)):
+        _refuse_changes(layout, table, engine.compare(records, source))
+        if file is not None and now is not None:
+            keep_look(layout, now)
     if file is None or file.exists():
         return []
     made_of = "the release is made of the table as it was when the study was made"
     return [f"{file} is no longer there: {made_of}"]
+
+
+def _refuse_changes(layout: Layout, table: Source, changes: list[str]) -> None:
+    if changes:
+        raise InvalidInputError(
+            f"{table.shown} has changed since {layout.folder} was made "
+            f"({'; '.join(changes)}): put it back, or make a new study of it"
+        )
 
 
 def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
@@ -230,8 +224,9 @@ class StudyKeys:
     states: bytes
 
     @staticmethod
-    def of(key: StudyKey, study: str) -> StudyKeys:
-        """Derive all of them."""
+    def of(file: Path, study: str) -> StudyKeys:
+        """Read a study's key and derive the others."""
+        key = StudyKey.load(file)
         return StudyKeys(
             study,
             key,
@@ -244,7 +239,7 @@ class StudyKeys:
     @staticmethod
     def load(layout: Layout, study: str, created: CreatedRecord) -> StudyKeys:
         """From a study's folder, checked to be this study's."""
-        keys = StudyKeys.of(StudyKey.load(layout.key), study)
+        keys = StudyKeys.of(layout.key, study)
         if keys.check != created.key_check:
             raise KeyFileError(
                 f"the key {layout.key} is not this study's: restore the right one from a backup"

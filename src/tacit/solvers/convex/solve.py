@@ -108,10 +108,10 @@ class Answers:
 
 def solve_distortion(problem: Problem, gap_tol: float) -> Solution:
     """The least expected distortion under the problem's limits, with a certificate."""
-    statement = Statement.of(problem)
+    distortion, statement = problem.distortion, Statement.of(problem)
     limits = statement.limits(problem)
     raise_if_infeasible(statement, limits)
-    cost = statement.cost_of(problem.distortion)[None]
+    cost = statement.cost_of(distortion)[None]
     return _solution(problem, statement, solve_batch(statement, cost, limits[None], gap_tol), 0)
 
 

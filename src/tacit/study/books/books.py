@@ -67,7 +67,12 @@ class Request:
     @cached_property
     def is_information(self) -> bool:
         """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
-        return self.measure.is_information
+        return isinstance(self.utility, str)
+
+    @cached_property
+    def distortion(self) -> Array:
+        """The matrix d[rhat, r], where answers are judged by a mean cost."""
+        return np.asarray(self.utility, dtype=float)
 
     @cached_property
     def asked(self) -> QuestionRecord:
@@ -90,7 +95,7 @@ class Request:
         if self.is_information:
             return 0.0
         p_r = p_x @ self.question.p_r_given_x
-        return float((distortion(self) @ p_r).min())
+        return float((self.distortion @ p_r).min())
 
 
 def record_of(question: Question) -> QuestionRecord:
@@ -104,11 +109,6 @@ def record_of(question: Question) -> QuestionRecord:
         sql=question.sql,
         letter_of_cell=tuple(question.r_of_x.tolist()) if is_function else None,
     )
-
-
-def distortion(request: Request) -> Array:
-    """The matrix d[rhat, r] of a request whose answers are judged by a mean cost."""
-    return np.asarray(request.utility, dtype=float)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,17 +216,13 @@ class Books:
         if self.account is not None:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
-        if self.intents:
-            account = self._add_releases(account)
-        object.__setattr__(self, "account", account)
-        return account
-
-    def _add_releases(self, account: Account) -> Account:
         intents = [*self.intents.values()]
-        with refuse_nonsense(intents[0].entry) as reading:
-            for intent in intents:
-                reading.entry = intent.entry
-                account = intent.add_to(account)
+        if intents:
+            with refuse_nonsense(intents[0].entry) as reading:
+                for intent in intents:
+                    reading.entry = intent.entry
+                    account = intent.add_to(account)
+        object.__setattr__(self, "account", account)
         return account
 
     @property

@@ -39,6 +39,7 @@ from tacit.study.books.records import (
     Reading,
     Record,
     RollbackRecord,
+    read_bodies,
     refuse_nonsense,
 )
 from tacit.study.reports.receipts import value_in_words
@@ -105,32 +106,27 @@ def read_books(entries: Sequence[Entry]) -> Books:
         CorruptLedgerError: an entry makes no sense after those before it.
     """
     _refuse_other_start(entries[0])
+    records = read_bodies(entries, _models_of(entries))
     with refuse_nonsense(entries[0]) as reading:
-        records = _read_bodies(entries, reading)
-        reading.entry = entries[0]
-        begun = _begin_books(records[0], entries[0])
-        return _apply_each(begun, entries[1:], records[1:], reading)
+        books = _begin_books(records[0], entries[0])
+        return _apply_each(books, entries[1:], records[1:], reading)
 
 
 def read_on(books: Books, entries: Sequence[Entry]) -> Books:
     """The books after one or more entries; raises as ``read_books`` does."""
+    records = read_bodies(entries, _models_of(entries))
     with refuse_nonsense(entries[0]) as reading:
-        return _apply_each(books, entries, _read_bodies(entries, reading), reading)
+        return _apply_each(books, entries, records, reading)
 
 
-def _read_bodies(entries: Sequence[Entry], reading: Reading) -> list[Any]:
-    """The record of each entry."""
-    records = []
-    for kind, entry in zip(list(map(_kind_of, entries)), entries, strict=True):
-        reading.entry = entry
-        records.append(kind.model.of(entry))
-    return records
+def _models_of(entries: Sequence[Entry]) -> list[type[Record]]:
+    return [_kind_of(entry).model for entry in entries]
 
 
 def _apply_each(
     books: Books, entries: Sequence[Entry], records: Sequence[Any], reading: Reading
 ) -> Books:
-    """The books after entries whose bodies are read."""
+    """The books after entries whose bodies were read."""
     for entry, record in zip(entries, records, strict=True):
         reading.entry = entry
         books = KINDS[entry.kind].apply(books, record, entry)
@@ -292,14 +288,13 @@ def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
-    question, measure = books.question(record.question), record.measure
-    request = Request(record.party, question, measure, record.bits)
     next_state = np.array(record.next_state, dtype=np.intp)
     n_cells, (n_states, n_letters) = len(books.counts), next_state.shape
-    if n_states != books.n_states or question.counts.shape[0] != n_cells:
+    n_before, question = books.n_states, books.question(record.question)
+    if n_states != n_before or question.counts.shape[0] != n_cells:
         raise CorruptLedgerError(
             f"entry {entry.number} of study {entry.study} tells {question.counts.shape[0]} "
-            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
+            f"cells and {n_states} states apart, and there are {n_cells} and {n_before}"
         )
     channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, n_letters))
     # Only whether a ``draw`` is recorded is used, not what it says: ``verify`` compares the two.
@@ -307,7 +302,7 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
     return Intent(
         entry,
         record,
-        request,
+        Request(record.party, question, record.measure, record.bits),
         channel,
         next_state,
         draw,

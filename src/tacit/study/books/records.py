@@ -123,6 +123,16 @@ def refuse_nonsense(entry: Entry) -> Iterator[Reading]:
         ) from error
 
 
+def read_bodies(entries: Sequence[Entry], models: Sequence[type[Record]]) -> list[Any]:
+    """The record of each entry, by its model; raises as ``refuse_nonsense`` does."""
+    records = []
+    with refuse_nonsense(entries[0]) as reading:
+        for entry, model in zip(entries, models, strict=True):
+            reading.entry = entry
+            records.append(model.of(entry))
+    return records
+
+
 class ExternalRecord(Record):
     """An external column's public law: records by cell and level, [x, r]."""
 

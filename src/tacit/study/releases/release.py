@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,18 +161,16 @@ class ReleaseWriter:
         number = intent.entry.number
         earlier = [each for each in books.intents.values() if each.entry.number < number]
         before = self.release_of(earlier[-1]) if earlier else None
-
-        def deliver() -> str:
-            return self.engine.deliver(
-                self.records,
-                memory,
-                before,
-                release,
-                target,
-                expected=None if intent.delivery is None else intent.delivery.digest,
-                progress=progress,
-            )
-
+        deliver = partial(
+            self.engine.deliver,
+            self.records,
+            memory,
+            before,
+            release,
+            target,
+            expected=None if intent.delivery is None else intent.delivery.digest,
+            progress=progress,
+        )
         # Another process must not remove states that are written here before they are read.
         with in_use(self.layout.folder):
             try:

@@ -18,7 +18,7 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Question
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of
+from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.verification.optimality import SPENT_BITS, prove
 
@@ -104,19 +104,18 @@ class Draft:
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
-        bits = list(map(self.after.upper_bits, self.limits))
-        are_covered = list(map(self.after.is_covered, self.limits))
-        multipliers = self.design.solution.multipliers
-        return tuple(
+        keys, multipliers = self.design.keys, self.design.solution.multipliers
+        holdings = [
             HoldingRecord(
                 parties=tuple(sorted(coalition)),
                 limit=limit,
-                bits=bits[i],
-                is_covered=are_covered[i],
-                multiplier=multipliers.get(self.design.keys[coalition], 0.0),
+                bits=self.after.upper_bits(coalition),
+                is_covered=self.after.is_covered(coalition),
+                multiplier=multipliers.get(keys[coalition], 0.0),
             )
-            for i, (coalition, limit) in enumerate(self.limits.items())
-        )
+            for coalition, limit in self.limits.items()
+        ]
+        return tuple(holdings)
 
     @property
     def time_shares(self) -> int:
@@ -335,7 +334,7 @@ def value_of(law: Array, request: Request) -> float:
     """Mean cost of answers with law p(r, letter), or their bits about R."""
     if request.is_information:
         return mutual_information(law)
-    return float((law.T * distortion(request)).sum())
+    return float((law.T * request.distortion).sum())
 
 
 def intent_record(drafted: Draft, past: str) -> IntentRecord:

@@ -200,7 +200,7 @@ def _registration(
     layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
 ) -> _Registration:
     snapshot = ENGINES[configuration.engine].open(layout.snapshot)
-    keys = StudyKeys.of(StudyKey.load(layout.key), configuration.study)
+    keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
     sketch = _sketch(snapshot, ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.accept_reset)

@@ -23,7 +23,7 @@ from tacit.accounting import Account
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
-from tacit.study.books.books import RESERVE_BITS, Request, distortion
+from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord
 from tacit.study.verification.witness import LimitedView, answer_worth, centred, find_forces
 
@@ -67,7 +67,7 @@ def prove(
         holdings: the recorded limits and multipliers.
     """
     occurs = before.memory.mass.any(axis=0)
-    cost = (request.question.p_r_given_x @ distortion(request).T)[occurs]
+    cost = (request.question.p_r_given_x @ request.distortion.T)[occurs]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0

@@ -129,10 +129,10 @@ class LocalEngine:
 
         def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
             steps = _Steps(progress, 2 * records.n_records)
-            digest = ContentDigest(release.digest_key)
             with files.writing(release.name, release.n_states) as append:
                 _draw_all(draw, order, pool, append, steps)
             with atomic_file(target) as file:
+                digest = ContentDigest(release.digest_key)
                 blocks = _digested(order.blocks(pool), release.alphabet, digest, pool, steps)
                 write(file, release.alphabet, blocks)
                 content = digest.hexdigest()
