@@ -25,8 +25,8 @@ from tacit.errors import (
 from tacit.ledger import Head, Ledger
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.kinds import read_books, read_on
 from tacit.study.books.records import Record, RollbackRecord
+from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.registry import ENGINES

@@ -16,9 +16,9 @@ from tacit.policy import Group, Policy
 from tacit.problem import Costs
 from tacit.sampling import StudyKey
 from tacit.study.books.books import Books, Request
-from tacit.study.books.kinds import describe_entry
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.entry_kinds import describe_entry
 from tacit.study.folder import (
     StudyKeys,
     refuse_changed_snapshot,

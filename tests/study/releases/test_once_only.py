@@ -19,8 +19,8 @@ from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.solution import TimeSharing
 from tacit.study import Study
 from tacit.study.books.books import Request, first_past
-from tacit.study.books.kinds import read_books
 from tacit.study.books.records import IntentRecord, Measure
+from tacit.study.entry_kinds import read_books
 from tacit.study.requests.draft import Draft, draft, intent_record
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (

@@ -1,7 +1,7 @@
 """The state of a study, as its ledger gives it: who may learn what, and what was released.
 
 Nothing here depends on what letters came out, only on the designs: two studies with equal ledgers
-have equal books. What each kind of entry changes in the books is in ``tacit.study.books.kinds``.
+have equal books. What each kind of entry changes in the books is in ``tacit.study.entry_kinds``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, Suggestion
+from tacit.information import mutual_information
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
 from tacit.problem import Utility
@@ -96,6 +97,34 @@ class Request:
             return 0.0
         p_r = p_x @ self.question.p_r_given_x
         return float((self.distortion @ p_r).min())
+
+    def told_law(self, before: Account, channel: IntegerChannel) -> Array:
+        """p(r, letter) of a release, [r, letter].
+
+        Args:
+            before: what every coalition held before it.
+            channel: the integer table that is sampled.
+        """
+        p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
+        return np.asarray(self.question.p_r_given_x.T @ p_x_letter)
+
+    def value_of(self, law: Array) -> float:
+        """Mean cost of answers with law p(r, letter), or their bits about R."""
+        if self.is_information:
+            return mutual_information(law)
+        return float((law.T * self.distortion).sum())
+
+    def names_of_answers(self, n_letters: int) -> tuple[str, ...]:
+        """What each answer is called; numbers where an answer only informs about R."""
+        if n_letters == len(self.question.labels) and not self.is_information:
+            return self.question.labels
+        return tuple(str(letter) for letter in range(1, n_letters + 1))
+
+
+def recipient_law(law: Array) -> Array:
+    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
+    total = law.sum(axis=1, keepdims=True)
+    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
 
 
 def record_of(question: Question) -> QuestionRecord:

@@ -1,6 +1,6 @@
 """What a study writes into its ledger: one model for the body of each kind of entry.
 
-What the entries do is in ``tacit.study.books.kinds``.
+What the entries do is in ``tacit.study.entry_kinds``.
 """
 
 from __future__ import annotations

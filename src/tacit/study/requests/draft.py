@@ -12,15 +12,14 @@ import numpy as np
 from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
-from tacit.information import mutual_information
 from tacit.policy import Parties, bits_of, coalition_name, limit_in_words, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Question
 from tacit.scheme.memory import Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of
+from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.verification.optimality import SPENT_BITS, prove
+from tacit.study.proofs.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
 """Largest certified gap of a design that is released. A larger gap means that the solver failed."""
@@ -61,12 +60,12 @@ class Draft:
     @cached_property
     def law(self) -> Array:
         """p(r, letter), [r, letter]."""
-        return told_law(self.before, self.request, self.channel)
+        return self.request.told_law(self.before, self.channel)
 
     @cached_property
     def value(self) -> float:
         """Mean cost of the answers, or bits about R where information is the measure."""
-        return value_of(self.law, self.request)
+        return self.request.value_of(self.law)
 
     @property
     def gain(self) -> float:
@@ -126,7 +125,7 @@ class Draft:
     @property
     def letters(self) -> tuple[str, ...]:
         """What each answer is called."""
-        return names_of_answers(self.request, self.channel.weights.shape[-1] // self.time_shares)
+        return self.request.names_of_answers(self.channel.weights.shape[-1] // self.time_shares)
 
     @property
     def limits(self) -> dict[Parties, float]:
@@ -251,25 +250,6 @@ def tightest(drafted: Draft) -> Parties:
     return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
-def names_of_answers(request: Request, n_letters: int) -> tuple[str, ...]:
-    """What each answer is called; numbers where an answer only informs about R."""
-    if n_letters == len(request.question.labels) and not request.is_information:
-        return request.question.labels
-    return tuple(str(letter) for letter in range(1, n_letters + 1))
-
-
-def recipient_law(law: Array) -> Array:
-    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
-    total = law.sum(axis=1, keepdims=True)
-    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
-
-
-def told_law(before: Account, request: Request, channel: IntegerChannel) -> Array:
-    """p(r, letter) of a release, [r, letter]."""
-    p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
-    return np.asarray(request.question.p_r_given_x.T @ p_x_letter)
-
-
 def _design(books: Books, request: Request, ceiling: float) -> Design:
     question = request.question
     try:
@@ -328,13 +308,6 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
     by = "" if whom == name else f" (the limit on {whom})"
     held, limit = account.upper_bits(coalition), binding[0].bits
     return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits{by}"
-
-
-def value_of(law: Array, request: Request) -> float:
-    """Mean cost of answers with law p(r, letter), or their bits about R."""
-    if request.is_information:
-        return mutual_information(law)
-    return float((law.T * request.distortion).sum())
 
 
 def intent_record(drafted: Draft, past: str) -> IntentRecord:

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.kinds import describe_entry
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.entry_kinds import describe_entry
 from tacit.study.reports.receipts import (
     PAPER_FORMAT,
     EntryReceipt,

@@ -12,16 +12,16 @@ from tacit.accounting import Account
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.kinds import check_entry, read_books, read_on
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.entry_kinds import check_entry, read_books, read_on
 from tacit.study.folder import Configuration, Layout, StudyKeys
 from tacit.study.journal import Traces
+from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter
 from tacit.study.reports.standing import ROLLBACK_ACCEPTED
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
-from tacit.study.verification.replay import Replay, ReplayError
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_reader import digest_of

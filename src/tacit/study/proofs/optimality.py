@@ -7,7 +7,7 @@ b_S bits more costs less than
     G = E[d(a, R) | x] + sum_S mu_S sum_y p(y | m, x) log2 q_S(x | a, y) / p(x | y).
 
 Multipliers and the channel are those of the ledger, the laws are sought in
-``tacit.study.verification.witness``, and the solver is not asked. Rounding is taken off: what is
+``tacit.study.proofs.witness``, and the solver is not asked. Rounding is taken off: what is
 returned is below the true sum.
 """
 
@@ -25,7 +25,7 @@ from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord
-from tacit.study.verification.witness import LimitedView, answer_worth, centred, find_forces
+from tacit.study.proofs.witness import LimitedView, answer_worth, centred, find_forces
 
 SPENT_BITS = 2 * RESERVE_BITS
 """A coalition that has no more left is told nothing more by a design."""

@@ -42,8 +42,8 @@ from tacit.study.books.records import (
     read_bodies,
     refuse_nonsense,
 )
+from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.receipts import value_in_words
-from tacit.study.verification.replay import SAME, Replay, check_intent
 from tacit.tables import Question
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)

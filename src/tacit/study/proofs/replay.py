@@ -15,11 +15,10 @@ import numpy as np
 from tacit.accounting import Account
 from tacit.errors import LedgerError
 from tacit.policy import Parties
-from tacit.study.books.books import Books, Intent
+from tacit.study.books.books import Books, Intent, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
-from tacit.study.verification.optimality import Proof, prove
-from tacit.study.verification.refutation import better_value
+from tacit.study.proofs.optimality import Proof, prove
+from tacit.study.proofs.refutation import better_value
 
 SAME = 1e-9
 """Recorded and recomputed figures may differ by this much: rounding on another machine."""
@@ -125,7 +124,7 @@ def _holding_problems(
 def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator[str]:
     """Whether the answers are worth what is recorded; and a proof of how near to the best."""
     request, record = intent.request, intent.record
-    value = value_of(told_law(before, request, intent.channel), request)
+    value = request.value_of(request.told_law(before, intent.channel))
     if abs(value - record.value) > SAME:
         yield f"its answers are worth {value:.9f}, not {record.value:.9f}"
     blind = request.blind_value(replay.books.p_x)
@@ -178,9 +177,9 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
     if record.question != request.asked:
         yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
-    if rest or record.letters != names_of_answers(request, n_letters):
+    if rest or record.letters != request.names_of_answers(n_letters):
         yield "its answers are named wrongly"
-    law = recipient_law(told_law(before, request, intent.channel))
+    law = recipient_law(request.told_law(before, intent.channel))
     told = np.array(record.p_rhat_given_r)
     if told.shape != law.shape or np.abs(told - law).max() > SAME:
         yield "the law that its recipient is told is not that of its table"
