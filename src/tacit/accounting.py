@@ -44,7 +44,7 @@ class Account:
 
     counts: Counts
     memory: BoundedMemory
-    _proved: dict[Parties, float] = field(default_factory=dict)  # each bound is computed once
+    _proved: dict[Parties, tuple[float, bool]] = field(default_factory=dict)  # see ``_prove``
 
     @staticmethod
     def start(counts: Counts, cap: int, policy: Policy) -> Account:
@@ -83,20 +83,20 @@ class Account:
 
         Where their law is not carried, the bound on everyone covers them.
         """
-        holders = parties & self.memory.present
-        if holders not in self._proved:
-            law = self.memory.held(holders)
-            held = (
-                inf
-                if law is None
-                else information_upper_bits(law, self.counts, self.memory.roundings)
-            )
-            self._proved[holders] = min(held, self.everyone_bits)
-        return self._proved[holders]
+        return self._prove(parties & self.memory.present)[0]
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is the bound on everyone, because their law is not carried."""
-        return self.memory.held(parties & self.memory.present) is None
+        return self._prove(parties & self.memory.present)[1]
+
+    def _prove(self, holders: Parties) -> tuple[float, bool]:
+        """What ``upper_bits`` and ``is_covered`` say of holders, computed once."""
+        if holders not in self._proved:
+            law, held = self.memory.held(holders), inf
+            if law is not None:
+                held = information_upper_bits(law, self.counts, self.memory.roundings)
+            self._proved[holders] = (min(held, self.everyone_bits), law is None)
+        return self._proved[holders]
 
 
 def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:

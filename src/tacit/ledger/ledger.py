@@ -193,8 +193,9 @@ class Ledger:
             if last is None or Head(*last) != head:
                 raise self._other_head(study, last, head)
             new = seal_entry(study, head, kind, body, payload)
+            entry = new.entry()
             connection.execute(insert(entries), asdict(new))
-        return new.entry()
+        return entry
 
     def head(self, study: str) -> Head:
         """Where the study's chain ends."""

@@ -156,9 +156,9 @@ def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source
 
     A file that was compared before is compared again only when its size or time has moved.
     """
-    table = find_source(source)
+    seen, table = _seen(layout), find_source(source)
     file, now = table.file, table.evidence()
-    if file is None or now not in (None, _seen(layout)):
+    if file is None or now not in (None, seen):
         _refuse_changes(layout, table, engine.compare(records, source))
         if file is not None and now is not None:
             keep_look(layout, now)

@@ -239,6 +239,8 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
         channel=channel,
         next_state=next_state,
         after=after,
+        law=wish.told_law(drafted.before, channel),
+        value=wish.value_of(wish.told_law(drafted.before, channel)),
         blind=0.0,
     )
 

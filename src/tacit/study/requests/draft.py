@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -35,7 +34,7 @@ _LEAST_GAIN = 1e-6
 """An answer that is worth no more than this above a blind guess is worth nothing."""
 
 
-@dataclass(frozen=True, eq=False)  # no slots: its law is computed once
+@dataclass(frozen=True, slots=True, eq=False)
 class Draft:
     """A release that meets every limit, not recorded yet.
 
@@ -46,6 +45,8 @@ class Draft:
         next_state: state after it, [m, letter]; -1 where that cannot occur.
         before: what every coalition holds now.
         after: what every coalition would hold.
+        law: p(r, letter), [r, letter].
+        value: mean cost of the answers, or bits about R where information is the measure.
         blind: what answering without looking at the record is worth.
     """
 
@@ -55,17 +56,9 @@ class Draft:
     next_state: Transitions
     before: Account
     after: Account
+    law: Array
+    value: float
     blind: float
-
-    @cached_property
-    def law(self) -> Array:
-        """p(r, letter), [r, letter]."""
-        return self.request.told_law(self.before, self.channel)
-
-    @cached_property
-    def value(self) -> float:
-        """Mean cost of the answers, or bits about R where information is the measure."""
-        return self.request.value_of(self.law)
 
     @property
     def gain(self) -> float:
@@ -132,10 +125,6 @@ class Draft:
         """Limits on every coalition that this release feeds."""
         return self.design.limits
 
-    def p_rhat_given_r(self) -> Array:
-        """What the recipient may know: [r, letter]."""
-        return recipient_law(self.law)
-
 
 def draft(books: Books, request: Request) -> Draft:
     """The best release for a request that meets every limit strictly.
@@ -156,8 +145,9 @@ def draft(books: Books, request: Request) -> Draft:
         broken = _broken_limits(design, before, after)
     for coalition, held in broken.items():
         raise _too_much(books, design, coalition, held, after)
-    blind = request.blind_value(books.p_x)
-    return Draft(request, design, channel, next_state, before, after, blind)
+    law, blind = request.told_law(before, channel), request.blind_value(books.p_x)
+    value = request.value_of(law)
+    return Draft(request, design, channel, next_state, before, after, law, value, blind)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
@@ -323,9 +313,9 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         question=drafted.request.asked,
         measure=drafted.request.measure,
         bits=drafted.request.bits,
-        letters=drafted.letters,
         time_shares=drafted.time_shares,
-        p_rhat_given_r=drafted.p_rhat_given_r().tolist(),
+        letters=drafted.letters,
+        p_rhat_given_r=recipient_law(drafted.law).tolist(),
         next_state=drafted.next_state.tolist(),
         holdings=drafted.holdings,
         everyone_bits=drafted.after.everyone_bits,

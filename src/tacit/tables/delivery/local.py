@@ -30,8 +30,6 @@ from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
 from tacit.tables.delivery.release_file import (
     N_THREADS,
-    Alphabet,
-    Block,
     ByPseudonym,
     ByPublicId,
     ContentDigest,
@@ -133,7 +131,7 @@ class LocalEngine:
                 _draw_all(draw, order, pool, append, steps)
             with atomic_file(target) as file:
                 digest = ContentDigest(release.digest_key)
-                blocks = _digested(order.blocks(pool), release.alphabet, digest, pool, steps)
+                blocks = digest.follow(order.blocks(pool), release.alphabet, pool, steps.add)
                 write(file, release.alphabet, blocks)
                 content = digest.hexdigest()
                 _refuse_other_content(target, content, expected)
@@ -365,25 +363,6 @@ def _order(
         return ByPublicId(records.ids_path, n_records, n_letters)
     words = partial(pseudonyms, release.pseudonym_key(attempt))
     return ByPseudonym(words, n_records, n_letters, pool)
-
-
-def _digested(
-    blocks: Iterator[Block],
-    alphabet: Alphabet,
-    digest: ContentDigest,
-    pool: ThreadPoolExecutor,
-    steps: _Steps,
-) -> Iterator[Block]:
-    """The blocks, digested while they are written."""
-
-    def add_to_digest(block: Block) -> None:
-        digest.update(alphabet.columns(block))
-
-    for block in blocks:
-        digesting = pool.submit(add_to_digest, block)
-        yield block  # back when it is written
-        digesting.result()
-        steps.add(len(block.letters))
 
 
 def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:

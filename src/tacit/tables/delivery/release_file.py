@@ -222,6 +222,24 @@ class ContentDigest:
             of_lengths.update(lengths)
             of_bytes.update(content)
 
+    def follow(
+        self,
+        blocks: Iterator[Block],
+        alphabet: Alphabet,
+        pool: ThreadPoolExecutor,
+        count: Callable[[int], None],
+    ) -> Iterator[Block]:
+        """The blocks, digested while they are written; ``count`` gets the size of each."""
+
+        def take(block: Block) -> None:
+            self.update(alphabet.columns(block))
+
+        for block in blocks:
+            taking = pool.submit(take, block)
+            yield block  # back when it is written
+            taking.result()
+            count(len(block.letters))
+
     def hexdigest(self) -> str:
         """The digest of everything so far."""
         chunks = [
