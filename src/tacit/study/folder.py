@@ -186,9 +186,9 @@ def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecor
 
 def refuse_own_files(source: str, target: Path) -> None:
     """Raise InvalidInputError if the file is in a study's folder or is this study's table."""
-    table, place = source_file(source), target.resolve()
     refuse_study_files(target)
-    if table is not None and place == table.resolve():
+    table = source_file(source)
+    if table is not None and target.resolve() == table.resolve():
         raise InvalidInputError(
             f"{target} belongs to the study, which was made of it: give another file"
         )

@@ -97,8 +97,8 @@ def _bound_at(
     all_weights = outcome.all_weights
     multipliers = reduction.lift_multipliers(outcome.multipliers, whole.budgets)
     weights = reduction.lift_multipliers(all_weights, whole.budgets)
-    forces = reduction.lift_forces(outcome, whole)
-    laws = Witness.of(whole, reduction.lift(interior), weights, forces)
+    lifted, forces = reduction.lift(interior), reduction.lift_forces(outcome, whole)
+    laws = Witness.of(whole, lifted, weights, forces)
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     is_free = ~np.isfinite(whole.budgets) & ~whole.is_exact
     budgets = np.where(is_free, np.log(whole.n_rhat), whole.budgets)

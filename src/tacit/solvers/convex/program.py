@@ -7,6 +7,7 @@ distortions (several starts of the information problem).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -74,10 +75,9 @@ class Statement:
         leaked = _leaked_bits([*pooled, p_zx], p_zx)
         return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked)
 
-    def limits(self, problem: Problem) -> Array:
+    def limits(self, by_key: Mapping[ViewKey, float]) -> Array:
         """Limits in bits of a problem over this joint, in the order of ``keys``."""
-        limits = problem.limits
-        return np.array([limits[key] for key in self.keys])
+        return np.array([by_key[key] for key in self.keys])
 
     def cost_of(self, distortion: Array) -> Array:
         """E[d(rhat, R) | z, x], [rhat, z, x]; 0 on cells of no mass."""
