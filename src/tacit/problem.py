@@ -159,6 +159,9 @@ class Problem:
         coalitions: axes of earlier releases -> limit in bits.
         views: name -> (p(y | z1, ..., zk, x) as an array with y last, limit in bits).
         rhat_size: letters of Rhat, for ``"information"``; by default as many as still help.
+
+    Attributes:
+        is_information: whether the utility is I(Rhat; R) rather than an expected distortion.
     """
 
     joint: Array
@@ -168,11 +171,14 @@ class Problem:
     coalitions: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     views: Mapping[ViewName, tuple[ArrayLike, float]] = field(default_factory=dict)
     rhat_size: int | None = None
+    is_information: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "joint", _checked_joint(self.joint))
         put(self, "utility", _checked_utility(self.utility, self.joint.shape[-1]))
+        is_word = isinstance(self.utility, str)
+        put(self, "is_information", is_word and self.utility == INFORMATION)
         put(self, "individual", _limit("individual", self.individual))
         put(self, "collusion", _limit("collusion", self.collusion))
         put(self, "coalitions", _checked_coalitions(self.coalitions, len(self.history_shape)))
@@ -183,11 +189,6 @@ class Problem:
     def history_shape(self) -> tuple[int, ...]:
         """Alphabet sizes of the earlier releases z1, ..., zk."""
         return self.joint.shape[:-2]
-
-    @property
-    def is_information(self) -> bool:
-        """Whether the utility is I(Rhat; R) rather than an expected distortion."""
-        return isinstance(self.utility, str) and self.utility == INFORMATION
 
     @property
     def everyone(self) -> tuple[int, ...]:

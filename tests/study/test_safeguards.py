@@ -15,7 +15,7 @@ from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, L
 from tacit.policy import AnySize, Policy
 from tacit.sampling import StudyKey
 from tacit.study import Study
-from tacit.study.books.kinds import read_books
+from tacit.study.entry_kinds import read_books
 from tacit.tables.delivery.local import StateFiles
 from tests.study.clinic import entries_of, make_clinic, read_release
 

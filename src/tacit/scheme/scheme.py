@@ -330,17 +330,17 @@ class Scheme:
         """The release problem on the memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
         """
-        mass = self._memory.mass
-        everyone = self.parties | {party}
+        mass, present = self._memory.mass, self.parties
+        everyone = present | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
         keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
         for coalition, bits in limits.items():
-            law = self._memory.law(coalition & self.parties)
+            law = self._memory.law(coalition & present)
             if coalition == everyone:
                 continue
-            if not coalition & self.parties:
+            if not coalition & present:
                 own, keys[coalition] = bits - self.reserve, ()
             elif law is None:
                 covered.append(coalition)
@@ -353,7 +353,8 @@ class Scheme:
         joint = mass[..., None] * variable.p_r_given_x
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
-        keys |= {coalition: problem.everyone for coalition in limits if coalition not in keys}
+        all_axes = problem.everyone
+        keys |= {coalition: all_axes for coalition in limits if coalition not in keys}
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
 
     def _left(self, bits: float, held: float) -> float:

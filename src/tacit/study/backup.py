@@ -19,7 +19,7 @@ from tacit.ledger.database import absolute_address, parse_address, shown_address
 from tacit.remark import Remark
 from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
-from tacit.study.books.kinds import read_books
+from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
 from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
 from tacit.study.setup.creation import IN_FOLDER

@@ -18,15 +18,14 @@ from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.study.books.books import Books, Request
-from tacit.study.books.kinds import describe_entry
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.entry_kinds import describe_entry
 from tacit.study.folder import (
     Configuration,
-    load_key,
+    StudyKeys,
     refuse_changed_snapshot,
     refuse_own_files,
-    snapshot_digest_key,
     source_remarks,
 )
 from tacit.study.journal import Journal
@@ -87,11 +86,11 @@ class Study:
     remarks: tuple[Remark, ...]
     snapshot: Records
 
-    def __init__(self, journal: Journal, configuration: Configuration) -> None:
+    def __init__(self, journal: Journal) -> None:
         """Use ``create`` or ``open``."""
         self._journal = journal
         self._layout = journal.layout
-        self.configuration = configuration
+        self.configuration = journal.configuration
         self.remarks = ()
         self.snapshot = journal.engine.open(journal.layout.snapshot)
 
@@ -166,7 +165,7 @@ class Study:
         """
         journal = Journal.open(Path(folder), accept_rollback=accept_rollback)
         try:
-            return cls(journal, Configuration.read(Path(folder)))
+            return cls(journal)
         except BaseException:
             journal.ledger.close()
             raise
@@ -269,11 +268,10 @@ class Study:
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 
         is_recorded = self._journal.append("policy", record)
-        stored = PolicyRecord.of_policy(self._journal.books.policy)
         return [
             *([] if is_recorded else [UNCHANGED]),
             *limits_too_high(self._journal.books),
-            *newcomer_remarks(stored, known),
+            *newcomer_remarks(self._journal.books.policy, known),
         ]
 
     def spelling(self, name: str) -> str:
@@ -348,12 +346,14 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, utility, bits)
 
-        intent = find_intent(journal, read, again=again)
+        # What others append from here on is noticed when the intent is appended.
+        request = read(journal.books)
+        intent = find_intent(journal.books, request, again=again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
             remarks = source_remarks(self._layout, journal.engine, self.snapshot, source)
             for remark in remarks:
                 notify(remark)
-            intent = record_intent(journal, read, max_error=max_error, again=again)
+            intent = record_intent(journal, request, read, max_error=max_error, again=again)
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
             notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")
@@ -395,10 +395,10 @@ class Study:
         """Writes releases with the study's key and snapshot, which are checked byte by byte."""
         self._journal.refuse_closed(self._journal.books)
         study, created = self.configuration.study, self._journal.books.created
-        key = load_key(self._layout, study, created)
-        refuse_changed_snapshot(self.snapshot, snapshot_digest_key(key, study), created)
+        keys = StudyKeys.load(self._layout, study, created)
+        refuse_changed_snapshot(self.snapshot, keys.snapshot, created)
         engine = self._journal.engine
-        return ReleaseWriter(study, self._layout, engine, self.snapshot, key, created.is_id_public)
+        return ReleaseWriter(keys, self._layout, engine, self.snapshot, created.is_id_public)
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -449,15 +449,16 @@ class Study:
     def destroy_key(self) -> None:
         """End the study for good: no more releases, everything stays verifiable."""
 
-        def keep(key: StudyKey, books: Books) -> None:
-            DigestKeys.of(key, self.configuration.study, books).keep(self._layout)
+        def keep(keys: StudyKeys, books: Books) -> None:
+            DigestKeys.of(keys, books).keep(self._layout)
 
         def record(books: Books) -> Record | None:
             if books.is_closed:  # from another copy of the folder, or we were killed
                 with suppress(KeyFileError):  # its key may be gone, or half gone
-                    keep(load_key(self._layout, self.configuration.study, books.created), books)
+                    study = self.configuration.study
+                    keep(StudyKeys.load(self._layout, study, books.created), books)
                 return None
-            keep(self._writer().key, books)
+            keep(self._writer().keys, books)
             return ClosedRecord(releases=len(books.intents))
 
         self._journal.append("closed", record)

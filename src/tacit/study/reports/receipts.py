@@ -322,7 +322,7 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
     own = next(each.bits for each in record.holdings if each.parties == (record.party,))
     return {
         "study": intent.entry.study,
-        "entry": intent.number,
+        "entry": intent.entry.number,
         "hash": intent.entry.hash,
         "time": intent.entry.time,
         "party": record.party,

@@ -172,7 +172,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         (_holding(books, coalition) for coalition in coalitions),
         key=lambda each: (each.left, len(each.parties), each.parties),
     )
-    undelivered = [each.number for each in books.intents.values() if each.delivery is None]
+    undelivered = [each.entry.number for each in books.intents.values() if each.delivery is None]
     return StudyStatus(
         study=study,
         records=int(books.counts.sum()),

@@ -188,7 +188,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         coalitions=shares,
         about_more=MOST_COUNTED,
         curve=(),
-        answered_by=intent.number,
+        answered_by=intent.entry.number,
         others_bits=_others_bits(books),
         remarks=_remarks_on(intent.request.question),
     )
@@ -245,7 +245,7 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding) -> list[CurvePoint]
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
-    for part in _SPARSE_CURVE if drafted.request.measure.is_information else _CURVE:
+    for part in _SPARSE_CURVE if drafted.request.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
         if not 0 < bits <= left:
             continue

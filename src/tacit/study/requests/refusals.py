@@ -10,7 +10,7 @@ from dataclasses import replace
 from tacit.accounting import bits_down, bits_up
 from tacit.errors import InfeasibleError, Suggestion, TacitError
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
-from tacit.study.books.books import Books, Request, record_of
+from tacit.study.books.books import Books, Request
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
 
@@ -118,7 +118,7 @@ def _substitute(books: Books, best: Draft) -> Request | None:
     asked: dict[str, Request] = {}
     for intent in reversed(books.intents.values()):
         request = intent.request
-        is_other = record_of(request.question) != record_of(best.request.question)
+        is_other = request.asked != best.request.asked
         is_word = request.measure.kind not in ("costs", "information")
         is_askable = is_word and _can_be_asked(books, request)
         if is_other and is_askable and request.party != best.request.party:

@@ -21,8 +21,7 @@ from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedReco
 from tacit.study.folder import (
     Configuration,
     Layout,
-    key_check,
-    snapshot_digest_key,
+    StudyKeys,
     source_evidence,
     source_shown,
     store_evidence,
@@ -202,8 +201,8 @@ def _registration(
     layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
 ) -> _Registration:
     snapshot = ENGINES[configuration.engine].open(layout.snapshot)
-    key = StudyKey.load(layout.key)
-    created = _created(snapshot, plan, configuration, key)
+    keys = StudyKeys.of(layout.key, configuration.study)
+    created = _created(snapshot, plan, configuration, keys)
     sketch = _sketch(snapshot, ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.accept_reset)
 
@@ -223,7 +222,7 @@ def _shortened(hashes: list[str]) -> tuple[str, ...]:
 
 
 def _created(
-    snapshot: Records, plan: Plan, configuration: Configuration, key: StudyKey
+    snapshot: Records, plan: Plan, configuration: Configuration, keys: StudyKeys
 ) -> CreatedRecord:
     return CreatedRecord(
         format=STUDY_FORMAT,
@@ -232,9 +231,9 @@ def _created(
         memory=plan.memory,
         everyone=plan.everyone,
         is_id_public=plan.is_id_public,
-        key_check=key_check(key, configuration.study),
-        snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
-        snapshot_seal=snapshot.seal(snapshot_digest_key(key, configuration.study)),
+        key_check=keys.check,
+        snapshot_digest=snapshot.digest(keys.snapshot),
+        snapshot_seal=snapshot.seal(keys.snapshot),
     )
 
 

@@ -13,7 +13,6 @@ from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
-from tacit.study.books.records import PolicyRecord
 from tacit.study.setup.names import check_new_names
 
 UNCHANGED = Remark("unchanged")
@@ -39,7 +38,7 @@ def check_policy(books: Books, policy: Policy) -> None:
         refuse_below(limit, coalition, account)
 
 
-def newcomer_remarks(policy: PolicyRecord, known: Mapping[str, float]) -> list[Remark]:
+def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[Remark]:
     """Remarks on parties that a policy names and that were not there before."""
     return [
         Remark("party_let_in", {"party": party, "bits": bits})

@@ -31,8 +31,6 @@ from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.release_file import (
     N_THREADS,
-    Alphabet,
-    Block,
     ByPseudonym,
     ByPublicId,
     ContentDigest,
@@ -132,12 +130,13 @@ class LocalEngine:
             steps = _Steps(progress, 2 * records.n_records)
             with files.writing(release.name, release.n_states) as append:
                 _draw_all(draw, order, pool, append, steps)
-            digest = ContentDigest(release.digest_key)
             with atomic_file(target) as file:
-                blocks = _digested(order.blocks(pool), release.alphabet, digest, pool, steps)
+                digest = ContentDigest(release.digest_key)
+                blocks = digest.follow(order.blocks(pool), release.alphabet, pool, steps.add)
                 write(file, release.alphabet, blocks)
-                _refuse_other_content(target, digest.hexdigest(), expected)
-            return digest.hexdigest()
+                content = digest.hexdigest()
+                _refuse_other_content(target, content, expected)
+            return content
 
         try:
             return _without_collisions(records, release, attempt)
@@ -360,30 +359,11 @@ def _without_collisions(
 def _order(
     records: Snapshot, release: RecordedRelease, attempt: int, pool: ThreadPoolExecutor
 ) -> Order:
-    n_records, n_letters = records.n_records, release.alphabet.size
+    n_records, n_letters = records.n_records, release.channel.weights.shape[-1]
     if release.pseudonym_key is None:
         return ByPublicId(records.ids_path, n_records, n_letters)
     words = partial(pseudonyms, release.pseudonym_key(attempt))
     return ByPseudonym(words, n_records, n_letters, pool)
-
-
-def _digested(
-    blocks: Iterator[Block],
-    alphabet: Alphabet,
-    digest: ContentDigest,
-    pool: ThreadPoolExecutor,
-    steps: _Steps,
-) -> Iterator[Block]:
-    """The blocks, digested while they are written."""
-
-    def add_to_digest(block: Block) -> None:
-        digest.update(alphabet.columns(block))
-
-    for block in blocks:
-        digesting = pool.submit(add_to_digest, block)
-        yield block  # back when it is written
-        digesting.result()
-        steps.add(len(block.letters))
 
 
 def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:

@@ -12,7 +12,7 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord, Measure
-from tacit.study.verification.optimality import prove
+from tacit.study.proofs.optimality import prove
 from tacit.tables import Question
 
 NEAR = 1e-5
