@@ -284,7 +284,8 @@ class Books:
 
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
-        return self.all_limits.binding_on({party})[0].bits
+        around = self.policy.least_bits_on({party})
+        return self.limits[party] if around is None else min(self.limits[party], around)
 
     @property
     def n_states(self) -> int:
