@@ -58,10 +58,10 @@ def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
         )
         for name in (BEFORE, NOW)
     )
-    engine, memory = LocalEngine(), StateStore(folder / "states", SEAL_KEY)
+    engine, states = LocalEngine(), StateStore(folder / "states", SEAL_KEY)
     records = Snapshot(folder, n_records, Encoding(ids=(), attributes=()))
     target = folder / "release.parquet"
-    return _seconds(lambda: engine.deliver(records, memory, before, now, target))
+    return _seconds(lambda: engine.deliver(records, states, before, now, target))
 
 
 def copy_with_duckdb(folder: Path, n_records: int) -> list[float]:

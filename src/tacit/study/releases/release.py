@@ -157,14 +157,14 @@ class ReleaseWriter:
             target: the file.
             progress: called with steps done and steps in all.
         """
-        memory = StateStore(self.layout.states, self.keys.states)
+        states = StateStore(self.layout.states, self.keys.states)
         number = intent.entry.number
         earlier = [each for each in books.intents.values() if each.entry.number < number]
         before = self.release_of(earlier[-1]) if earlier else None
         deliver = partial(
             self.engine.deliver,
             self.records,
-            memory,
+            states,
             before,
             release,
             target,
@@ -176,17 +176,17 @@ class ReleaseWriter:
             try:
                 digest = deliver()
             except MissingStatesError:
-                self._remember_all(memory, earlier)
+                self._remember_all(states, earlier)
                 digest = deliver()
-        self._forget_old_states(books, memory)
+        self._forget_old_states(books, states)
         return digest
 
     def problems(self, books: Books) -> Iterator[str]:
         """Draw every release again; yield a sentence for each difference."""
         intents = list(books.intents.values())
         releases = list(map(self.release_of, intents))
-        memory = StateStore(self.layout.states, self.keys.states)
-        redrawn = self.engine.redraw(self.records, memory, releases)
+        states = StateStore(self.layout.states, self.keys.states)
+        redrawn = self.engine.redraw(self.records, states, releases)
         for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
             number = intent.entry.number
             if intent.delivery is not None and intent.delivery.digest != digest:
@@ -217,23 +217,23 @@ class ReleaseWriter:
             None if self.is_id_public else pseudonym_key,
         )
 
-    def _remember_all(self, memory: StateStore, intents: list[Intent]) -> None:
+    def _remember_all(self, states: StateStore, intents: list[Intent]) -> None:
         """Compute the states after consecutive releases again, as far back as they are missing."""
         before, missing = None, []
         for release in map(self.release_of, reversed(intents)):
-            if self.engine.keeps(self.records, memory, release):
+            if self.engine.keeps(self.records, states, release):
                 before = release
                 break
             missing.append(release)
         for release in reversed(missing):
-            self.engine.remember(self.records, memory, before, release)
+            self.engine.remember(self.records, states, before, release)
             before = release
 
-    def _forget_old_states(self, books: Books, memory: StateStore) -> None:
+    def _forget_old_states(self, books: Books, states: StateStore) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
         old = [intent.state_name for intent in list(books.intents.values())[:-_STATES_KEPT]]
         if not old:
             return
         with free_to_clear(self.layout.folder) as is_free:
             if is_free:  # else another release is being written; a later one clears up
-                self.engine.forget(memory, old)
+                self.engine.forget(states, old)

@@ -130,17 +130,17 @@ class Engine(Protocol[SomeRecords]):
         ...
 
     def remembered(self, folder: Path) -> list[str]:
-        """Names of the releases of which states lie in a memory's folder, sorted."""
+        """Names of the releases of which states lie in a folder, sorted."""
         ...
 
-    def keeps(self, records: SomeRecords, memory: StateStore, release: RecordedRelease) -> bool:
+    def keeps(self, records: SomeRecords, states: StateStore, release: RecordedRelease) -> bool:
         """Whether the states after a release are kept, just as they were written."""
         ...
 
     def remember(
         self,
         records: SomeRecords,
-        memory: StateStore,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
@@ -148,7 +148,7 @@ class Engine(Protocol[SomeRecords]):
 
         Args:
             records: whose states.
-            memory: where to.
+            states: where to.
             before: the release just before it, whose states are kept; ``None`` for the first.
             release: the one to draw.
 
@@ -161,7 +161,7 @@ class Engine(Protocol[SomeRecords]):
     def deliver(
         self,
         records: SomeRecords,
-        memory: StateStore,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -175,7 +175,7 @@ class Engine(Protocol[SomeRecords]):
 
         Args:
             records: whose letters.
-            memory: where states are kept.
+            states: where states are kept.
             before: the release just before it, whose states are kept; ``None`` for the first.
             release: the one to draw.
             target: the file.
@@ -190,7 +190,7 @@ class Engine(Protocol[SomeRecords]):
         ...
 
     def redraw(
-        self, records: SomeRecords, memory: StateStore, releases: Sequence[RecordedRelease]
+        self, records: SomeRecords, states: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Draw every release of a study again, from the first, and write nothing.
 
@@ -200,6 +200,6 @@ class Engine(Protocol[SomeRecords]):
         """
         ...
 
-    def forget(self, memory: StateStore, names: Sequence[str]) -> None:
+    def forget(self, states: StateStore, names: Sequence[str]) -> None:
         """Remove the states kept after the releases of these names, if there are any."""
         ...

@@ -80,22 +80,22 @@ class LocalEngine:
         """Releases of which state files lie in a folder, sorted."""
         return sorted(path.stem for path in folder.glob(f"*{_STATES}"))
 
-    def keeps(self, records: Snapshot, memory: StateStore, release: RecordedRelease) -> bool:
+    def keeps(self, records: Snapshot, states: StateStore, release: RecordedRelease) -> bool:
         """Whether the state file of a release is there and whole."""
         return (
-            StateFiles.of(memory, records.n_records).load(release.name, release.n_states)
+            StateFiles.of(states, records.n_records).load(release.name, release.n_states)
             is not None
         )
 
     def remember(
         self,
         records: Snapshot,
-        memory: StateStore,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
         """Write a release's state file."""
-        files = StateFiles.of(memory, records.n_records)
+        files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
         try:
             with (
@@ -106,14 +106,14 @@ class LocalEngine:
                     append(next_states)
         except OSError as error:
             raise DeliveryError(
-                f"the states in {memory.folder} cannot be written ({error.strerror}): "
+                f"the states in {states.folder} cannot be written ({error.strerror}): "
                 "mend that and ask for the same release again, which costs nothing"
             ) from error
 
     def deliver(
         self,
         records: Snapshot,
-        memory: StateStore,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -123,7 +123,7 @@ class LocalEngine:
     ) -> str:
         """Write a release's state file and its own."""
         write = release_writer(target)  # a name that cannot be used is refused before any work
-        files = StateFiles.of(memory, records.n_records)
+        files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
 
         def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
@@ -147,19 +147,19 @@ class LocalEngine:
             ) from error
 
     def redraw(
-        self, records: Snapshot, memory: StateStore, releases: Sequence[RecordedRelease]
+        self, records: Snapshot, states: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Each release's content digest, and whether its state file, if any, is right."""
-        files = StateFiles.of(memory, records.n_records)
-        states = files.after(None)
+        files = StateFiles.of(states, records.n_records)
+        reached = files.after(None)
         for release in releases:
-            digest, states = _redraw(records, release, states)
-            yield digest, files.agrees(release, states)
+            digest, reached = _redraw(records, release, reached)
+            yield digest, files.agrees(release, reached)
 
-    def forget(self, memory: StateStore, names: Sequence[str]) -> None:
+    def forget(self, states: StateStore, names: Sequence[str]) -> None:
         """Remove state files."""
         for name in names:
-            (memory.folder / f"{name}{_STATES}").unlink(missing_ok=True)
+            (states.folder / f"{name}{_STATES}").unlink(missing_ok=True)
 
 
 # -- states -------------------------------------------------------------------------------------
@@ -180,9 +180,9 @@ class StateFiles:
     seal_key: bytes
 
     @staticmethod
-    def of(memory: StateStore, n_records: int) -> StateFiles:
-        """The files in a memory's folder."""
-        return StateFiles(memory.folder, n_records, memory.seal_key)
+    def of(states: StateStore, n_records: int) -> StateFiles:
+        """The files in the folder where a study keeps its states."""
+        return StateFiles(states.folder, n_records, states.seal_key)
 
     def path(self, name: str) -> Path:
         """Where the states after a release are kept."""
