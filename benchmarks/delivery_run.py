@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.memory import peak_gigabytes
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.tables import Encoding, Snapshot
-from tacit.tables.delivery.engine import Memory
+from tacit.tables.delivery.engine import StateStore
 from tacit.tables.delivery.local import LocalEngine, StateFiles
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
@@ -58,10 +58,10 @@ def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
         )
         for name in (BEFORE, NOW)
     )
-    engine, memory = LocalEngine(), Memory(folder / "states", SEAL_KEY)
+    engine, states = LocalEngine(), StateStore(folder / "states", SEAL_KEY)
     records = Snapshot(folder, n_records, Encoding(ids=(), attributes=()))
     target = folder / "release.parquet"
-    return _seconds(lambda: engine.deliver(records, memory, before, now, target))
+    return _seconds(lambda: engine.deliver(records, states, before, now, target))
 
 
 def copy_with_duckdb(folder: Path, n_records: int) -> list[float]:

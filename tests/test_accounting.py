@@ -80,7 +80,7 @@ def test_bounds_are_above_the_exact_leakage_and_near_it(seed, cap):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 9, size=int(rng.integers(1, 5)))
     counts[0] += 1
-    account = Account.start(counts, cap, Policy(any_size=2, bits=1.0))
+    account = Account.start(counts, cap, Policy(sizes={2: 1.0}))
     releases = []
     for party in ("a", "b", "a"):
         shape = (len(account.memory.mass), len(counts), int(rng.integers(1, 4)))
@@ -149,7 +149,7 @@ def test_a_coalition_dropped_for_want_of_memory_never_comes_back_cheaper(seed, m
     monkeypatch.setattr(memory, "CARRIED_BYTES", 1500)
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 9, size=3)
-    account = Account.start(counts, 4, Policy(any_size=2, bits=1.0))
+    account = Account.start(counts, 4, Policy(sizes={2: 1.0}))
     releases, was_covered = [], False
     for party in rng.choice(["a", "b"], size=5):
         channel = random_weights(rng, (len(account.memory.mass), 3, 3))

@@ -13,7 +13,7 @@ from plotly.graph_objects import Figure as PlotlyFigure
 
 from tacit import plots
 from tacit.auditing import audit
-from tacit.errors import TacitError
+from tacit.errors import InvalidInputError, TacitError
 from tacit.paper.table1 import table1_problem
 from tacit.scheme import Scheme
 from tacit.tradeoff import Surface, trace_surface
@@ -81,6 +81,19 @@ def test_the_suffix_sets_the_format(tmp_path: Path, suffix: str, start: bytes) -
     file = tmp_path / f"surface.{suffix}"
     plots.surface_figure(trace_small(), path=file)
     assert file.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("name", ["surface.xyz", "surface", "surface.html"])
+def test_a_figure_in_an_unknown_format_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"give a name that ends in .*\.pdf.*\.png.*\.svg"):
+        plots.surface_figure(trace_small(), path=tmp_path / "new" / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_in_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"page\.png cannot be drawn: .* ends in \.html$"):
+        plots.surface_page(trace_small(), path=tmp_path / "page.png")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_offline_check_can_fail(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         pointwise_maximal_leakage,
     )
     from tacit.problem import Costs, Problem, View
+    from tacit.remark import Remark
     from tacit.scheme import Design, NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
         Quote,
         Receipt,
         RecipientEstimate,
-        Standing,
         Study,
+        StudyStatus,
         Verification,
         estimate_file,
     )
@@ -79,13 +80,14 @@ __all__ = [
     "Receipt",
     "RecipientEstimate",
     "Release",
+    "Remark",
     "RolledBackError",
     "Run",
     "Scheme",
     "Solution",
-    "Standing",
     "Status",
     "Study",
+    "StudyStatus",
     "Suggestion",
     "Surface",
     "SymmetricScheme",
@@ -150,6 +152,7 @@ _NAMES = {
         "Problem",
         "View",
     ),
+    "remark": ("Remark",),
     "scheme": (
         "Design",
         "NonAdaptiveScheme",
@@ -174,7 +177,7 @@ _NAMES = {
         "Quote",
         "Receipt",
         "RecipientEstimate",
-        "Standing",
+        "StudyStatus",
         "Study",
         "Verification",
         "estimate_file",
@@ -187,6 +190,7 @@ _NAMES = {
 }
 
 ROOMS = (
+    "accounting",
     "auditing",
     "bottleneck",
     "datasets",
@@ -198,14 +202,19 @@ ROOMS = (
     "plots",
     "policy",
     "problem",
+    "sampling",
     "scheme",
     "solution",
     "solvers",
+    "storage",
     "study",
     "tables",
     "tradeoff",
 )
-"""Modules that ``import tacit`` opens, as ``tacit.study``."""
+"""Modules that ``import tacit`` opens, as ``tacit.study``.
+
+``tacit.cli`` is not among them: it is a program, and ends the process where typer is missing.
+"""
 
 __getattr__ = deferred(__name__, _NAMES, ROOMS)
 

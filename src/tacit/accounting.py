@@ -131,9 +131,10 @@ def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:
     """
     if len(law) <= 1:
         return 0.0
+    of_term, of_sum = gamma(roundings), gamma(roundings + law.shape[1])
     with ctx.workprec(_PRECISION):
-        told = _sum_x_log_x(law.reshape(-1), roundings)
-        spread = _sum_x_log_x(law.sum(axis=1), roundings + law.shape[1])
+        told = _sum_x_log_x(law.reshape(-1), of_term)
+        spread = _sum_x_log_x(law.sum(axis=1), of_sum)
         return _upper_bits(told - spread - _sum_p_log_p(counts))
 
 
@@ -148,10 +149,12 @@ def information_added_upper_bits(mass: Array, channel: IntegerChannel, roundings
     if _is_constant_in_x(mass, channel.weights):
         return 0.0
     joint = np.einsum("mx,mxa->ma", mass, channel.law)
+    of_row, of_state = gamma(roundings + mass.size), gamma(roundings + mass.shape[1])
+    of_letter = gamma(roundings + mass.shape[1] + 2)
     with ctx.workprec(_PRECISION):
-        rows = _sum_of_rows(mass, channel.weights, roundings)
-        spread = _sum_x_log_x(joint.reshape(-1), roundings + mass.shape[1] + 2)
-        states = _sum_x_log_x(mass.sum(axis=1), roundings + mass.shape[1])
+        rows = _sum_of_rows(mass, channel.weights, of_row)
+        spread = _sum_x_log_x(joint.reshape(-1), of_letter)
+        states = _sum_x_log_x(mass.sum(axis=1), of_state)
         return _upper_bits(rows - spread + states)
 
 
@@ -217,12 +220,17 @@ def _is_constant_in_x(mass: Array, weights: NDArray[np.uint64]) -> bool:
     return bool((weights == row).all(axis=-1)[mass > 0].all())
 
 
-def _sum_of_rows(mass: Array, weights: NDArray[np.uint64], roundings: int) -> arb:
-    """sum p(m, x) sum_letter c log c, in nats; equal rows are computed once."""
+def _sum_of_rows(mass: Array, weights: NDArray[np.uint64], relative: float) -> arb:
+    """sum p(m, x) sum_letter c log c, in nats; equal rows are computed once.
+
+    Args:
+        mass: p(m, x), [m, x].
+        weights: of the channel, [m, x, letter].
+        relative: error of the sum of the masses of one row.
+    """
     occurs = mass > 0
     rows, which = np.unique(weights[occurs], axis=0, return_inverse=True)
     share = np.bincount(which.reshape(-1), weights=mass[occurs], minlength=len(rows))
-    relative = gamma(roundings + mass.size)
     total = arb(0)
     for row, mid in zip(rows.tolist(), share.tolist(), strict=True):
         total += _ball(mid, relative) * _sum_of_weights(row)
@@ -234,9 +242,8 @@ def _sum_of_weights(row: Iterable[int]) -> arb:
     return sum((share * share.log() for share in shares), arb(0))
 
 
-def _sum_x_log_x(values: Array, roundings: int) -> arb:
+def _sum_x_log_x(values: Array, relative: float) -> arb:
     """sum v log v in nats, each value within its relative error."""
-    relative = gamma(roundings)
     total = arb(0, len(values) * _TINY * 1000)  # |v log v| < 1000 v below _TINY
     for value in values[values > _TINY].tolist():
         ball = _ball(value, relative)

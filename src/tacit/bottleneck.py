@@ -23,6 +23,7 @@ from tacit.information import mutual_information
 from tacit.information.laws import as_channel, as_law
 from tacit.problem import Problem
 from tacit.scheme.states import merge_states
+from tacit.solvers.iteration.alternation import as_multipliers
 from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 from tacit.solvers.kernel import one_thread
 
@@ -125,7 +126,7 @@ class SequentialBottleneck:
             max_steps: iterations per start.
         """
         task = as_channel(p_y_given_x, self.p_x, name="p_y_given_x")
-        mu = _checked_mu(mu)
+        mu = as_multipliers(mu)
         mass = self._mass if mu[1] > 0 else self._mass.sum(axis=0, keepdims=True)
         n_letters = _enough_letters(mass, task) if letters is None else letters
         _check_at_least_one(letters=n_letters, starts=starts, max_steps=max_steps)
@@ -242,16 +243,6 @@ def _pooled(rows: Array, label: NDArray[np.intp]) -> Array:
     pooled = np.zeros((int(label.max()) + 1, *rows.shape[1:]))
     np.add.at(pooled, label[label >= 0], rows[label >= 0])
     return pooled
-
-
-def _checked_mu(mu: tuple[float, float]) -> tuple[float, float]:
-    try:
-        mu1, mu2 = (float(m) for m in mu)
-    except (TypeError, ValueError):
-        mu1 = mu2 = np.nan
-    if not (mu1 >= 0 and mu2 >= 0 and 0 < mu1 + mu2 < np.inf):
-        raise InvalidInputError(f"mu is {mu!r}: give two numbers >= 0, not both 0")
-    return mu1, mu2
 
 
 def _check_at_least_one(**numbers: int) -> None:

@@ -9,7 +9,7 @@ Both packages come with the extra ``plots`` and are imported when a figure is dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.auditing import Audit, Finding
-from tacit.errors import TacitError
+from tacit.errors import InvalidInputError, TacitError
 from tacit.information.measures import MEASURES, LeakageMeasure, Unit
 from tacit.tradeoff import Surface
 
@@ -337,7 +337,7 @@ def _label_scene(figure: Any, labels: tuple[str, str, str], title: str) -> None:
 def _saved(figure: Figure, path: str | Path | None) -> Figure:
     """The figure; written to a file first, if one is given."""
     if path is not None:
-        target = _with_folder(path)
+        target = _with_folder(path, figure.canvas.get_supported_filetypes())
         metadata = {"Software": None} if target.suffix == ".png" else None
         figure.savefig(target, dpi=_DPI, bbox_inches="tight", metadata=metadata)
     return figure
@@ -349,13 +349,16 @@ def _saved_page(figure: Any, path: str | Path | None) -> Any:
         page = figure.to_html(
             include_plotlyjs=True, include_mathjax=False, config={"displaylogo": False}
         )
-        _with_folder(path).write_text(page, encoding="utf-8")
+        _with_folder(path, ["html"]).write_text(page, encoding="utf-8")
     return figure
 
 
-def _with_folder(path: str | Path) -> Path:
-    """The path; its folder is made if it does not exist."""
+def _with_folder(path: str | Path, formats: Collection[str]) -> Path:
+    """The path, if its suffix is one of the formats; its folder is made if it does not exist."""
     target = Path(path)
+    if target.suffix.lower().removeprefix(".") not in formats:
+        works = ", ".join(f".{each}" for each in sorted(formats))
+        raise InvalidInputError(f"{target} cannot be drawn: give a name that ends in {works}")
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 

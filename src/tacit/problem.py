@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.information.laws import as_law, as_numbers, as_rows, as_weights
+from tacit.information.laws import as_law, as_limit, as_numbers, as_rows, as_weights
 
 ViewKey = Hashable
 ViewName = str | frozenset[str]
@@ -159,6 +159,9 @@ class Problem:
         coalitions: axes of earlier releases -> limit in bits.
         views: name -> (p(y | z1, ..., zk, x) as an array with y last, limit in bits).
         rhat_size: letters of Rhat, for ``"information"``; by default as many as still help.
+
+    Attributes:
+        is_information: whether the utility is I(Rhat; R) rather than an expected distortion.
     """
 
     joint: Array
@@ -168,11 +171,14 @@ class Problem:
     coalitions: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     views: Mapping[ViewName, tuple[ArrayLike, float]] = field(default_factory=dict)
     rhat_size: int | None = None
+    is_information: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "joint", _checked_joint(self.joint))
         put(self, "utility", _checked_utility(self.utility, self.joint.shape[-1]))
+        is_word = isinstance(self.utility, str)
+        put(self, "is_information", is_word and self.utility == INFORMATION)
         put(self, "individual", _limit("individual", self.individual))
         put(self, "collusion", _limit("collusion", self.collusion))
         put(self, "coalitions", _checked_coalitions(self.coalitions, len(self.history_shape)))
@@ -183,11 +189,6 @@ class Problem:
     def history_shape(self) -> tuple[int, ...]:
         """Alphabet sizes of the earlier releases z1, ..., zk."""
         return self.joint.shape[:-2]
-
-    @property
-    def is_information(self) -> bool:
-        """Whether the utility is I(Rhat; R) rather than an expected distortion."""
-        return isinstance(self.utility, str) and self.utility == INFORMATION
 
     @property
     def everyone(self) -> tuple[int, ...]:
@@ -291,17 +292,7 @@ def _checked_matrix(utility: ArrayLike, n_r: int) -> Array:
 
 
 def _limit(name: str, bits: float | None) -> float:
-    if bits is None:
-        return inf
-    try:
-        bits = float(bits)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{name} is {bits!r}: a limit is a number of bits >= 0, or None"
-        ) from None
-    if isnan(bits) or bits < 0:
-        raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0, or None")
-    return bits
+    return inf if bits is None else as_limit(bits, name=name)
 
 
 def _is_number(value: object) -> bool:

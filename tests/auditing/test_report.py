@@ -16,9 +16,9 @@ from tacit.auditing import Audit, Exposure, audit, text
 from tacit.errors import InvalidInputError
 from tacit.information.measures import (
     MEASURES,
+    AuditTable,
     Bounds,
     LeakageMeasure,
-    Table,
     Unit,
 )
 from tacit.scheme import Scheme
@@ -127,7 +127,7 @@ def test_wide_signs_take_two_columns_and_accents_none() -> None:
 def test_infinity_is_drawn_everywhere(tmp_path: Path, bounded_audit: Audit) -> None:
     endless = with_figures(
         bounded_audit.findings[0].exposure,
-        **{name: math.inf for name, row in MEASURES.items() if row.table is Table.WORST},
+        **{name: math.inf for name, row in MEASURES.items() if row.table is AuditTable.WORST},
     )
     first = replace(bounded_audit.findings[0], exposure=endless, limit_bits=math.inf)
     report = replace(bounded_audit, findings=(first, *bounded_audit.findings[1:]))
@@ -254,9 +254,9 @@ def pinsker(bounds: Bounds) -> float:
     return min(1.0, math.sqrt(bounds.information_bits * math.log(2) / 2))
 
 
-@pytest.mark.parametrize("table", [Table.AVERAGE, Table.WORST])
+@pytest.mark.parametrize("table", [AuditTable.AVERAGE, AuditTable.WORST])
 def test_a_new_measure_is_one_row(
-    bounded_scheme: Scheme, table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bounded_scheme: Scheme, table: AuditTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     row = LeakageMeasure(
         name="total_variation",
@@ -276,7 +276,7 @@ def test_a_new_measure_is_one_row(
     everyone = brute_law(bounded_scheme.p_x, bounded_scheme.history, bounded_scheme.parties)
     assert total_variation(everyone.T) <= found[-1] < 1  # a bound, by Pinsker's inequality
     shown = report.as_text()
-    column = tables(shown)[[Table.AVERAGE, Table.WORST].index(table)]
+    column = tables(shown)[[AuditTable.AVERAGE, AuditTable.WORST].index(table)]
     assert column[0].split()[-1] == "var."
     assert column[-1].endswith(f"≤{text._percent_up(found[-1])} %")
     assert max(map(len, shown.splitlines())) <= text.WIDTH

@@ -16,7 +16,6 @@ from tacit.cli.display import (
     bar,
     command_line,
     counted,
-    counted_bits,
     plain,
     progress_bar,
     show_rows,
@@ -103,13 +102,3 @@ def test_a_command_is_readable() -> None:
     assert command_line("tacit", "receipt", Path("a b"), 7) == "tacit receipt 'a b' 7"
     assert command_line("--sql", senior) == f'--sql "{senior}"'
     assert command_line("it's $HOME") == shlex.quote("it's $HOME")
-
-
-def test_bits_with_their_unit() -> None:
-    assert [counted_bits(bits) for bits in (0.3, 1, 1.0, 2, 0.1234567)] == [
-        "0.3 bits",
-        "1 bit",
-        "1 bit",
-        "2 bits",
-        "0.1234567 bits",
-    ]

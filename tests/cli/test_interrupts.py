@@ -66,14 +66,14 @@ def test_during_delivery_the_same_command_finishes(fresh: Path) -> None:
 
     with Study.open(fresh) as study, pytest.raises(KeyboardInterrupt):
         study.release("lab-a", "income", out="a.csv", progress=interrupt)
-    standing = done("status", fresh, "--json").json
-    assert (standing["releases"], standing["undelivered"]) == (1, [4])
+    status = done("status", fresh, "--json").json
+    assert (status["releases"], status["undelivered"]) == (1, [4])
     assert names_in(Path()) == ["clinic"]
     assert names_in(fresh / "states") == []
     done(*RELEASE)
     after = done("status", fresh, "--json").json
     assert (after["releases"], after["undelivered"]) == (1, [])
-    assert after["parties"] == standing["parties"]
+    assert after["parties"] == status["parties"]
 
 
 _TELLING_WHERE_IT_IS = """

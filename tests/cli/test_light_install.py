@@ -69,7 +69,7 @@ def test_a_missing_package_is_named_with_its_extra(
     Path("a.csv").write_text("record,rhat\n1,x\n")
     ended = without([package], *words, "--json")
     line = f"tacit {words[0]} needs the package {package}, which is not installed"
-    assert ended.stderr == f"tacit: {line}: pip install 'tacit[{extra}]'\n"
+    assert ended.stderr == f"tacit: {line}: install tacit with its extra, tacit[{extra}]\n"
     assert ended.returncode == 1
     assert json.loads(ended.stdout)["error"]["kind"] == "MissingPackage"
 

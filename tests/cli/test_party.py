@@ -32,7 +32,9 @@ def test_a_limit_above_all_there_is_to_learn_is_said(fresh: Path) -> None:
         "lab-c, too"
     )
     said = done("collusion", "set", fresh, "--any", "2=7", "--json").json["remarks"]
-    assert any("the limit on any 2 parties, 7 bits, protects nothing" in remark for remark in said)
+    assert any(
+        "the limit on any 2 parties, 7 bits, protects nothing" in each["in_words"] for each in said
+    )
 
 
 @pytest.mark.parametrize("name", ["", " a", "a,b", "a+b", "everyone", "--json", "a\nb", "\x1b[31m"])

@@ -19,8 +19,8 @@ def pasted(message: str) -> list[str]:
 
 
 def held(study: Path) -> dict[str, float]:
-    standing = done("status", study, "--json").json
-    return {each["name"]: each["held"] for each in standing["parties"] + standing["coalitions"]}
+    status = done("status", study, "--json").json
+    return {each["name"]: each["held"] for each in status["parties"] + status["coalitions"]}
 
 
 def test_what_is_left_fits(used: Path) -> None:

@@ -9,9 +9,9 @@ from tests.cli.clinic import done
 
 def test_nothing_shown_promises_too_much(used: Path) -> None:
     """What is held is shown rounded up, what is left rounded down."""
-    standing = done("status", used, "--json").json
+    status = done("status", used, "--json").json
     lines = done("status", used).out.splitlines()[2:]
-    for each, line in zip(standing["parties"] + standing["coalitions"], lines, strict=True):
+    for each, line in zip(status["parties"] + status["coalitions"], lines, strict=True):
         shown = line.removeprefix(each["name"]).split()
         assert float(shown[1]) >= each["held"] > float(shown[1]) - 1.001e-4
         assert float(shown[2]) == each["limit"]

@@ -11,6 +11,7 @@ import pytest
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.policy import Limit, Parties, Policy, register_limit
 from tacit.policy.policy import LIMITS
+from tacit.remark import Remark
 from tacit.study import Study
 from tests.study.clinic import entries_of, make_clinic
 
@@ -92,7 +93,7 @@ def test_a_limit_on_pairs_with_a_rival_holds(tmp_path: Path) -> None:
         for party in ("a", "b", "c"):
             study.set_party(party, 0.3)
         remarks = study.set_collusion(Policy(limits=[Rival(0.35, "spy")]))
-        assert any("spy is new and let in" in remark for remark in remarks)
+        assert remarks == [Remark("party_let_in", {"party": "spy", "bits": 0.35})]
         for party in ("a", "spy", "b"):
             study.release(party, "diagnosis" if party == "a" else "smoker", out=tmp_path / "r.csv")
         held = {each.parties: each.held for each in study.status().coalitions}

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import InvalidInputError
-from tacit.policy import AnySize, Everyone, Group, Policy
-from tacit.policy.listing import MOST_COALITIONS, list_coalitions
+from tacit.policy import AnySize, Everyone, Group, Policy, bits_in_words, bits_of
+from tacit.policy.reported_coalitions import MOST_PER_LIMIT, list_coalitions
 
 # --- which limits bind --------------------------------------------------------------------------
 
@@ -34,11 +34,11 @@ def test_a_policy_says_which_limit_binds() -> None:
         "a + b: 0.3 bits; c + d: 0.5 bits"
     )
     assert Policy().in_words == "none"
-    assert Policy(any_size=1, bits=0.2).in_words == "any single party: 0.2 bits"
+    assert Policy(sizes={1: 0.2}).in_words == "any single party: 0.2 bits"
 
 
 def test_policy_lists_exactly_the_coalitions_that_a_release_feeds() -> None:
-    policy = Policy(everyone=0.9, any_size=2, bits=0.5, groups={("a", "d"): 0.3})
+    policy = Policy(everyone=0.9, sizes={2: 0.5}, groups={("a", "d"): 0.3})
     assert policy.limits_on("d", {"a", "b"}) == {
         frozenset("ad"): 0.3,
         frozenset("bd"): 0.5,
@@ -51,11 +51,9 @@ def test_policy_lists_exactly_the_coalitions_that_a_release_feeds() -> None:
     ("options", "message"),
     [
         ({"everyone": -1.0}, "everyone is -1.0"),
-        ({"any_size": 2}, "go together"),
-        ({"any_size": 0, "bits": 0.1}, "any 0 parties: a coalition has 1 party or more"),
         ({"sizes": {2: 0.3, 0: 0.1}}, "any 0 parties: a coalition has 1 party or more"),
         ({"sizes": {1: -0.1}}, "the limit on any single party is -0.1"),
-        ({"any_size": 2, "bits": float("nan")}, "the limit on any 2 parties is nan"),
+        ({"sizes": {2: float("nan")}}, "the limit on any 2 parties is nan"),
         ({"groups": {"ab": 0.1}}, "no tuple of party names"),
         ({"groups": {("a",): -0.1}}, "the limit on a is -0.1"),
     ],
@@ -72,18 +70,18 @@ def test_coalitions_are_those_of_the_policy_among_the_parties_present() -> None:
     held = dict.fromkeys("abcd", 0.1)
     policy = Policy(groups={("a", "b", "z"): 1.0, ("a", "z"): 1.0, tuple("abcd"): 1.0})
     assert list_coalitions(policy, held) == ([frozenset("ab")], 0)
-    every_pair = Policy(any_size=2, bits=0.5, groups={("b", "a"): 1.0})
+    every_pair = Policy(sizes={2: 0.5}, groups={("b", "a"): 1.0})
     pairs = [frozenset(pair) for pair in combinations("abcd", 2)]
     assert list_coalitions(every_pair, held) == (pairs, 0)
     for size in (1, 4, 9):  # single parties and everyone are reported anyway
-        assert list_coalitions(Policy(any_size=size, bits=0.5), held) == ([], 0)
+        assert list_coalitions(Policy(sizes={size: 0.5}), held) == ([], 0)
 
 
 def test_too_many_coalitions_are_cut_to_those_that_hold_most() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(40)}
-    listed, left_out = list_coalitions(Policy(any_size=3, bits=0.5), held)
-    assert len(listed) == MOST_COALITIONS
-    assert left_out == math.comb(40, 3) - MOST_COALITIONS
+    listed, left_out = list_coalitions(Policy(sizes={3: 0.5}), held)
+    assert len(listed) == MOST_PER_LIMIT
+    assert left_out == math.comb(40, 3) - MOST_PER_LIMIT
     assert sums_of(listed, held) == largest_sums(held, 3)
 
 
@@ -92,7 +90,7 @@ def sums_of(coalitions: Collection[Collection[str]], held: dict[str, float]) -> 
 
 
 def largest_sums(held: dict[str, float], size: int) -> list[float]:
-    return sums_of([*combinations(held, size)], held)[-MOST_COALITIONS:]
+    return sums_of([*combinations(held, size)], held)[-MOST_PER_LIMIT:]
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -100,7 +98,7 @@ def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -
     rng = np.random.default_rng(seed)
     held = {f"lab-{number:02}": bits for number, bits in enumerate(rng.exponential(size=12))}
     size = int(rng.integers(2, 11))
-    listed, left_out = list_coalitions(Policy(any_size=size, bits=0.5), held)
+    listed, left_out = list_coalitions(Policy(sizes={size: 0.5}), held)
     assert len(set(listed)) + left_out == math.comb(12, size)
     assert sums_of(listed, held) == largest_sums(held, size)
 
@@ -108,32 +106,32 @@ def test_listed_coalitions_are_those_whose_members_hold_most_in_sum(seed: int) -
 def test_coalitions_of_every_size_are_listed_or_counted() -> None:
     held = {f"lab-{number:02}": number / 100 for number in range(12)}
     listed, left_out = list_coalitions(Policy(sizes={1: 0.3, 2: 0.4, 3: 0.6, 12: 0.9}), held)
-    assert [len(coalition) for coalition in listed] == [2] * MOST_COALITIONS + [3] * MOST_COALITIONS
+    assert [len(coalition) for coalition in listed] == [2] * MOST_PER_LIMIT + [3] * MOST_PER_LIMIT
     assert left_out == math.comb(12, 2) + math.comb(12, 3) - len(listed)
 
 
 def test_groups_that_are_listed_are_not_left_out() -> None:
     held = {f"lab-{number:02}": 2.0**-number for number in range(12)}
     groups = {("lab-10", "lab-11"): 1.0, ("lab-00", "lab-01"): 1.0, ("lab-09", "lab-11"): 1.0}
-    listed, left_out = list_coalitions(Policy(any_size=2, bits=0.5, groups=groups), held)
+    listed, left_out = list_coalitions(Policy(sizes={2: 0.5}, groups=groups), held)
     assert frozenset({"lab-10", "lab-11"}) in listed
-    assert len(listed) == len(set(listed)) == MOST_COALITIONS + 2
+    assert len(listed) == len(set(listed)) == MOST_PER_LIMIT + 2
     assert left_out == math.comb(12, 2) - len(listed) == 0
 
 
 def test_listing_a_few_of_very_many_coalitions_takes_few_steps() -> None:
     held = {f"lab-{number:03}": 1 / (1 + number) for number in range(300)}
-    listed, left_out = list_coalitions(Policy(any_size=20, bits=0.5), held)
-    assert len(listed) == MOST_COALITIONS
-    assert left_out == math.comb(300, 20) - MOST_COALITIONS
+    listed, left_out = list_coalitions(Policy(sizes={20: 0.5}), held)
+    assert len(listed) == MOST_PER_LIMIT
+    assert left_out == math.comb(300, 20) - MOST_PER_LIMIT
 
 
 def test_limit_is_the_smallest_on_the_coalition_or_around_it() -> None:
-    policy = Policy(everyone=2.0, any_size=2, bits=1.0, groups={("a", "b", "c"): 1.5, ("d",): 0})
+    policy = Policy(everyone=2.0, sizes={2: 1.0}, groups={("a", "b", "c"): 1.5, ("d",): 0})
     limits = [policy.least_bits_on(who) for who in ("a", "ab", "abc", "abd", "d")]
     assert limits == [1.0, 1.0, 1.5, 2.0, 0.0]
     assert Policy().least_bits_on("a") is None
-    assert Policy(any_size=9, bits=0.7).least_bits_on("abcd") == 0.7
+    assert Policy(sizes={9: 0.7}).least_bits_on("abcd") == 0.7
     several = Policy(sizes={2: 0.4, 3: 0.6})
     assert [several.least_bits_on(who) for who in ("a", "ab", "abc", "abcd")] == [
         0.4,
@@ -156,7 +154,9 @@ def test_limits_are_changed_and_taken_away_one_by_one() -> None:
 
 
 def test_of_two_limits_on_the_same_coalitions_the_smaller_holds() -> None:
-    policy = Policy(groups={("a", "b"): 0.3, ("b", "a"): 0.6}, sizes={2: 0.4}, any_size=2, bits=0.2)
+    policy = Policy(
+        groups={("a", "b"): 0.3, ("b", "a"): 0.6}, sizes={2: 0.4}, limits=[AnySize(0.2, 2)]
+    )
     assert policy == Policy(groups={("b", "a"): 0.3}, sizes={2: 0.2})
     assert hash(policy) == hash(Policy(groups={("b", "a"): 0.3}, sizes={2: 0.2}))
     own = policy.with_own({"a": 0.5, "b": 0.1}).with_own({"a": 0.05})
@@ -185,7 +185,7 @@ def test_a_record_is_the_policy_as_earlier_versions_wrote_it() -> None:
 @pytest.mark.parametrize(
     ("written", "policy"),
     [
-        ({"everyone": 0.9, "any_size": 2, "bits": 0.5, "groups": []}, Policy(0.9, 2, 0.5)),
+        ({"everyone": 0.9, "any_size": 2, "bits": 0.5, "groups": []}, Policy(0.9, sizes={2: 0.5})),
         ({"everyone": None, "any_size": None, "bits": None}, Policy()),
         ({"groups": [[["a", "b"], 0.3]]}, Policy(groups={("a", "b"): 0.3})),
     ],
@@ -264,3 +264,19 @@ def test_nobody_but_the_room_reads_the_limits_of_a_policy() -> None:
 )
 def test_the_search_for_readers_finds_them(source: str) -> None:
     assert len([*fields_read(source)]) == 1
+
+
+def test_bits_with_their_unit() -> None:
+    assert [bits_in_words(bits) for bits in (0.3, 1, 1.0, 2, 0.1234567)] == [
+        "0.3 bits",
+        "1 bit",
+        "1 bit",
+        "2 bits",
+        "0.1234567 bits",
+    ]
+
+
+def test_one_bit_is_singular() -> None:
+    own, pair = Group(1.0, ("a",)), AnySize(1.0, 2)
+    assert bits_of((own,), frozenset("a")) == "its 1 bit"
+    assert bits_of((pair,), frozenset("ab")) == "the 1 bit that any 2 parties may hold"

@@ -65,9 +65,7 @@ def make_originals(place: Path) -> list[Path]:
     costs = Costs([[0, 1], [2, 0]])
     with make_clinic(place, n_records=120, everyone=0.9, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
-        study.set_collusion(
-            Policy(everyone=0.9, any_size=2, bits=0.6, groups={("lab-b", "lab-c"): 0.5})
-        )
+        study.set_collusion(Policy(everyone=0.9, sizes={2: 0.6}, groups={("lab-b", "lab-c"): 0.5}))
         study.release("lab-c", "smoker", utility="information", bits=0.1, out=place / "0.csv")
         study.release("lab-a", "age", utility="absolute", bits=0.1, out=place / "1.csv")
         study.release("lab-b", "outcome", bits=0.05, out=place / "2.parquet")

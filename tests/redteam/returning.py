@@ -54,8 +54,7 @@ def come_back(place: Path, visits: int) -> Iterator[Visit]:
         study.set_collusion(
             Policy(
                 everyone=1.2,
-                any_size=2,
-                bits=1.0,
+                sizes={2: 1.0},
                 groups={("returner", "registry"): 0.95, ("returner", "lab", "press"): 1.1},
             )
         )

@@ -67,7 +67,7 @@ def test_zeroed_states_would_break_a_limit(tmp_path: Path) -> None:
     with make_hospital(tmp_path) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.35)
-        study.set_collusion(Policy(any_size=2, bits=0.3))
+        study.set_collusion(Policy(sizes={2: 0.3}))
         study.release("lab-a", "diagnosis", bits=0.2, out=tmp_path / "a.csv")
         number = study.release("lab-b", "age", bits=0.2, out=tmp_path / "b.csv").entry
     both = frozenset({"lab-a", "lab-b"})

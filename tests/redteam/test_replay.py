@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with make_hospital(place, external=["ward"], everyone=0.9, memory=3) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.4)
-        study.set_collusion(Policy(everyone=0.9, any_size=2, bits=0.5))
+        study.set_collusion(Policy(everyone=0.9, sizes={2: 0.5}))
         study.release("lab-a", "diagnosis", bits=0.15, out=place / "a.csv")
         study.release("lab-b", "age", bits=0.2, out=place / "b.csv")
         study.release("lab-a", "age", bits=0.1, out=place / "c.csv")

@@ -102,14 +102,14 @@ def test_a_party_that_comes_back_is_limited_in_all_it_holds():
 def test_requests_by_function_several_attributes_and_law():
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES)
     both = scheme.release(("income", "age"), party="a", individual=0.2)
-    assert both.question.p_r_given_x.shape == (12, 4)
+    assert both.variable.p_r_given_x.shape == (12, 4)
 
     def is_old_and_rich(education: int, income: int, age: int) -> bool:
         return income == 1 and age == 1
 
     asked = scheme.release(is_old_and_rich, party="b", individual=0.2)
-    assert asked.question.letters == (False, True)
-    assert asked.question.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
+    assert asked.variable.letters == (False, True)
+    assert asked.variable.p_r_given_x[:, 1].sum() == 3  # one cell per level of education
     noisy = np.full((12, 2), 0.5)
     assert scheme.release(noisy, party="c", individual=0.2).value == pytest.approx(0.5)
 
@@ -127,7 +127,7 @@ def test_information_and_matrix_utilities_reach_the_engine():
 
 
 def test_any_two_parties_stay_within_their_limit():
-    policy = tacit.Policy(everyone=0.5, any_size=2, bits=0.25)
+    policy = tacit.Policy(everyone=0.5, sizes={2: 0.25})
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy)
     for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("education", "d")]:
         scheme.release(asked, party=party, individual=0.2)
@@ -147,7 +147,7 @@ def test_groups_are_limited_as_their_members_arrive():
 
 def test_limits_on_several_sizes_stand_together():
     policy = tacit.Policy(sizes={3: 0.4, 2: 0.3})
-    assert policy == tacit.Policy(sizes={2: 0.3}, any_size=3, bits=0.4)
+    assert policy == tacit.Policy(sizes={2: 0.3, 3: 0.4})
     for memory in (None, 4):
         scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=memory)
         for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("income", "d")]:
@@ -245,7 +245,7 @@ def test_the_bound_on_everyone_is_never_below_the_truth(memory):
 
 @pytest.mark.parametrize("memory", [2, 6])
 def test_limited_coalitions_stay_exact_beside_a_bounded_memory(memory):
-    policy = tacit.Policy(any_size=2, bits=0.25)
+    policy = tacit.Policy(sizes={2: 0.25})
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=memory)
     for asked, party in [("education", "a"), ("income", "b"), ("age", "c"), ("income", "a")]:
         scheme.release(asked, party=party, individual=0.24)
@@ -306,7 +306,7 @@ def test_zero_cells_are_kept():
 
 @pytest.mark.parametrize("memory", [None, 5])
 def test_a_scheme_resumed_is_the_same_scheme(memory):
-    policy = tacit.Policy(everyone=1.2, any_size=2, bits=0.8)
+    policy = tacit.Policy(everyone=1.2, sizes={2: 0.8})
     scheme = tacit.Scheme.from_counts(counts(), ATTRIBUTES, policy=policy, memory=memory)
     for name, party in zip(ATTRIBUTES, "aba", strict=False):
         scheme.release(name, party=party, individual=0.3)
@@ -317,7 +317,7 @@ def test_a_scheme_resumed_is_the_same_scheme(memory):
     again = tacit.Scheme.resume(scheme.p_x, start, scheme.steps, policy)
     for parties in (None, {"a"}, {"b"}, {"a", "b"}):
         assert again.leakage(parties) == scheme.leakage(parties)
-    law = scheme.history[0].question.p_r_given_x
+    law = scheme.history[0].variable.p_r_given_x
     designs = [each.design(law, party="c", individual=0.2) for each in (again, scheme)]
     assert np.array_equal(designs[0].channel, designs[1].channel)
     assert again.n_states == scheme.n_states

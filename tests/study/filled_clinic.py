@@ -13,7 +13,7 @@ def filled_clinic(place: Path, ledger: str) -> Path:
     with make_clinic(place, ledger, everyone=0.5) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.3)
-        study.set_collusion(Policy(everyone=0.5, any_size=2, bits=0.45))
+        study.set_collusion(Policy(everyone=0.5, sizes={2: 0.45}))
         study.release("lab-a", "age", out=place / "1.csv", bits=0.1)
         study.release("lab-b", "smoker", out=place / "2.parquet", bits=0.1)
         study.release("lab-a", "diagnosis", out=place / "3.csv", bits=0.1)

@@ -77,7 +77,8 @@ def test_an_older_backup_of_a_ledger_that_lost_more_says_so(tmp_path: Path) -> N
     clinic = tmp_path / "clinic"
     shutil.copy(tmp_path / "old.sqlite", clinic / "ledger.sqlite")
     restored = restore(tmp_path / "monday.tar", clinic)
-    assert any("still lacks entries, high-water" in remark for remark in restored.remarks)
+    lost = {(remark.code, remark.values.get("file")) for remark in restored.remarks}
+    assert ("entry_still_lost", "high-water.json") in lost
 
 
 def test_a_lost_ledger_comes_back_for_all_of_its_studies(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, L
 from tacit.policy import AnySize, Policy
 from tacit.sampling import StudyKey
 from tacit.study import Study
-from tacit.study.books.kinds import read_books
+from tacit.study.entry_kinds import read_books
 from tacit.tables.delivery.local import StateFiles
 from tests.study.clinic import entries_of, make_clinic, read_release
 
@@ -39,7 +39,7 @@ def test_a_change_of_policy_is_made_to_the_latest_policy(tmp_path: Path) -> None
             return policy.change(AnySize(0.5, 2))
 
         study.change_collusion(change)
-        assert study.policy == Policy(everyone=0.2, any_size=2, bits=0.5)
+        assert study.policy == Policy(everyone=0.2, sizes={2: 0.5})
 
 
 def test_a_group_named_twice_gets_the_smaller_limit(tmp_path: Path) -> None:

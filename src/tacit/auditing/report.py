@@ -17,7 +17,7 @@ from tacit.auditing.text import attack_lines, average_lines, figure_up, worst_li
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.policy import Parties, coalition_name
-from tacit.policy.listing import list_coalitions
+from tacit.policy.reported_coalitions import list_coalitions
 from tacit.scheme import Scheme
 
 _ATTACK_WORK = 2**33

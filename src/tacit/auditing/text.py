@@ -7,7 +7,7 @@ from math import ceil, floor, isinf
 from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
-from tacit.information.measures import MEASURES, LeakageMeasure, Table, Unit
+from tacit.information.measures import MEASURES, AuditTable, LeakageMeasure, Unit
 
 WIDTH = 80
 """Columns of a terminal that everybody has."""
@@ -20,7 +20,7 @@ _INDENT = "  "
 
 def average_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of what is learned on average."""
-    first, *others = _columns(Table.AVERAGE)  # the limits are on the first
+    first, *others = _columns(AuditTable.AVERAGE)  # the limits are on the first
     heads = [("", "who"), ("", "limit"), first.heading, ("", "simulated")]
     rows = [
         [
@@ -37,7 +37,7 @@ def average_lines(findings: Sequence[Finding]) -> list[str]:
 
 def worst_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of what single answers tell, and of the worst case."""
-    measures = _columns(Table.WORST)
+    measures = _columns(AuditTable.WORST)
     heads = [("", "who"), *(measure.heading for measure in measures)]
     rows = [
         [finding.name, *(_figure(finding, measure) for measure in measures)] for finding in findings
@@ -45,7 +45,7 @@ def worst_lines(findings: Sequence[Finding]) -> list[str]:
     return _table(heads, rows)
 
 
-def _columns(table: Table) -> list[LeakageMeasure]:
+def _columns(table: AuditTable) -> list[LeakageMeasure]:
     return [measure for measure in MEASURES.values() if measure.table is table]
 
 

@@ -28,10 +28,10 @@ def close(
                 "Nothing can ever be released or delivered again."
             )
         study.destroy_key()
-        standing = study.status()
-    after = counted(standing.releases, "release")
+        status = study.status()
+    after = counted(status.releases, "release")
     done = f"{plain(str(folder))} is closed after {after}; tacit verify still works"
-    show_done({"is_closed": True, "releases": standing.releases}, done, as_json=as_json)
+    show_done({"is_closed": True, "releases": status.releases}, done, as_json=as_json)
 
 
 def _confirm(question: str) -> None:

@@ -14,6 +14,7 @@ from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tacit.policy import Limit, Policy
+    from tacit.remark import Remark
 
 _Coalition = TypeVar("_Coalition")
 """A number of parties, or the parties themselves."""
@@ -40,6 +41,14 @@ def set_collusion(
             help="Bits for these parties together, or A,B=none; again for each group.",
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:WHOM=BITS",
+            help="Bits for whom a limit of another kind, of an installed package, is on, or "
+            "KIND:WHOM=none; again for each.",
+        ),
+    ] = None,
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
@@ -50,12 +59,15 @@ def set_collusion(
     from tacit.study import Study
     from tacit.study.books.records import PolicyRecord
 
-    remarks: list[str] = []
+    remarks: list[Remark] = []
     with Study.open(folder, accept_rollback=accept_rollback) as study:
-        if everyone is not None or any_of or group:
-            limits = [_group(text, study.spelling) for text in group or ()]
+        if everyone is not None or any_of or group or limit:
+            groups = [_group(text, study.spelling) for text in group or ()]
+            others = [_other(text, study.spelling) for text in limit or ()]
             remarks = study.change_collusion(
-                lambda policy: _changed(policy, everyone, any_of or (), limits)
+                lambda policy: _with_others(
+                    _changed(policy, everyone, any_of or (), groups), others
+                )
             )
         policy = study.policy
     stored = PolicyRecord.of_policy(policy).model_dump(mode="json")
@@ -80,6 +92,14 @@ def _changed(
         policy = _put(policy, AnySize, size, bits=bits)
     for members, bits in _distinct(groups, "--group"):
         policy = _put(policy, Group, members, bits=bits)
+    return policy
+
+
+def _with_others(policy: Policy, others: Sequence[tuple[Limit, bool]]) -> Policy:
+    """A policy with some limits of other kinds set, or taken away."""
+    _distinct([(limit.whom, limit.bits) for limit, _ in others], "--limit")
+    for limit, is_set in others:
+        policy = policy.change(limit) if is_set else policy.change(without=[limit])
     return policy
 
 
@@ -124,3 +144,16 @@ def _group(text: str, spelling: Callable[[str], str]) -> tuple[Collection[str], 
             f"--group {text}: name two parties or more, as in --group lab-a,lab-b=0.6"
         )
     return members, _bits(f"--group {text}", bits)
+
+
+def _other(text: str, spelling: Callable[[str], str]) -> tuple[Limit, bool]:
+    """A limit of a kind that has no option of its own, and whether it is set or taken away."""
+    from tacit.policy import find_kind
+
+    on, is_pair, number = text.rpartition("=")
+    kind, is_named, whom = on.partition(":")
+    if not is_pair or not is_named:
+        raise InvalidInputError(f"--limit {text}: give KIND:WHOM=BITS, or KIND:WHOM=none")
+    bits = _bits(f"--limit {text}", number)
+    limit = find_kind(kind).parse(0.0 if bits is None else bits, whom)
+    return limit.rename(spelling), bits is not None

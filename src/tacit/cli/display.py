@@ -15,8 +15,12 @@ from math import ceil
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli.remarks import remark_in_words, remarks_for_machines
+
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from tacit.remark import Remark
 
 _BAR_CELLS = 20
 _LEAST_WIDE = 12
@@ -47,20 +51,25 @@ def plain(text: str) -> str:
 
 
 def show_done(
-    result: Mapping[str, object], line: str, remarks: Sequence[str] = (), *, as_json: bool
+    result: Mapping[str, object], line: str, remarks: Sequence[Remark] = (), *, as_json: bool
 ) -> None:
     """What a command has changed: a line and remarks, or all of it for machines."""
     if as_json:
-        show_json({**result, "remarks": list(remarks)})
+        show_json({**result, "remarks": remarks_for_machines(remarks)})
     else:
         print(line)
         show_remarks(remarks)
 
 
-def show_remarks(remarks: Iterable[str]) -> None:
+def show_remarks(remarks: Iterable[Remark]) -> None:
     """Remarks on the result, a line each."""
-    for remark in remarks:
-        print(f"note: {plain(remark)}")
+    show_notes(map(remark_in_words, remarks))
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Sentences beside the result, a line each."""
+    for note in notes:
+        print(f"note: {plain(note)}")
 
 
 def command_line(*words: object) -> str:
@@ -71,11 +80,6 @@ def command_line(*words: object) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: ``1 release``, ``2,000 releases``."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def counted_bits(bits: float) -> str:
-    """Bits as they were given, with the unit: ``1 bit``, ``0.3 bits``."""
-    return f"{bits:.12g} {'bit' if bits == 1 else 'bits'}"
 
 
 def bar(held: float, limit: float) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson
+from tacit.cli.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study.recipient import LevelEstimate, RecipientEstimate
@@ -34,7 +35,7 @@ def estimate(
 
     found = estimate_file(file, confidence=confidence)
     if as_json:
-        show_json(found.as_dict())
+        show_json(found.as_dict() | {"remarks": remarks_for_machines(found.remarks)})
     else:
         _show_estimate(found)
 

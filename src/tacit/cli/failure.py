@@ -96,7 +96,7 @@ def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
         return None
     extra = "recipient" if command == "estimate" else extras[0]
     said = f"tacit {command} needs the package {package}, which is not installed"
-    return Failure("MissingPackage", f"{said}: pip install 'tacit[{extra}]'", 1)
+    return Failure("MissingPackage", f"{said}: install tacit with its extra, tacit[{extra}]", 1)
 
 
 def _message(error: KnownError, given: Given) -> str:

@@ -18,10 +18,11 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
-    from tacit.study import Standing
-    from tacit.study.reports.standing import SmallCell
+    from tacit.study import StudyStatus
+    from tacit.study.reports.status import SmallCell
 
 _MOST_CELLS_SHOWN = 20
 
@@ -121,26 +122,30 @@ def init(
             min_records=min_records,
         ) as study,
     ):
-        standing, small = study.status(), study.small_cells(min_cell)
+        status, small = study.status(), study.small_cells(min_cell)
         names, place = [attribute.name for attribute in study.attributes], study.ledger_shown
-        remarks = [*study.remarks, *standing.remarks]
-    noticed = least_overlap_noticed(standing.records)
+        remarks = [*study.remarks, *status.remarks]
+    noticed = least_overlap_noticed(status.records)
     if as_json:
         found = {"attributes": names, "small_cells": [cell.as_dict() for cell in small]}
-        found |= {"remarks": remarks, "ledger": place, "overlap_noticed": noticed}
-        show_json(standing.as_dict() | found)
+        found |= {
+            "remarks": remarks_for_machines(remarks),
+            "ledger": place,
+            "overlap_noticed": noticed,
+        }
+        show_json(status.as_dict() | found)
         return
-    _show_study(folder, standing, names)
+    _show_study(folder, status, names)
     _show_ledger(place, noticed)
     _show_cells(names, small, min_cell)
     show_remarks(remarks)
     print(f"Next: {command_line('tacit', 'party', 'add', folder)} NAME --limit BITS")
 
 
-def _show_study(folder: Path, standing: Standing, names: Sequence[str]) -> None:
+def _show_study(folder: Path, status: StudyStatus, names: Sequence[str]) -> None:
     print(
-        f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
-        f"{standing.entropy_bits:.4f} bits to learn about each "
+        f"{plain(str(folder))}: {counted(status.records, 'record')}, "
+        f"{status.entropy_bits:.4f} bits to learn about each "
         f"({', '.join(map(plain, names))})."
     )
     print("How many records have each combination of levels counts as public, and so does")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.display import counted_bits, plain, show_done
+from tacit.cli.display import plain, show_done
 from tacit.cli.options import AcceptRollback, AsJson, Folder
 
 
@@ -23,10 +23,11 @@ def add_party(
     as_json: AsJson = False,
 ) -> None:
     """Let a party in, or change its limit."""
+    from tacit.policy import bits_in_words
     from tacit.study import Study
 
     with Study.open(folder, accept_rollback=accept_rollback) as study:
         remarks = study.set_party(name, limit)
         party = study.spelling(name)
-    done = f"{plain(party)} may learn {counted_bits(limit)} about a record"
+    done = f"{plain(party)} may learn {bits_in_words(limit)} about a record"
     show_done({"party": party, "limit": limit}, done, remarks, as_json=as_json)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tacit.cli.display import (
     bar,
     command_line,
-    counted_bits,
     plain,
     show_json,
     show_rows,
@@ -16,6 +15,7 @@ from tacit.cli.display import (
 )
 from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
 from tacit.cli.release import columns_of, read_utility
+from tacit.cli.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import Quote
@@ -55,7 +55,7 @@ def _for_machines(quoted: Quote) -> dict[str, Any]:
     """A quote, and its worth in the words that people read."""
     from tacit.study.reports.receipts import value_in_words
 
-    document = quoted.as_dict()
+    document = quoted.as_dict() | {"remarks": remarks_for_machines(quoted.remarks)}
     document["in_words"] = value_in_words(quoted.measure, quoted.value, quoted.blind)
     for entry, point in zip(document["curve"], quoted.curve, strict=True):
         entry["in_words"] = _worth(quoted, point)
@@ -64,7 +64,7 @@ def _for_machines(quoted: Quote) -> dict[str, Any]:
 
 def _show_quote(quoted: Quote) -> None:
     from tacit.accounting import bits_down, bits_up
-    from tacit.policy import limit_in_words
+    from tacit.policy import bits_in_words, limit_in_words
 
     own, worst = quoted.own, quoted.worst
     _show_question(quoted)
@@ -76,7 +76,7 @@ def _show_quote(quoted: Quote) -> None:
     )
     print(
         f"  nearest to its limit: {plain(worst.name)}, which would hold {bits_up(worst.after)} of "
-        f"{counted_bits(worst.limit)}"
+        f"{bits_in_words(worst.limit)}"
     )
     print(f"  {_more(quoted)}")
     others = bits_up(quoted.others_bits)
@@ -103,7 +103,7 @@ def _show_question(quoted: Quote) -> None:
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, judged by {quoted.measure}:")
     print(f"  {value_in_words(quoted.measure, quoted.value, quoted.blind)}")
     for remark in quoted.remarks:
-        print(f"  {plain(remark)}")
+        print(f"  {plain(remark_in_words(remark))}")
 
 
 def _more(quoted: Quote) -> str:

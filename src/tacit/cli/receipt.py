@@ -86,7 +86,7 @@ def _show_holdings(paper: Receipt) -> None:
 
     rows = [
         (each.name, bar(each.bits, each.limit), bits_up(each.bits, 6), limit_in_words(each.limit))
-        for each in paper.shares
+        for each in paper.shown_holdings
     ]
     rows.append(("everyone", "", bits_up(paper.everyone_bits, 6), ""))
     show_rows(("bits about one record", "", "holds at most", "limit"), rows)

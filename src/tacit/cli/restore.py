@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remarks_for_machines
 
 
 def restore(
@@ -33,7 +34,7 @@ def restore(
     with waiting("putting back"):
         restored = put_back(file, folder, ledger=ledger)
     if as_json:
-        show_json(restored.as_dict())
+        show_json(restored.as_dict() | {"remarks": remarks_for_machines(restored.remarks)})
         return
     entries = counted(restored.entries, "ledger entry", "ledger entries")
     print(

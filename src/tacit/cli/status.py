@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from tacit.cli.display import bar, counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
-    from tacit.study import Standing
+    from tacit.study import StudyStatus
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -17,22 +18,22 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     from tacit.study import Study
 
     with Study.open(folder) as study:
-        standing = study.status()
+        found = study.status()
     if as_json:
-        show_json(standing.as_dict())
+        show_json(found.as_dict() | {"remarks": remarks_for_machines(found.remarks)})
     else:
-        _show_status(standing, folder)
+        _show_status(found, folder)
 
 
-def _show_status(standing: Standing, folder: Path) -> None:
+def _show_status(found: StudyStatus, folder: Path) -> None:
     from tacit.accounting import bits_down, bits_up
     from tacit.policy import limit_in_words
 
-    closed = " CLOSED." if standing.is_closed else ""
+    closed = " CLOSED." if found.is_closed else ""
     print(
-        f"{plain(str(folder))}: {counted(standing.records, 'record')}, "
-        f"{standing.entropy_bits:.4f} bits to learn about each, "
-        f"{counted(standing.releases, 'release')}.{closed}"
+        f"{plain(str(folder))}: {counted(found.records, 'record')}, "
+        f"{found.entropy_bits:.4f} bits to learn about each, "
+        f"{counted(found.releases, 'release')}.{closed}"
     )
     rows = [
         (
@@ -43,12 +44,12 @@ def _show_status(standing: Standing, folder: Path) -> None:
             bits_down(each.left),
             "as everyone" if each.is_covered else "",
         )
-        for each in (*standing.parties, *standing.coalitions)
+        for each in (*found.parties, *found.coalitions)
     ]
     if rows:
         show_rows(("bits about one record", "", "held", "limit", "left", ""), rows)
-    if standing.coalitions_left_out:
-        print(f"and {standing.coalitions_left_out} more coalitions, farther from their limits")
-    for number in standing.undelivered:
+    if found.coalitions_left_out:
+        print(f"and {found.coalitions_left_out} more coalitions, farther from their limits")
+    for number in found.undelivered:
         print(f"release {number} is recorded but was never delivered: run its command again")
-    show_remarks(standing.remarks)
+    show_remarks(found.remarks)

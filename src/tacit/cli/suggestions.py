@@ -67,13 +67,13 @@ def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
 
 def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
     options = [word for limit in arguments["limits"] for word in _limit_option(limit)]
-    if not options:  # limits of kinds that only Python can set
+    if not options:  # limits of kinds that have no option of their own
         return None
     return command_line("tacit", "collusion", "set", _folder(given), *options)
 
 
 def _limit_option(limit: Mapping[str, Any]) -> list[str]:
-    """The option that sets a limit; none for kinds that only Python can set."""
+    """The option that sets a limit; none for kinds that have no option of their own."""
     match limit["kind"]:
         case "everyone":
             return ["--everyone", "BITS"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
+from tacit.cli.display import counted, plain, show_json, show_notes, waiting
 from tacit.cli.failure import LEDGER
 from tacit.cli.options import AsJson, Folder
 
@@ -47,7 +47,7 @@ def verify(
 def _show_verification(found: Verification, paper: Path | None) -> None:
     for problem in found.problems:
         print(f"PROBLEM: {plain(problem)}")
-    show_remarks(found.notes)
+    show_notes(found.notes)
     if not found.is_whole:
         or_paper = "" if paper is None else f", or on {plain(str(paper))}"
         problems = counted(len(found.problems), "problem")

@@ -1,4 +1,4 @@
-"""Probability laws: checked once where they enter, and their entropies and information.
+"""Probability laws and limits: checked once where they enter; entropies and information of laws.
 
 Upper bounds on information include the rounding of their own computation.
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf, nextafter
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,6 +123,31 @@ def as_numbers(values: ArrayLike, *, name: str = "p") -> Array:
             f"{name} is not an array of numbers ({error}): give nested lists of equal length "
             "or a NumPy array"
         ) from error
+
+
+def as_limit(bits: object, *, name: str) -> float:
+    """A limit in bits: 0 or more; infinity for none."""
+    number = _as_number(bits, name)
+    if not number >= 0:
+        raise InvalidInputError(f"{name} is {number}: a limit is a number of bits >= 0")
+    return number
+
+
+def as_positive_bits(bits: object, *, name: str) -> float:
+    """Bits that somebody may learn: more than 0, and finite."""
+    number = _as_number(bits, name)
+    if not 0 < number < inf:
+        raise InvalidInputError(f"{name} is {number:g}: give a number of bits above 0")
+    return number
+
+
+def _as_number(given: object, name: str) -> float:
+    try:
+        if isinstance(given, SupportsFloat):  # a text is none, even if it reads as a number
+            return float(given)
+    except TypeError:  # an array of several numbers
+        pass
+    raise InvalidInputError(f"{name} is {given!r}: give a number of bits")
 
 
 def _refuse_where(bad: NDArray[np.bool_], weights: Array, name: str, rule: str) -> None:

@@ -35,7 +35,7 @@ class Unit(StrEnum):
     """A probability."""
 
 
-class Table(StrEnum):
+class AuditTable(StrEnum):
     """The table of an audit's text that has a measure as a column."""
 
     AVERAGE = "average"
@@ -84,7 +84,7 @@ class LeakageMeasure:
     bound: Callable[[Bounds], float]
     words: str
     heading: tuple[str, str]
-    table: Table
+    table: AuditTable
     path: tuple[str, ...] = ()
     is_drawn: bool = True
 
@@ -166,7 +166,7 @@ def _pointwise_quantile(quantile: float) -> LeakageMeasure:
         bound,
         f"pointwise, {per_cent} %",
         ("", f"{per_cent} %"),
-        Table.WORST,
+        AuditTable.WORST,
         ("pointwise_maximal_leakage", f"{quantile:g}"),
         is_drawn=False,
     )
@@ -180,7 +180,7 @@ _ROWS = (
         _information_bound,
         "mutual information",
         ("mutual", "inform."),
-        Table.AVERAGE,
+        AuditTable.AVERAGE,
     ),
     LeakageMeasure(
         "guess_before",
@@ -189,7 +189,7 @@ _ROWS = (
         lambda bounds: bayes_vulnerability(bounds.p_x),
         "chance of a right guess, before",
         ("", "before"),
-        Table.ATTACK,
+        AuditTable.ATTACK,
         ("chance_of_right_guess", "before"),
         is_drawn=False,
     ),
@@ -200,7 +200,7 @@ _ROWS = (
         _guess_bound,
         "chance of a right guess, after",
         ("", "after"),
-        Table.ATTACK,
+        AuditTable.ATTACK,
         ("chance_of_right_guess", "after"),
         is_drawn=False,
     ),
@@ -211,7 +211,7 @@ _ROWS = (
         _min_entropy_bound,
         "min-entropy leakage",
         ("min-", "entropy"),
-        Table.AVERAGE,
+        AuditTable.AVERAGE,
     ),
     LeakageMeasure(
         "maximal_leakage",
@@ -220,7 +220,7 @@ _ROWS = (
         _maximal_bound,
         "maximal leakage",
         ("", "maximal"),
-        Table.AVERAGE,
+        AuditTable.AVERAGE,
     ),
     *map(_pointwise_quantile, QUANTILES),
     LeakageMeasure(
@@ -230,7 +230,7 @@ _ROWS = (
         lambda bounds: bounds.pointwise_max,
         "pointwise, max",
         ("", "max"),
-        Table.WORST,
+        AuditTable.WORST,
         ("pointwise_maximal_leakage", "max"),
     ),
     LeakageMeasure(
@@ -240,7 +240,7 @@ _ROWS = (
         lambda bounds: bounds.local_dp_epsilon,
         "local-DP ε",
         ("local-", "DP ε"),
-        Table.WORST,
+        AuditTable.WORST,
     ),
 )
 

@@ -7,17 +7,17 @@ from tacit.deferral import deferred
 if TYPE_CHECKING:
     from tacit.ledger.entry import Entry, Head
     from tacit.ledger.ledger import Ledger
-    from tacit.ledger.registry import user_registry
     from tacit.ledger.sketch import HASH_DIGITS, Overlap, Sketch
+    from tacit.ledger.user_ledger import default_ledger
 
-__all__ = ["HASH_DIGITS", "Entry", "Head", "Ledger", "Overlap", "Sketch", "user_registry"]
+__all__ = ["HASH_DIGITS", "Entry", "Head", "Ledger", "Overlap", "Sketch", "default_ledger"]
 
 __getattr__ = deferred(
     __name__,
     {
         "entry": ("Entry", "Head"),
         "ledger": ("Ledger",),
-        "registry": ("user_registry",),
+        "user_ledger": ("default_ledger",),
         "sketch": ("HASH_DIGITS", "Overlap", "Sketch"),
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -72,6 +72,7 @@ class Entry:
         payload: bytes that are no JSON, such as an integer channel.
         previous: hash of the entry before; for the first, of the study's registration.
         hash: SHA-256 over everything above.
+        head: the end of the chain while this entry is the last.
     """
 
     study: str
@@ -82,11 +83,10 @@ class Entry:
     payload: bytes
     previous: str
     hash: str
+    head: Head = field(init=False, repr=False, compare=False)
 
-    @property
-    def head(self) -> Head:
-        """The end of the chain while this entry is the last."""
-        return Head(self.number, self.hash)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "head", Head(self.number, self.hash))
 
 
 @dataclass(frozen=True, slots=True)

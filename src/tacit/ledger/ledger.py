@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Row, Select, insert, select
 
 from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Suggestion
 from tacit.ledger.database import Database, parse_address
@@ -184,17 +186,24 @@ class Ledger:
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
         """
+        lock, end = _lock_of(study), _end_of(study)
         with self._database.writing() as connection:
-            _lock_study(connection, study)
-            self._refuse_other_head(connection, study, head)
+            connection.execute(lock)
+            last = connection.execute(end).one_or_none()
+            if last is None or Head(*last) != head:
+                raise self._other_head(study, last, head)
             new = seal_entry(study, head, kind, body, payload)
+            entry = new.entry()
             connection.execute(insert(entries), asdict(new))
-        return new.entry()
+        return entry
 
     def head(self, study: str) -> Head:
         """Where the study's chain ends."""
         with self._database.reading() as connection:
-            return self._head(connection, study)
+            last = connection.execute(_end_of(study)).one_or_none()
+        if last is None:
+            raise self._unknown(study)
+        return Head(*last)
 
     def entries(self, study: str, after: int = 0) -> list[Entry]:
         """The entries above number ``after``, checked to follow it as a whole chain.
@@ -203,9 +212,8 @@ class Ledger:
             LedgerError: there is no such study, or it has no entry ``after``.
             CorruptLedgerError: an entry is not what was appended.
         """
-        with self._database.reading() as connection:
-            start = self._start(connection, study, after)
-            return self._followers(connection, study, start)
+        _, found = self._read(study, after)
+        return found
 
     def entries_since(self, study: str, head: Head) -> list[Entry]:
         """The entries after one that was read before, checked to be the same still.
@@ -214,27 +222,37 @@ class Ledger:
             LedgerError: there is no such entry any more.
             CorruptLedgerError: there is another one in its place, or a later entry is damaged.
         """
-        with self._database.reading() as connection:
-            start = self._start(connection, study, head.number)
-            if start != head:
-                raise CorruptLedgerError(
-                    f"entry {head.number} of study {study!r} is not what it was when it was read: "
-                    f"the ledger {self.url_shown} was restored or rewritten meanwhile; "
-                    "verify it against a receipt"
-                )
-            return self._followers(connection, study, start)
+        start, found = self._read(study, head.number)
+        if start != head:
+            raise CorruptLedgerError(
+                f"entry {head.number} of study {study!r} is not what it was when it was read: "
+                f"the ledger {self.url_shown} was restored or rewritten meanwhile; "
+                "verify it against a receipt"
+            )
+        return found
 
-    def _followers(self, connection: Connection, study: str, start: Head) -> list[Entry]:
-        rows = list(_rows_after(connection, study, start.number))
-        if not rows and start.number:
-            return []
+    def _read(self, study: str, number: int) -> tuple[Head, list[Entry]]:
+        """What the entry after ``number`` follows, and all entries after it, checked."""
+        before = _hash_of(study, number) if number else _registration_of(study)
+        after = _rows_after(study, number)
+        with self._database.reading() as connection:
+            found = connection.execute(before).one_or_none()
+            rows = list(starmap(StoredEntry, connection.execute(after)))
+        if found is None:
+            raise self._unknown(study, number)
+        start = Head(number, found[0] if number else StoredStudy(*found).seal(self.salt))
+        if number and not rows:
+            return start, []
         fault = next(faults(rows, start), None)
         if fault is not None:
-            raise CorruptLedgerError(
-                f"study {study!r} in the ledger {self.url_shown} is not what was appended "
-                f"({fault}): restore it from a backup"
-            )
-        return [row.entry() for row in rows]
+            raise self._broken(study, fault)
+        return start, list(map(StoredEntry.entry, rows))
+
+    def _broken(self, study: str, fault: str) -> CorruptLedgerError:
+        return CorruptLedgerError(
+            f"study {study!r} in the ledger {self.url_shown} is not what was appended "
+            f"({fault}): restore it from a backup"
+        )
 
     def add_missing(self, study: str, source: Ledger) -> int:
         """Add the entries of a study that a copy has and this ledger lacks; return how many.
@@ -252,8 +270,8 @@ class Ledger:
         registration, rows = source._whole(study)
         with self._database.writing() as connection:
             _lock_registrations(connection)
-            _lock_study(connection, study)
-            known = list(_rows_after(connection, study, 0))
+            connection.execute(_lock_of(study))
+            known = list(starmap(StoredEntry, connection.execute(_rows_after(study, 0))))
             self._refuse_divergence(study, known, rows)
             if _registration(connection, study) is None:
                 connection.execute(insert(studies), asdict(registration))
@@ -264,11 +282,13 @@ class Ledger:
     def _whole(self, study: str) -> tuple[StoredStudy, list[StoredEntry]]:
         """A study's rows, checked to be a chain."""
         with self._database.reading() as connection:
-            start = self._start(connection, study, 0)
-            self._followers(connection, study, start)
             registration = _registration(connection, study)
-            rows = list(_rows_after(connection, study, 0))
-        assert registration is not None  # ``_start`` has read it
+            rows = list(starmap(StoredEntry, connection.execute(_rows_after(study, 0))))
+        if registration is None:
+            raise self._unknown(study)
+        fault = next(faults(rows, Head(0, registration.seal(self.salt))), None)
+        if fault is not None:
+            raise self._broken(study, fault)
         return registration, rows
 
     def _refuse_divergence(
@@ -287,7 +307,7 @@ class Ledger:
         if not 1 <= number <= _LARGEST_NUMBER:
             return False
         with self._database.reading() as connection:
-            return _hash_of(connection, study, number) == entry_hash
+            return bool(connection.execute(_hash_of(study, number)).scalar() == entry_hash)
 
     def verify(self, study: str) -> list[str]:
         """Everything that was edited, removed or moved, in words; empty if the chain is whole.
@@ -300,34 +320,23 @@ class Ledger:
             if registration is None:
                 return [f"study {study!r} is not registered in this ledger"]
             start = Head(0, registration.seal(self.salt))
-            return list(faults(_rows_after(connection, study, 0), start))
+            # A payload may be large: few are in memory at a time.
+            streamed = connection.execution_options(yield_per=_ROWS_AT_ONCE)
+            rows = starmap(StoredEntry, streamed.execute(_rows_after(study, 0)))
+            return list(faults(rows, start))
 
-    def _head(self, connection: Connection, study: str) -> Head:
-        ends = select(entries.c.number, entries.c.hash).where(entries.c.study == study)
-        row = connection.execute(ends.order_by(entries.c.number.desc()).limit(1)).one_or_none()
-        if row is None:
-            raise LedgerError(f"study {study!r} is not in the ledger {self.url_shown}")
-        return Head(*row)
+    def _unknown(self, study: str, number: int = 0) -> LedgerError:
+        sought = f"entry {number} of study" if number else "study"
+        return LedgerError(f"{sought} {study!r} is not in the ledger {self.url_shown}")
 
-    def _start(self, connection: Connection, study: str, number: int) -> Head:
-        """What the entry after ``number`` has to follow."""
-        if number:
-            found = _hash_of(connection, study, number)
-        else:
-            registration = _registration(connection, study)
-            found = None if registration is None else registration.seal(self.salt)
-        if found is None:
-            sought = f"entry {number} of study" if number else "study"
-            raise LedgerError(f"{sought} {study!r} is not in the ledger {self.url_shown}")
-        return Head(number, found)
-
-    def _refuse_other_head(self, connection: Connection, study: str, head: Head) -> None:
-        last = self._head(connection, study)
-        if last != head:
-            raise HeadMovedError(
-                f"study {study!r} ends at entry {last.number} ({last.hash[:12]}), "
-                f"not at {head.number} ({head.hash[:12]}): read on and design again"
-            )
+    def _other_head(self, study: str, last: Row[Any] | None, head: Head) -> LedgerError:
+        """The error for a chain that ends elsewhere than the caller has read."""
+        if last is None:
+            return self._unknown(study)
+        return HeadMovedError(
+            f"study {study!r} ends at entry {last.number} ({last.hash[:12]}), "
+            f"not at {head.number} ({head.hash[:12]}): read on and design again"
+        )
 
     def _refuse_known(self, connection: Connection, study: str) -> None:
         if _registration(connection, study) is not None:
@@ -373,34 +382,44 @@ def _lock_registrations(connection: Connection) -> None:
     connection.execute(select(ledgers.c.id).with_for_update())
 
 
-def _lock_study(connection: Connection, study: str) -> None:
-    """Wait until no other transaction appends to the study; SQLite writers wait at their start."""
-    connection.execute(select(studies.c.study).where(studies.c.study == study).with_for_update())
-
-
 def _registration(connection: Connection, study: str) -> StoredStudy | None:
-    row = connection.execute(select(studies).where(studies.c.study == study)).one_or_none()
+    row = connection.execute(_registration_of(study)).one_or_none()
     return None if row is None else StoredStudy(*row)
 
 
-def _hash_of(connection: Connection, study: str, number: int) -> str | None:
+# -- queries ------------------------------------------------------------------------------------
+
+
+def _registration_of(study: str) -> Select[Any]:
+    """The row of a study's registration."""
+    return select(studies).where(studies.c.study == study)
+
+
+def _lock_of(study: str) -> Select[Any]:
+    """Wait until no other transaction appends to the study; SQLite writers wait at their start."""
+    return select(studies.c.study).where(studies.c.study == study).with_for_update()
+
+
+def _hash_of(study: str, number: int) -> Select[Any]:
     """The stored hash of one entry."""
-    key = (entries.c.study == study, entries.c.number == number)
-    found: str | None = connection.execute(select(entries.c.hash).where(*key)).scalar()
-    return found
+    return select(entries.c.hash).where(entries.c.study == study, entries.c.number == number)
 
 
-def _rows_after(connection: Connection, study: str, number: int) -> Iterator[StoredEntry]:
-    """The study's entries above ``number``, in order, a few in memory at a time.
+def _rows_after(study: str, number: int) -> Select[Any]:
+    """The study's entries above ``number``, in order.
 
     Above 0 are all of them, also those that an editor gave a number that none can have.
     """
     rows = select(entries).where(entries.c.study == study)
     if number:
         rows = rows.where(entries.c.number > number)
-    streamed = connection.execution_options(yield_per=_ROWS_AT_ONCE)
-    for row in streamed.execute(rows.order_by(entries.c.number)):
-        yield StoredEntry(*row)
+    return rows.order_by(entries.c.number)
+
+
+def _end_of(study: str) -> Select[Any]:
+    """Number and hash of the study's last entry."""
+    ends = select(entries.c.number, entries.c.hash).where(entries.c.study == study)
+    return ends.order_by(entries.c.number.desc()).limit(1)
 
 
 def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:

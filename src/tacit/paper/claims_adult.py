@@ -308,7 +308,7 @@ def _iterations() -> dict[str, Run]:
     scheme = first_release("hamming")
     law_zx = scheme.law()
     assert law_zx is not None  # the history is exact
-    joint = law_zx[..., None] * scheme.history[0].question.p_r_given_x
+    joint = law_zx[..., None] * scheme.history[0].variable.p_r_given_x
     start = np.random.default_rng(0).dirichlet(np.ones(4), size=joint.shape[:2])
     return {
         "uniform": blahut_arimoto(joint, "hamming", (0.381, 0.0)),

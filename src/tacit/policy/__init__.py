@@ -1,6 +1,7 @@
 """Limits on coalitions of parties: the only reader of what a policy says.
 
-To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``.
+To add a kind of limit, write a subclass of ``Limit`` and decorate it with ``register_limit``;
+to offer it to the command line, name it in an entry point, see ``find_kind``.
 """
 
 from tacit.policy.policy import (
@@ -10,8 +11,10 @@ from tacit.policy.policy import (
     Limit,
     Parties,
     Policy,
+    bits_in_words,
     bits_of,
     coalition_name,
+    find_kind,
     limit_in_words,
     register_limit,
     whom_in_words,
@@ -24,8 +27,10 @@ __all__ = [
     "Limit",
     "Parties",
     "Policy",
+    "bits_in_words",
     "bits_of",
     "coalition_name",
+    "find_kind",
     "limit_in_words",
     "register_limit",
     "whom_in_words",

@@ -10,17 +10,22 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import entry_points
 from itertools import combinations
-from math import inf, isnan
+from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from tacit.errors import InvalidInputError
+from tacit.information.laws import as_limit
 
 Parties = frozenset[str]
 
 LIMITS: dict[str, type[Limit]] = {}
 """Kind, as it stands in a record -> its class."""
+
+ENTRY_POINTS = "tacit.limits"
+"""Group of entry points by which installed packages offer kinds: kind -> its class."""
 
 _Kind = TypeVar("_Kind", bound="type[Limit]")
 
@@ -37,7 +42,8 @@ def register_limit(kind: _Kind) -> _Kind:
 @dataclass(frozen=True, slots=True)
 class Limit(ABC):
     """One limit on coalitions of parties. A new kind must define ``kind``, ``in_words`` and
-    ``coalitions_among``; the other methods have defaults that are right for every kind.
+    ``coalitions_among``; the other methods have defaults that are right for every kind. With
+    ``parse`` it can be set from the command line.
 
     Attributes:
         kind: its name in a record.
@@ -49,10 +55,7 @@ class Limit(ABC):
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
-        if isnan(self.bits) or self.bits < 0:
-            raise InvalidInputError(
-                f"the limit on {self.in_words} is {self.bits}: a limit is a number of bits >= 0"
-            )
+        as_limit(self.bits, name=f"the limit on {self.in_words}")
 
     @property
     @abstractmethod
@@ -116,6 +119,18 @@ class Limit(ABC):
     def of_record(cls, stored: Any) -> Self:
         """The limit that ``record`` gave."""
         return cls(**stored)
+
+    @classmethod
+    def parse(cls, bits: float, whom: str) -> Self:
+        """The limit on whom a text names, as people type it. A kind without this has no such text.
+
+        Raises:
+            InvalidInputError: the text names nobody.
+        """
+        raise InvalidInputError(
+            f"limits of the kind {cls.kind!r} are not set by a text: use the option for them, or "
+            "Python"
+        )
 
 
 def _items(limit: Limit) -> list[tuple[str, Any]]:
@@ -239,26 +254,21 @@ class Policy:
     def __init__(
         self,
         everyone: float | None = None,
-        any_size: int | None = None,
-        bits: float | None = None,
-        groups: Mapping[Collection[str], float] | None = None,
         *,
         sizes: Mapping[int, float] | None = None,
+        groups: Mapping[Collection[str], float] | None = None,
         limits: Iterable[Limit] = (),
     ) -> None:
         """A policy. Of two limits on the same coalitions the smaller holds.
 
         Args:
             everyone: limit on all parties together.
-            any_size: one more size, limited to ``bits``.
-            bits: of ``any_size``.
-            groups: named coalitions -> bits.
             sizes: number of parties -> bits for every coalition of so many, and so of fewer.
+            groups: named coalitions -> bits.
             limits: more limits, of any kind.
         """
         given = [
             *(AnySize(each, size) for size, each in (sizes or {}).items()),
-            *_one_size(any_size, bits),
             *(Group(each, group) for group, each in (groups or {}).items()),
             *([] if everyone is None else [Everyone(everyone)]),
             *limits,
@@ -301,7 +311,10 @@ class Policy:
 
     @property
     def in_words(self) -> str:
-        """Every limit for people; the limit on everyone comes first."""
+        """Every limit for people; the limit on everyone comes first.
+
+        Receipts have these words, and verifying one compares them: always "bits", never "1 bit".
+        """
         limits = sorted(self._limits, key=lambda limit: not isinstance(limit, Everyone))
         return "; ".join(f"{limit.in_words}: {limit.bits:.12g} bits" for limit in limits) or "none"
 
@@ -374,7 +387,7 @@ class Policy:
             *([] if everyone is None else [Everyone(everyone)]),
             *(AnySize(bits, size) for size, bits in stored.get("sizes", ())),
             *(Group(bits, members) for members, bits in stored.get("groups", ())),
-            *(_known_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
+            *(find_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
         ]
         if len({limit.whom for limit in limits}) < len(limits):
             raise InvalidInputError("a coalition is limited twice")
@@ -490,17 +503,6 @@ class Policy:
         )
 
 
-def _one_size(any_size: int | None, bits: float | None) -> list[Limit]:
-    if any_size is None and bits is None:
-        return []
-    if any_size is None or bits is None:
-        raise InvalidInputError(
-            f"any_size={any_size} and bits={bits} go together: "
-            "give the size of the coalitions and what each may learn"
-        )
-    return [AnySize(bits, any_size)]
-
-
 def _least(limits: Iterable[Limit]) -> list[Limit]:
     """One limit, the smallest, for each ``whom``."""
     least: dict[tuple[object, ...], Limit] = {}
@@ -533,7 +535,7 @@ def _place(limit: Limit) -> tuple[int, int]:
 
 def _check_restored(limit: Limit) -> None:
     """Refuse a limit that is not the same after it was written and read."""
-    restored = _known_kind(limit.kind).of_record(json.loads(json.dumps(limit.record)))
+    restored = find_kind(limit.kind).of_record(json.loads(json.dumps(limit.record)))
     if restored != limit:
         raise InvalidInputError(
             f"the limit on {limit.in_words} is {restored} when read from its record: "
@@ -541,11 +543,20 @@ def _check_restored(limit: Limit) -> None:
         )
 
 
-def _known_kind(kind: str) -> type[Limit]:
+def find_kind(kind: str) -> type[Limit]:
+    """The class of a kind of limit; where an installed package offers it, that is imported first.
+
+    Raises:
+        InvalidInputError: nobody offers it.
+    """
+    if kind not in LIMITS:
+        for offered in entry_points(group=ENTRY_POINTS, name=kind):
+            offered.load()
     if kind not in LIMITS:
         raise InvalidInputError(
             f"the kind of limit {kind!r} is not known here: decorate its class with "
-            "tacit.policy.register_limit and import it, or update tacit"
+            "tacit.policy.register_limit and import it, install the package that has it, or update "
+            "tacit"
         )
     return LIMITS[kind]
 
@@ -562,6 +573,11 @@ def limit_in_words(bits: float) -> str:
     return f"{bits:.12g}"
 
 
+def bits_in_words(bits: float) -> str:
+    """Bits as they were given, with the unit: ``1 bit``, ``0.3 bits``."""
+    return f"{limit_in_words(bits)} {'bit' if bits == 1 else 'bits'}"
+
+
 def whom_in_words(limits: Sequence[Limit]) -> str:
     """Whom limits are on."""
     return " and ".join(limit.in_words for limit in limits)
@@ -569,7 +585,7 @@ def whom_in_words(limits: Sequence[Limit]) -> str:
 
 def bits_of(limits: Sequence[Limit], coalition: Parties) -> str:
     """The bits of limits that are equal, and whose they are, said of a coalition."""
-    shown = limit_in_words(limits[0].bits)
+    shown = bits_in_words(limits[0].bits)
     if all(limit.parties == coalition for limit in limits):
-        return f"{'its' if len(coalition) == 1 else 'their'} {shown} bits"
-    return f"the {shown} bits that {whom_in_words(limits)} may hold"
+        return f"{'its' if len(coalition) == 1 else 'their'} {shown}"
+    return f"the {shown} that {whom_in_words(limits)} may hold"

@@ -20,9 +20,9 @@ from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey
 from tacit.scheme.classes import class_rows, class_sums, parent_classes, refine_classes
 from tacit.scheme.memory import information_added_bits
-from tacit.scheme.question import Attributes, Question
 from tacit.scheme.release import Design
 from tacit.scheme.scheme import Scheme
+from tacit.scheme.variable import Attributes, Variable
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
 
@@ -62,7 +62,7 @@ class _Baseline(Scheme, ABC):
 
     def _design(
         self,
-        question: Question,
+        variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
@@ -70,15 +70,15 @@ class _Baseline(Scheme, ABC):
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         class_of_x = self._memory.class_of_x
-        alone = refine_classes(np.zeros_like(class_of_x), question.p_r_given_x)
-        rows = class_rows(alone, question.p_r_given_x)
+        alone = refine_classes(np.zeros_like(class_of_x), variable.p_r_given_x)
+        rows = class_rows(alone, variable.p_r_given_x)
         joint_xr = class_sums(alone, self.p_x)[:, None] * rows
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
         solution = self._design_alone(problem, rows, gap_tol)
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
-        return Design(party, question, solution, table, class_of_x, limits, keys, {}, ())
+        return Design(party, variable, solution, table, class_of_x, limits, keys, {}, ())
 
     @abstractmethod
     def _design_alone(self, problem: Problem, p_r_given_x: Array, gap_tol: float) -> Solution:

@@ -12,7 +12,7 @@ from tacit.policy import Parties
 from tacit.problem import ViewKey
 from tacit.scheme.classes import ClassOfX
 from tacit.scheme.memory import Transition, Transitions
-from tacit.scheme.question import Question
+from tacit.scheme.variable import Variable
 from tacit.solution import Solution
 
 
@@ -51,7 +51,7 @@ class Design:
 
     Attributes:
         party: who is to receive it.
-        question: what was asked.
+        variable: what was asked.
         solution: the certified optimum.
         table: p(rhat | m, class of x), [m, class, rhat], m being the state of the memory now.
         class_of_x: class of each cell, [x].
@@ -63,7 +63,7 @@ class Design:
     """
 
     party: str
-    question: Question
+    variable: Variable
     solution: Solution
     table: Array
     class_of_x: ClassOfX
@@ -83,14 +83,14 @@ class Release(Step):
     """One answered request.
 
     Attributes:
-        question: what was asked.
+        variable: what was asked.
         solution: the design, with its certificate.
         p_rhat_given_r: what the recipient may know, [r, rhat].
         covered: coalitions whose limit was met through the bound on everyone, because their own
             law is not carried.
     """
 
-    question: Question
+    variable: Variable
     solution: Solution
     p_rhat_given_r: Array
     covered: tuple[tuple[str, ...], ...]
@@ -103,7 +103,7 @@ class Release(Step):
     def __repr__(self) -> str:
         """Who received what, what it is worth, and what everyone holds after it."""
         return (
-            f"Release({self.question.name!r} to {self.party!r}: {self._worth}, "
+            f"Release({self.variable.name!r} to {self.party!r}: {self._worth}, "
             f"everyone holds {self.everyone_bits:.4f} bits)"
         )
 
@@ -118,6 +118,6 @@ class Release(Step):
         letters = [str(letter) for letter in range(self.p_rhat_given_r.shape[1])]
         rows = [
             (str(letter), *(f"{share:.4f}" for share in law))
-            for letter, law in zip(self.question.letters, self.p_rhat_given_r, strict=True)
+            for letter, law in zip(self.variable.letters, self.p_rhat_given_r, strict=True)
         ]
-        return html_table(repr(self), (self.question.name, *letters), rows)
+        return html_table(repr(self), (self.variable.name, *letters), rows)

@@ -16,16 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
 from tacit.information import entropy, mutual_information
-from tacit.information.laws import as_law
+from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.classes import class_rows, class_sums, refine_classes
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import BoundedMemory, Memory
-from tacit.scheme.question import Asked, Attributes, Question, read_question
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
+from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import CoalitionView
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
@@ -124,7 +124,7 @@ class Scheme:
         """The releases designed here, as a table for notebooks."""
         head = ("party", "question", "value", "everyone holds, bits")
         rows = [
-            (each.party, each.question.name, f"{each.value:.4f}", f"{each.everyone_bits:.4f}")
+            (each.party, each.variable.name, f"{each.value:.4f}", f"{each.everyone_bits:.4f}")
             for each in self.history
         ]
         return html_table(repr(self), head, rows)
@@ -243,7 +243,7 @@ class Scheme:
         )
         if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
-                f"the design for {design.question.name!r} is only within "
+                f"the design for {design.variable.name!r} is only within "
                 f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
@@ -257,7 +257,7 @@ class Scheme:
             design.class_of_x,
             transition,
             self._memory.everyone_bits,
-            design.question,
+            design.variable,
             design.solution,
             p_rhat_given_r,
             design.covered,
@@ -267,7 +267,7 @@ class Scheme:
 
     def design(
         self,
-        asked: Asked | Question,
+        asked: Asked | Variable,
         *,
         party: str,
         utility: Utility = "hamming",
@@ -279,50 +279,50 @@ class Scheme:
 
         Its ``solution`` may be INACCURATE; ``release`` would raise.
         """
-        question = asked
-        if not isinstance(question, Question):
-            question = read_question(question, self.attributes, len(self.p_x))
+        variable = asked
+        if not isinstance(variable, Variable):
+            variable = read_variable(variable, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
-        classes = refine_classes(self._memory.class_of_x, question.p_r_given_x)
+        classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x)
         self._memory = self._memory.refine(classes, self.p_x)
-        return self._design(question, utility, party, limits, gap_tol)
+        return self._design(variable, utility, party, limits, gap_tol)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
         p_x_rhat = (self._memory.mass[..., None] * design.table).sum(axis=0)
-        p_r_rhat = np.einsum("xr,xa->ra", self._rows(design.question), p_x_rhat)
+        p_r_rhat = np.einsum("xr,xa->ra", self._rows(design.variable), p_x_rhat)
         p_r = p_r_rhat.sum(axis=1, keepdims=True)
         return np.asarray(p_r_rhat / np.where(p_r > 0, p_r, 1.0))
 
     def _design(
         self,
-        question: Question,
+        variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
     ) -> Design:
-        n_rhat = _most_answers(utility, question)
+        n_rhat = _most_answers(utility, variable)
         rooms = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
-        problem, keys, covered = self._problem(question, utility, party, limits, rooms)
-        solution = self._repeat(question, problem, gap_tol)
+        problem, keys, covered = self._problem(variable, utility, party, limits, rooms)
+        solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
             solution = solve(problem, gap_tol=gap_tol)
         classes = self._memory.class_of_x
         return Design(
-            party, question, solution, solution.channel, classes, limits, keys, rooms, covered
+            party, variable, solution, solution.channel, classes, limits, keys, rooms, covered
         )
 
-    def _rows(self, question: Question) -> Array:
-        """p(r | class of x) of a question that tells no cells of a class apart, [class, r]."""
-        return class_rows(self._memory.class_of_x, question.p_r_given_x)
+    def _rows(self, variable: Variable) -> Array:
+        """p(r | class of x) of a variable that tells no cells of a class apart, [class, r]."""
+        return class_rows(self._memory.class_of_x, variable.p_r_given_x)
 
-    def _repeat(self, question: Question, problem: Problem, gap_tol: float) -> Solution | None:
+    def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
         if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
             return None
         for index, earlier in enumerate(self._steps):
-            if isinstance(earlier, Release) and _is_same_question(earlier, question, problem):
+            if isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
                 letters = self._memory.letters[:, index]
                 solution = repeat_letters(problem, letters, _alone(earlier, problem), gap_tol)
                 if solution is not None:
@@ -334,8 +334,8 @@ class Scheme:
     ) -> dict[Parties, float]:
         """Limits on every coalition with ``party``; refused where one holds more already."""
         for name, bits in (("individual", individual), ("collusion", collusion)):
-            if bits is not None and not bits >= 0:
-                raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0")
+            if bits is not None:
+                as_limit(bits, name=name)
         if individual is not None and collusion is not None and individual > collusion:
             raise InvalidInputError(
                 f"individual={individual} is above collusion={collusion}: what one party may "
@@ -361,7 +361,7 @@ class Scheme:
 
     def _problem(
         self,
-        question: Question,
+        variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
@@ -370,17 +370,17 @@ class Scheme:
         """The release problem on the memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
         """
-        mass = self._memory.mass
-        everyone = self.parties | {party}
+        mass, present = self._memory.mass, self.parties
+        everyone = present | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
         keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
         for coalition, bits in limits.items():
-            law = self._memory.law(coalition & self.parties)
+            law = self._memory.law(coalition & present)
             if coalition == everyone:
                 continue
-            if not coalition & self.parties:
+            if not coalition & present:
                 own, keys[coalition] = bits - self.reserve, ()
             elif law is None:
                 covered.append(coalition)
@@ -392,10 +392,11 @@ class Scheme:
                 left = self._left(bits, held + rooms[coalition])
                 views[coalition] = (_given_mx(law, mass), told + left)
         left = self._left(full, self._memory.everyone_bits)
-        joint = mass[..., None] * self._rows(question)
+        joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
-        keys |= {coalition: problem.everyone for coalition in limits if coalition not in keys}
+        all_axes = problem.everyone
+        keys |= {coalition: all_axes for coalition in limits if coalition not in keys}
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
 
     def _left(self, bits: float, held: float) -> float:
@@ -422,17 +423,17 @@ class Scheme:
         return letters
 
 
-def _most_answers(utility: Utility, question: Question) -> int:
+def _most_answers(utility: Utility, variable: Variable) -> int:
     """Letters that a design may have; many where they only inform about R."""
     if isinstance(utility, str):
-        return _MANY if utility == "information" else int(question.p_r_given_x.shape[1])
+        return _MANY if utility == "information" else int(variable.p_r_given_x.shape[1])
     return len(np.asarray(utility))
 
 
-def _is_same_question(earlier: Release, question: Question, problem: Problem) -> bool:
-    asked, then = earlier.question.p_r_given_x, earlier.solution.problem
+def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) -> bool:
+    asked, then = earlier.variable.p_r_given_x, earlier.solution.problem
     return (
-        np.array_equal(asked, question.p_r_given_x)
+        np.array_equal(asked, variable.p_r_given_x)
         and not then.is_information
         and np.array_equal(then.distortion, problem.distortion)
     )

@@ -5,32 +5,33 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
-    from tacit.study.backup import Backup, Restored, back_up, restore
+    from tacit.study.backup import Backup, Restoration, back_up, restore
     from tacit.study.books.records import HoldingRecord
+    from tacit.study.folder import Configuration
     from tacit.study.recipient import LevelEstimate, RecipientEstimate, estimate_file
-    from tacit.study.reports.receipts import Certificate, EntryReceipt, HeldShare, Receipt
-    from tacit.study.reports.standing import Holding, SmallCell, Standing
-    from tacit.study.requests.quote import CurvePoint, Quote, Share
+    from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
+    from tacit.study.reports.status import Holding, SmallCell, StudyStatus
+    from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
 __all__ = [
     "Backup",
     "Certificate",
+    "Configuration",
     "CurvePoint",
     "EntryReceipt",
-    "HeldShare",
     "Holding",
     "HoldingRecord",
     "LevelEstimate",
     "Quote",
+    "QuotedHolding",
     "Receipt",
     "RecipientEstimate",
-    "Restored",
-    "Share",
+    "Restoration",
     "SmallCell",
-    "Standing",
     "Study",
+    "StudyStatus",
     "Verification",
     "back_up",
     "estimate_file",
@@ -41,12 +42,13 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
-        "backup": ("Backup", "Restored", "back_up", "restore"),
+        "backup": ("Backup", "Restoration", "back_up", "restore"),
         "books.records": ("HoldingRecord",),
+        "folder": ("Configuration",),
         "recipient": ("LevelEstimate", "RecipientEstimate", "estimate_file"),
-        "requests.quote": ("CurvePoint", "Quote", "Share"),
-        "reports.receipts": ("Certificate", "EntryReceipt", "HeldShare", "Receipt"),
-        "reports.standing": ("Holding", "SmallCell", "Standing"),
+        "requests.quote": ("CurvePoint", "Quote", "QuotedHolding"),
+        "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
+        "reports.status": ("Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),
     },

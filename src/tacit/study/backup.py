@@ -16,11 +16,12 @@ from typing import Any
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
+from tacit.remark import Remark
 from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
-from tacit.study.books.kinds import read_books
+from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
-from tacit.study.journal import Journal, Traces, raise_mark, refuse_unregistered
+from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
 from tacit.study.setup.creation import IN_FOLDER
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
@@ -48,7 +49,7 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class Restoration:
     """What was put back.
 
     Attributes:
@@ -63,11 +64,11 @@ class Restored:
     entries: int
     files: tuple[str, ...]
     ledger: str
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self)
+        return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
 
 
 def back_up(folder: str | Path, file: str | Path) -> Backup:
@@ -94,7 +95,7 @@ def back_up(folder: str | Path, file: str | Path) -> Backup:
     return Backup(configuration.study, n_entries, layout.key.exists())
 
 
-def restore(file: str | Path, folder: str | Path, *, ledger: str | None = None) -> Restored:
+def restore(file: str | Path, folder: str | Path, *, ledger: str | None = None) -> Restoration:
     """Put back what a folder and its ledger have lost; a folder that is not there is made.
 
     Files and entries that are there stay as they are. The key of a study that was closed
@@ -135,7 +136,7 @@ def _moved(configuration: Configuration, ledger: str) -> Configuration:
     return configuration.model_copy(update={"ledger": address})
 
 
-def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restored:
+def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> Restoration:
     """The ledger first: it says whether the key was destroyed meanwhile.
 
     So does the folder, where the ledger was rolled back. The mark of an entry that is still lost
@@ -151,9 +152,8 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
     is_closed = books.is_closed or layout.digest_keys.exists()
     files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
     if not lost.entries:
-        raise_mark(layout, books.head, books.accepted)
-    remarks = tuple(f"the ledger still lacks entries, {trace}" for trace in lost.in_words)
-    return Restored(study, n_entries, files, ledger.url_shown, remarks)
+        update_high_water_mark(layout, books.head, books.accepted)
+    return Restoration(study, n_entries, files, ledger.url_shown, lost.remarks("entry_still_lost"))
 
 
 def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Iterator[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
 from tacit.study.books.books import Books
-from tacit.study.folder import Layout, load_key, paper_key, snapshot_digest_key
+from tacit.study.folder import Layout, StudyKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +25,11 @@ class DigestKeys:
     paper: bytes | None
 
     @staticmethod
-    def of(key: StudyKey, study: str, books: Books) -> DigestKeys:
+    def of(keys: StudyKeys, books: Books) -> DigestKeys:
         """From the study's key."""
-        return DigestKeys(
-            snapshot_digest_key(key, study),
-            {intent.entry.hash: intent.digest_key(key) for intent in books.intents.values()},
-            paper_key(key, study),
-        )
+        intents = books.intents.values()
+        releases = {intent.entry.hash: intent.derive_keys(keys.key)[1] for intent in intents}
+        return DigestKeys(keys.snapshot, releases, keys.paper)
 
     def keep(self, layout: Layout) -> None:
         """In the folder, for when the key is destroyed."""
@@ -48,7 +45,7 @@ class DigestKeys:
     def find(layout: Layout, study: str, books: Books) -> DigestKeys | None:
         """From the key, or from what was kept when it was destroyed; ``None`` without either."""
         if not books.is_closed and layout.key.exists():
-            return DigestKeys.of(load_key(layout, study, books.created), study, books)
+            return DigestKeys.of(StudyKeys.load(layout, study, books.created), books)
         # Also where the ledger does not say that it was closed: it may have been rolled back.
         return DigestKeys._kept(layout)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,54 +15,51 @@ from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
 from tacit.study.books.records import STUDY_FORMAT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.sources.source import Evidence, find_source
+from tacit.tables.sources.source import Evidence, Source, find_source
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A study's folder."""
+    """A study's folder.
+
+    Attributes:
+        folder: all of it.
+        configuration: which study this is, and where its table and its ledger are.
+        key: the secret key.
+        ledger: the ledger, unless it is elsewhere.
+        snapshot: the encoded table.
+        states: what is remembered of each record.
+        digest_keys: keys that stay after the study's key is destroyed: they check that files are
+            genuine.
+        high_water: the last entry that the ledger had when it was last changed from this folder.
+        source_seen: size and time of the source when it was last found unchanged.
+    """
 
     folder: Path
+    configuration: Path = field(init=False)
+    key: Path = field(init=False)
+    ledger: Path = field(init=False)
+    snapshot: Path = field(init=False)
+    states: Path = field(init=False)
+    digest_keys: Path = field(init=False)
+    high_water: Path = field(init=False)
+    source_seen: Path = field(init=False)
 
-    @property
-    def configuration(self) -> Path:
-        """Which study this is, and where its table and its ledger are."""
-        return self.folder / "study.json"
+    def __post_init__(self) -> None:
+        for name, path in _NAMES.items():
+            object.__setattr__(self, name, self.folder / path)
 
-    @property
-    def key(self) -> Path:
-        """The secret key."""
-        return self.folder / "key"
 
-    @property
-    def ledger(self) -> Path:
-        """The ledger, unless it is elsewhere."""
-        return self.folder / "ledger.sqlite"
-
-    @property
-    def snapshot(self) -> Path:
-        """The encoded table."""
-        return self.folder / "snapshot"
-
-    @property
-    def states(self) -> Path:
-        """What is remembered of each record."""
-        return self.folder / "states"
-
-    @property
-    def digest_keys(self) -> Path:
-        """Keys that stay after the study's key is destroyed: they check that files are genuine."""
-        return self.folder / "digest-keys.json"
-
-    @property
-    def high_water(self) -> Path:
-        """The last entry that the ledger had when it was last changed from this folder."""
-        return self.folder / "high-water.json"
-
-    @property
-    def source_seen(self) -> Path:
-        """Size and time of the source when it was last found unchanged."""
-        return self.folder / "source-seen.json"
+_NAMES = {
+    "configuration": "study.json",
+    "key": "key",
+    "ledger": "ledger.sqlite",
+    "snapshot": "snapshot",
+    "states": "states",
+    "digest_keys": "digest-keys.json",
+    "high_water": "high-water.json",
+    "source_seen": "source-seen.json",
+}
 
 
 def is_study(folder: Path) -> bool:
@@ -126,28 +123,12 @@ class Configuration(BaseModel):
             ) from error
 
 
-def source_changes(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
-    """What has changed in the source, in words; a file that is gone has not changed.
-
-    A file that was compared before is compared again only when its size or time has moved.
-    """
-    if source_file(source) is None:
-        return engine.compare(records, source)
-    now = look(source)
-    if now is None or now == _seen(layout):
-        return []
-    changes = engine.compare(records, source)
-    if not changes:
-        keep_look(layout, now)
-    return changes
-
-
-def look(source: str) -> Evidence | None:
+def source_evidence(source: str) -> Evidence | None:
     """Evidence of what a source is now; ``None`` if there is none."""
     return find_source(source).evidence()
 
 
-def keep_look(layout: Layout, seen: Evidence) -> None:
+def store_evidence(layout: Layout, seen: Evidence) -> None:
     """Store the evidence of a source that equals the snapshot; ignore a failure to write it."""
     with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
@@ -171,18 +152,28 @@ def _seen(layout: Layout) -> object:
 
 
 def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
-    """What to say before a new release about a table that is gone; one that changed is refused."""
-    changes = source_changes(layout, engine, records, source)
-    if changes:
-        raise InvalidInputError(
-            f"{source_shown(source)} has changed since {layout.folder} was made "
-            f"({'; '.join(changes)}): put it back, or make a new study of it"
-        )
-    file = source_file(source)
+    """What to say before a new release about a table that is gone; one that changed is refused.
+
+    A file that was compared before is compared again only when its size or time has moved.
+    """
+    seen, table = _seen(layout), find_source(source)
+    file, now = table.file, table.evidence()
+    if file is None or now not in (None, seen):
+        _refuse_changes(layout, table, engine.compare(records, source))
+        if file is not None and now is not None:
+            store_evidence(layout, now)
     if file is None or file.exists():
         return []
     made_of = "the release is made of the table as it was when the study was made"
     return [f"{file} is no longer there: {made_of}"]
+
+
+def _refuse_changes(layout: Layout, table: Source, changes: list[str]) -> None:
+    if changes:
+        raise InvalidInputError(
+            f"{table.shown} has changed since {layout.folder} was made "
+            f"({'; '.join(changes)}): put it back, or make a new study of it"
+        )
 
 
 def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
@@ -195,9 +186,9 @@ def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecor
 
 def refuse_own_files(source: str, target: Path) -> None:
     """Raise InvalidInputError if the file is in a study's folder or is this study's table."""
-    table, place = source_file(source), target.resolve()
     refuse_study_files(target)
-    if table is not None and place == table.resolve():
+    table = source_file(source)
+    if table is not None and target.resolve() == table.resolve():
         raise InvalidInputError(
             f"{target} belongs to the study, which was made of it: give another file"
         )
@@ -212,31 +203,45 @@ def refuse_study_files(target: Path) -> None:
             )
 
 
-def load_key(layout: Layout, study: str, created: CreatedRecord) -> StudyKey:
-    """The study's key, checked to be this study's."""
-    key = StudyKey.load(layout.key)
-    if key_check(key, study) != created.key_check:
-        raise KeyFileError(
-            f"the key {layout.key} is not this study's: restore the right one from a backup"
+@dataclass(frozen=True, slots=True)
+class StudyKeys:
+    """A study's key, and the keys that are derived from it, each for one purpose.
+
+    Attributes:
+        study: the study's id.
+        key: its secret key.
+        check: identifies the key and reveals nothing else about it.
+        snapshot: under which the encoded table is digested.
+        paper: under which receipts and certificates are sealed.
+        states: under which state files are sealed.
+    """
+
+    study: str
+    key: StudyKey
+    check: str
+    snapshot: bytes
+    paper: bytes
+    states: bytes
+
+    @staticmethod
+    def of(file: Path, study: str) -> StudyKeys:
+        """Read a study's key and derive the others."""
+        key = StudyKey.load(file)
+        return StudyKeys(
+            study,
+            key,
+            check=key.derive("check", study).hex(),
+            snapshot=key.derive("snapshot", study),
+            paper=key.derive("paper", study),
+            states=key.derive("states", study),
         )
-    return key
 
-
-def key_check(key: StudyKey, study: str) -> str:
-    """Identifies a study's key and reveals nothing else about it."""
-    return key.derive("check", study).hex()
-
-
-def snapshot_digest_key(key: StudyKey, study: str) -> bytes:
-    """Under which the encoded table is digested."""
-    return key.derive("snapshot", study)
-
-
-def paper_key(key: StudyKey, study: str) -> bytes:
-    """Under which receipts and certificates are sealed."""
-    return key.derive("paper", study)
-
-
-def states_key(key: StudyKey, study: str) -> bytes:
-    """Under which state files are sealed."""
-    return key.derive("states", study)
+    @staticmethod
+    def load(layout: Layout, study: str, created: CreatedRecord) -> StudyKeys:
+        """From a study's folder, checked to be this study's."""
+        keys = StudyKeys.of(layout.key, study)
+        if keys.check != created.key_check:
+            raise KeyFileError(
+                f"the key {layout.key} is not this study's: restore the right one from a backup"
+            )
+        return keys

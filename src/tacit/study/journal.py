@@ -9,7 +9,7 @@ shows it by its certificate.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from tacit.errors import (
     RolledBackError,
     Suggestion,
 )
-from tacit.ledger import Entry, Head, Ledger
+from tacit.ledger import Head, Ledger
+from tacit.remark import Remark
 from tacit.storage import atomic_file, locked
-from tacit.study.books.books import Books
-from tacit.study.books.kinds import read_books, read_on
+from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import Record, RollbackRecord
+from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.registry import ENGINES
@@ -93,8 +94,15 @@ class Traces:
     @property
     def in_words(self) -> list[str]:
         """Each trace, for people."""
-        entries = [f"{file.name} shows entry {head.number}" for file, head in self.entries.items()]
-        return entries + [f"the state {name} is of a release that it lacks" for name in self.states]
+        return list(map(trace_in_words, self._as_dicts()))
+
+    def remarks(self, code: str) -> tuple[Remark, ...]:
+        """A remark on each trace."""
+        return tuple(Remark(code, trace) for trace in self._as_dicts())
+
+    def _as_dicts(self) -> list[dict[str, Any]]:
+        entries = [{"file": file.name, "entry": head.number} for file, head in self.entries.items()]
+        return [*entries, *({"state": name} for name in self.states)]
 
     @property
     def record(self) -> RollbackRecord:
@@ -103,11 +111,19 @@ class Traces:
         return RollbackRecord(entries=tuple(sorted(entries)), states=self.states)
 
 
+def trace_in_words(trace: Mapping[str, Any]) -> str:
+    """What a trace shows: the file of an entry, or a state."""
+    if "state" in trace:
+        return f"the state {trace['state']} is of a release that it lacks"
+    return f"{trace['file']} shows entry {trace['entry']}"
+
+
 class Journal:
     """A study's ledger, its books, and what the folder shows of entries that it has lost.
 
     Attributes:
         layout: of the study's folder.
+        configuration: what the folder says about itself.
         study: its id.
         engine: what reads and writes its records.
         ledger: where its entries stand.
@@ -131,11 +147,16 @@ class Journal:
             accept_rollback: go on although entries were lost; the first change records it.
         """
         self.layout = layout
+        self.configuration = configuration
         self.study = configuration.study
         self.engine = ENGINES[configuration.engine]
         self.ledger = ledger
         self._accept_rollback = accept_rollback
-        self.books = read_books(ledger.entries(self.study))
+        try:
+            self.books = read_books(ledger.entries(self.study))
+        except LedgerError:
+            refuse_unregistered(layout, self.study, ledger)
+            raise
 
     @classmethod
     def open(cls, folder: Path, *, accept_rollback: bool = False) -> Journal:
@@ -144,7 +165,6 @@ class Journal:
         configuration = Configuration.read(folder)
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
-            refuse_unregistered(layout, configuration.study, ledger)
             return cls(layout, configuration, ledger, accept_rollback=accept_rollback)
         except BaseException:
             ledger.close()
@@ -153,7 +173,8 @@ class Journal:
     def refresh(self) -> Books:
         """The books with everything that was appended since."""
         entries = self.ledger.entries_since(self.study, self.books.head)
-        self.books = read_on(self.books, entries)
+        if entries:
+            self.books = read_on(self.books, entries)
         return self.books
 
     def refuse_closed(self, books: Books) -> None:
@@ -173,46 +194,55 @@ class Journal:
             Whether anything was appended.
         """
         self.settle_rollback()
-        return self._append_now(kind, make)
+        return self.append_settled(kind, make)
 
-    def _append_now(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
+    def append_settled(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
+        """As ``append``, where ``settle_rollback`` was called for the same change before."""
         while True:
             books = self.books
             record = make(books)
             if record is None:
                 return False
-            entry = self._try_append(kind, record, b"", books.head)
-            accepted = self.refresh().accepted
-            if entry is not None:
-                raise_mark(self.layout, entry.head, accepted)
+            after = self._try_append(kind, record, b"", books)
+            if after is not None:
+                update_high_water_mark(self.layout, after.head, after.accepted)
                 return True
+            self.refresh()
 
-    def record_intent(self, record: Record, channel: bytes, head: Head) -> int | None:
+    def record_intent(self, record: Record, channel: bytes, books: Books) -> Intent | None:
         """Spend the bits of a release: append it, and remember that the ledger has it.
 
+        Args:
+            record: of the release.
+            channel: the integer table that is sampled.
+            books: that it was designed for.
+
         Returns:
-            The number of the entry; ``None`` where something was appended after ``head``, so that
-            the release has to be designed again.
+            The release; ``None`` where something was appended after these books, so that it has
+            to be designed again.
         """
-        entry = self._try_append("intent", record, channel, head)
-        if entry is None:
+        after = self._try_append("intent", record, channel, books)
+        if after is None:
             return None
         try:
-            raise_mark(self.layout, entry.head, self.refresh().accepted)
+            update_high_water_mark(self.layout, after.head, after.accepted)
         except OSError as error:
             raise DeliveryError(
                 f"the release is recorded but {self.layout.high_water} cannot be written "
                 f"({error.strerror}): mend that and ask for the same release again, which costs "
                 "nothing"
             ) from error
-        return entry.number
+        return after.intents[after.head.number]
 
-    def _try_append(self, kind: str, record: Record, payload: bytes, head: Head) -> Entry | None:
+    def _try_append(self, kind: str, record: Record, payload: bytes, books: Books) -> Books | None:
+        """The books after a record that is appended to them; ``None`` if the ledger has more."""
         body = record.model_dump(mode="json")
         try:
-            return self.ledger.append(self.study, kind, body, payload, head=head)
+            entry = self.ledger.append(self.study, kind, body, payload, head=books.head)
         except HeadMovedError:
             return None
+        self.books = read_on(books, [entry])
+        return self.books
 
     # -- entries that were lost -------------------------------------------------------------
 
@@ -246,9 +276,9 @@ class Journal:
         lost = self.find_lost(certificate)
         self.refuse_rollback(lost)
         if lost:
-            self._append_now("rollback", lambda _: lost.record)
+            self.append_settled("rollback", lambda _: lost.record)
         else:  # entries may have been appended elsewhere, or just before a crash
-            raise_mark(self.layout, self.books.head, self.books.accepted)
+            update_high_water_mark(self.layout, self.books.head, self.books.accepted)
 
 
 def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
@@ -268,7 +298,9 @@ def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:
     )
 
 
-def raise_mark(layout: Layout, head: Head, accepted: frozenset[str] = frozenset()) -> None:
+def update_high_water_mark(
+    layout: Layout, head: Head, accepted: frozenset[str] = frozenset()
+) -> None:
     """Remember that the ledger has had this entry.
 
     Must be on disk before anything is drawn. A mark is lowered only where the entry that it names

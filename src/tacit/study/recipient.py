@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInputError
 from tacit.estimation import Contrast, Estimate, estimate
+from tacit.remark import Remark
 from tacit.study.reports.receipts import Certificate
 from tacit.tables.delivery.release_reader import count_letters, digest_of
 
@@ -60,11 +61,11 @@ class RecipientEstimate:
     confidence: float
     levels: tuple[LevelEstimate, ...]
     contrasts: tuple[str, ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self)
+        return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
 
 
 def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
@@ -156,10 +157,10 @@ def _contrast(certificate: Certificate, contrast: Contrast) -> str:
     return f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
 
 
-def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[str]:
+def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[Remark]:
     if not found.is_consistent:
-        yield "the letters hardly come from the certificate's channel: do not rely on it"
+        yield Remark("unlikely_letters")
     if not is_told:
-        yield "some levels are told only together with others: they have bounds, and sums are told"
-    yield from certificate.remarks
-    yield "for all rows together: in a subgroup of your choice the answers may err differently"
+        yield Remark("some_levels_only_together")
+    yield from (Remark("said_in_certificate", {"text": text}) for text in certificate.remarks)
+    yield Remark("subgroups_differ")

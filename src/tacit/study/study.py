@@ -12,19 +12,20 @@ from warnings import warn
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
+from tacit.information.laws import as_positive_bits
 from tacit.policy import Group, Policy
 from tacit.problem import Costs
+from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.study.books.books import Books, Request
-from tacit.study.books.kinds import describe_entry
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.entry_kinds import describe_entry
 from tacit.study.folder import (
     Configuration,
-    load_key,
+    StudyKeys,
     refuse_changed_snapshot,
     refuse_own_files,
-    snapshot_digest_key,
     source_remarks,
 )
 from tacit.study.journal import Journal
@@ -42,13 +43,13 @@ from tacit.study.reports.receipts import (
     entry_receipt,
     receipt_of,
 )
-from tacit.study.reports.standing import (
+from tacit.study.reports.status import (
     SmallCell,
-    Standing,
+    StudyStatus,
+    limits_below_own,
     limits_too_high,
-    lower_around,
+    read_status,
     small_cells,
-    standing,
     table_remarks,
     too_high,
 )
@@ -56,7 +57,6 @@ from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
-    check_limit,
     check_max_error,
     check_policy,
     newcomer_remarks,
@@ -82,13 +82,17 @@ class Study:
         snapshot: the encoded table.
     """
 
-    def __init__(self, journal: Journal, configuration: Configuration) -> None:
+    configuration: Configuration
+    remarks: tuple[Remark, ...]
+    snapshot: Records
+
+    def __init__(self, journal: Journal) -> None:
         """Use ``create`` or ``open``."""
         self._journal = journal
         self._layout = journal.layout
-        self.configuration = configuration
-        self.remarks: tuple[str, ...] = ()
-        self.snapshot: Records = journal.engine.open(journal.layout.snapshot)
+        self.configuration = journal.configuration
+        self.remarks = ()
+        self.snapshot = journal.engine.open(journal.layout.snapshot)
 
     @classmethod
     def create(
@@ -129,7 +133,7 @@ class Study:
             engine: what reads and writes the records, by its name in ``ENGINES``.
         """
         if everyone is not None:
-            check_limit("everyone", everyone)
+            as_positive_bits(everyone, name="everyone")
         ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
             table=table,
@@ -161,7 +165,7 @@ class Study:
         """
         journal = Journal.open(Path(folder), accept_rollback=accept_rollback)
         try:
-            return cls(journal, Configuration.read(Path(folder)))
+            return cls(journal)
         except BaseException:
             journal.ledger.close()
             raise
@@ -216,13 +220,13 @@ class Study:
 
     # -- who may learn what -----------------------------------------------------------------
 
-    def set_party(self, name: str, limit: float) -> list[str]:
+    def set_party(self, name: str, limit: float) -> list[Remark]:
         """Let a party in, or change its limit: bits about one record, over all it ever holds.
 
         Returns:
             Remarks for the custodian.
         """
-        check_limit(f"the limit of {name}", limit)
+        as_positive_bits(limit, name=f"the limit of {name}")
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:
@@ -230,18 +234,18 @@ class Study:
             if party not in books.limits:
                 check_new_names([party], books.limits)
             own = frozenset({party})
-            refuse_below(Group(limit, own), own, books.proved)
+            refuse_below(Group(limit, own), own, books.proved_account)
             is_new = books.limits.get(party) != limit
             return PartyRecord(party=party, limit=limit) if is_new else None
 
         is_recorded = self._journal.append("party", record)
         return [
             *([] if is_recorded else [UNCHANGED]),
-            *too_high(f"the limit of {party}", limit, entropy(self._journal.books.p_x)),
-            *lower_around(self._journal.books, [party]),
+            *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
+            *limits_below_own(self._journal.books, [party]),
         ]
 
-    def set_collusion(self, policy: Policy) -> list[str]:
+    def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.
 
         Returns:
@@ -249,7 +253,7 @@ class Study:
         """
         return self.change_collusion(lambda _: policy)
 
-    def change_collusion(self, change: Callable[[Policy], Policy]) -> list[str]:
+    def change_collusion(self, change: Callable[[Policy], Policy]) -> list[Remark]:
         """Make other limits on coalitions out of those that are in force when it is recorded.
 
         Returns:
@@ -264,11 +268,10 @@ class Study:
             return None if policy == books.policy else PolicyRecord.of_policy(policy)
 
         is_recorded = self._journal.append("policy", record)
-        stored = PolicyRecord.of_policy(self._journal.books.policy)
         return [
             *([] if is_recorded else [UNCHANGED]),
             *limits_too_high(self._journal.books),
-            *newcomer_remarks(stored, known),
+            *newcomer_remarks(self._journal.books.policy, known),
         ]
 
     def spelling(self, name: str) -> str:
@@ -343,12 +346,14 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, utility, bits)
 
-        intent = find_intent(journal, read, again=again)
+        # What others append from here on is noticed when the intent is appended.
+        request = read(journal.books)
+        intent = find_intent(journal.books, request, again=again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
             remarks = source_remarks(self._layout, journal.engine, self.snapshot, source)
             for remark in remarks:
                 notify(remark)
-            intent = record_intent(journal, read, max_error=max_error, again=again)
+            intent = record_intent(journal, request, read, max_error=max_error, again=again)
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
             notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")
@@ -390,17 +395,19 @@ class Study:
         """Writes releases with the study's key and snapshot, which are checked byte by byte."""
         self._journal.refuse_closed(self._journal.books)
         study, created = self.configuration.study, self._journal.books.created
-        key = load_key(self._layout, study, created)
-        refuse_changed_snapshot(self.snapshot, snapshot_digest_key(key, study), created)
+        keys = StudyKeys.load(self._layout, study, created)
+        refuse_changed_snapshot(self.snapshot, keys.snapshot, created)
         engine = self._journal.engine
-        return ReleaseWriter(study, self._layout, engine, self.snapshot, key, created.is_id_public)
+        return ReleaseWriter(keys, self._layout, engine, self.snapshot, created.is_id_public)
 
     # -- looking ----------------------------------------------------------------------------
 
-    def status(self) -> Standing:
+    def status(self) -> StudyStatus:
         """Parties, coalitions, bits used and left."""
         lost = self._journal.find_lost()
-        return standing(self.configuration.study, self._journal.books, lost.in_words)
+        return read_status(
+            self.configuration.study, self._journal.books, lost.remarks("entry_lost")
+        )
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""
@@ -442,15 +449,16 @@ class Study:
     def destroy_key(self) -> None:
         """End the study for good: no more releases, everything stays verifiable."""
 
-        def keep(key: StudyKey, books: Books) -> None:
-            DigestKeys.of(key, self.configuration.study, books).keep(self._layout)
+        def keep(keys: StudyKeys, books: Books) -> None:
+            DigestKeys.of(keys, books).keep(self._layout)
 
         def record(books: Books) -> Record | None:
             if books.is_closed:  # from another copy of the folder, or we were killed
                 with suppress(KeyFileError):  # its key may be gone, or half gone
-                    keep(load_key(self._layout, self.configuration.study, books.created), books)
+                    study = self.configuration.study
+                    keep(StudyKeys.load(self._layout, study, books.created), books)
                 return None
-            keep(self._writer().key, books)
+            keep(self._writer().keys, books)
             return ClosedRecord(releases=len(books.intents))
 
         self._journal.append("closed", record)

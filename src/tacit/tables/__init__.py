@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tacit.deferral import deferred
 
 if TYPE_CHECKING:
+    from tacit.tables.delivery.engine import Records
     from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
     from tacit.tables.encoding.builder import build
     from tacit.tables.encoding.codes import Encoding, IdColumn
@@ -23,6 +24,7 @@ __all__ = [
     "Groups",
     "IdColumn",
     "Question",
+    "Records",
     "Snapshot",
     "build",
     "compare",
@@ -31,6 +33,7 @@ __all__ = [
 __getattr__ = deferred(
     __name__,
     {
+        "delivery.engine": ("Records",),
         "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups"),
         "encoding.builder": ("build",),
         "questions.cells": ("Cells", "Question"),

@@ -97,7 +97,7 @@ def merged_shape(release: Release) -> tuple[int, ...]:
     )
     statement = Statement.of(problem)
     cost = statement.cost_of(release.distortion)[None]
-    program = statement.program(cost, statement.limits(problem)[None])
+    program = statement.program(cost, statement.limits(problem.limits)[None])
     return Reduction.of(program, np.arange(program.rows.n_views)).program.mass.shape
 
 

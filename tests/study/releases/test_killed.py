@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tacit.study import Standing, Study, verify_study
+from tacit.study import Study, StudyStatus, verify_study
 from tests.study.clinic import entries_of, files_in, make_clinic
 from tests.study.doomed import Doomed, Ended, doomed
 
@@ -94,7 +94,7 @@ class Undisturbed:
 
     ended: Ended
     files: set[str]
-    standing: Standing
+    status: StudyStatus
 
 
 def undisturbed(scene: Scene, server: Doomed) -> Undisturbed:
@@ -135,10 +135,10 @@ def assert_answered_once(scene: Scene, expected: Undisturbed) -> None:
     assert kinds == ["intent", "delivered"]
     assert scene.files() == expected.files
     with Study.open(scene.folder) as study:
-        standing = study.status()
-        assert standing.parties == expected.standing.parties
-        assert standing.coalitions == expected.standing.coalitions
-        assert standing.undelivered == ()
+        status = study.status()
+        assert status.parties == expected.status.parties
+        assert status.coalitions == expected.status.coalitions
+        assert status.undelivered == ()
         found = verify_study(scene.folder)
         assert found.problems == ()
         # Once more, in another process, and from nothing but key, ledger and snapshot.

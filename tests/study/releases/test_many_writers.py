@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tacit.scheme import Policy
-from tacit.study import Standing
+from tacit.study import StudyStatus
 from tacit.study.books.records import DeliveredRecord, IntentRecord
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.requesting import PARTIES, PARTY_BITS
@@ -38,10 +38,10 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None
         outcomes = fire(folder)
         assert set(outcomes) == {"receipt", "refused"}, outcomes
         assert outcomes.total() == WRITERS * REQUESTS
-        standing = study.status()
+        status = study.status()
         assert study.verify().problems == ()
-    assert_no_limit_is_exceeded(standing)
-    assert_every_intent_is_counted_once(folder, standing)
+    assert_no_limit_is_exceeded(status)
+    assert_every_intent_is_counted_once(folder, status)
 
 
 def fire(folder: Path) -> Counter[str]:
@@ -78,14 +78,14 @@ def fire(folder: Path) -> Counter[str]:
     return sum((Counter(json.loads(text)) for text in told), Counter())
 
 
-def assert_no_limit_is_exceeded(standing: Standing) -> None:
-    assert standing.undelivered == ()
-    assert standing.coalitions[0].name == "everyone"  # the nearest to its limit
-    for holding in (*standing.parties, *standing.coalitions):
+def assert_no_limit_is_exceeded(status: StudyStatus) -> None:
+    assert status.undelivered == ()
+    assert status.coalitions[0].name == "everyone"  # the nearest to its limit
+    for holding in (*status.parties, *status.coalitions):
         assert holding.held < holding.limit
 
 
-def assert_every_intent_is_counted_once(folder: Path, standing: Standing) -> None:
+def assert_every_intent_is_counted_once(folder: Path, status: StudyStatus) -> None:
     """One intent for each request, one delivery for each intent, and budgets are their sum."""
     intents = {entry.number: IntentRecord.of(entry) for entry in intents_of(folder)}
     assert len({intent.identity for intent in intents.values()}) == len(intents)
@@ -101,9 +101,9 @@ def assert_every_intent_is_counted_once(folder: Path, standing: Standing) -> Non
         for holding in intent.holdings
         if len(holding.parties) == 1
     }
-    now = {each.parties: each.held for each in standing.parties if each.held}
+    now = {each.parties: each.held for each in status.parties if each.held}
     assert now == pytest.approx(held, abs=SAME_BITS)
-    assert standing.coalitions[0].held == list(intents.values())[-1].everyone_bits
+    assert status.coalitions[0].held == list(intents.values())[-1].everyone_bits
 
 
 def test_the_helpers_notice_overspending_and_spending_twice(tmp_path: Path) -> None:
@@ -111,12 +111,12 @@ def test_the_helpers_notice_overspending_and_spending_twice(tmp_path: Path) -> N
         for party in PARTIES[:2]:
             study.set_party(party, 0.3)
             study.release(party, "age", out=tmp_path / "a.csv", bits=0.1)
-        standing = study.status()
-        assert_no_limit_is_exceeded(standing)
-        assert_every_intent_is_counted_once(tmp_path / "clinic", standing)
-        spent = replace(standing.parties[0], limit=standing.parties[0].held)
+        status = study.status()
+        assert_no_limit_is_exceeded(status)
+        assert_every_intent_is_counted_once(tmp_path / "clinic", status)
+        spent = replace(status.parties[0], limit=status.parties[0].held)
         with pytest.raises(AssertionError):
-            assert_no_limit_is_exceeded(replace(standing, parties=(spent,)))
+            assert_no_limit_is_exceeded(replace(status, parties=(spent,)))
         study.release(PARTIES[1], "age", out=tmp_path / "a.csv", bits=0.1, again=True)
         with pytest.raises(AssertionError):
             assert_every_intent_is_counted_once(tmp_path / "clinic", study.status())

@@ -19,9 +19,9 @@ from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.solution import TimeSharing
 from tacit.study import Study
 from tacit.study.books.books import Request, first_past
-from tacit.study.books.kinds import read_books
 from tacit.study.books.records import IntentRecord, Measure
-from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
+from tacit.study.entry_kinds import read_books
+from tacit.study.requests.draft import Draft, draft, intent_record
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
     N_CELLS,
@@ -239,7 +239,8 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
         channel=channel,
         next_state=transition.next_state,
         after=after,
-        value=value_of(told_law(drafted.before, wish, channel), wish),
+        law=wish.told_law(drafted.before, channel),
+        value=wish.value_of(wish.told_law(drafted.before, channel)),
         blind=0.0,
     )
 

@@ -17,8 +17,9 @@ from tacit import Costs
 from tacit.cli import run
 from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.remark import Remark
 from tacit.scheme import Policy
-from tacit.study import Standing, Study
+from tacit.study import Study, StudyStatus
 from tacit.study.books.records import IntentRecord
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
@@ -111,9 +112,9 @@ def assert_within_limits(folder: Path, limits: dict[str, float], policy: Policy)
         assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
 
 
-def assert_bounds_hold(standing: Standing, folder: Path) -> None:
+def assert_bounds_hold(status: StudyStatus, folder: Path) -> None:
     """What is said to be held is above the exact figure; for a single party, only by rounding."""
-    for holding in (*standing.parties, *standing.coalitions):
+    for holding in (*status.parties, *status.coalitions):
         exact = exact_bits(folder, holding.parties)
         assert arb(holding.held) >= exact.lower()
         if len(holding.parties) == 1:
@@ -126,7 +127,7 @@ def test_the_helper_notices_a_limit_that_is_exceeded(sqlite_study: Study, tmp_pa
     assert_within_limits(tmp_path / "clinic", limits, Policy())
     for policy in (
         Policy(everyone=0.19),
-        Policy(any_size=2, bits=0.19),
+        Policy(sizes={2: 0.19}),
         Policy(groups={PARTIES: 0.19}),
     ):
         with pytest.raises(AssertionError):
@@ -137,12 +138,12 @@ def test_the_helper_notices_a_limit_that_is_exceeded(sqlite_study: Study, tmp_pa
 
 def test_the_helper_notices_a_wrong_bound(sqlite_study: Study, tmp_path: Path) -> None:
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.2)
-    standing = sqlite_study.status()
-    assert_bounds_hold(standing, tmp_path / "clinic")
+    status = sqlite_study.status()
+    assert_bounds_hold(status, tmp_path / "clinic")
     for factor in (0.999, 1.001):
-        wrong = replace(standing.parties[0], held=factor * standing.parties[0].held)
+        wrong = replace(status.parties[0], held=factor * status.parties[0].held)
         with pytest.raises(AssertionError):
-            assert_bounds_hold(replace(standing, parties=(wrong,)), tmp_path / "clinic")
+            assert_bounds_hold(replace(status, parties=(wrong,)), tmp_path / "clinic")
 
 
 def test_information_is_accounted_alike(tmp_path: Path) -> None:
@@ -165,8 +166,8 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
     "policy",
     [
         Policy(everyone=0.1),
-        Policy(any_size=1, bits=0.1),
-        Policy(any_size=2, bits=0.1),
+        Policy(sizes={1: 0.1}),
+        Policy(sizes={2: 0.1}),
         Policy(groups={("lab-a", "lab-b"): 0.1}),
     ],
     ids=["everyone", "any 1", "any 2", "group"],
@@ -192,7 +193,7 @@ def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
     """From then on a coalition learns nothing new, though one may be told what another knows."""
     held = study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12).party_bits
     study.set_party("lab-a", held)
-    study.set_collusion(Policy(everyone=held, any_size=2, bits=held))
+    study.set_collusion(Policy(everyone=held, sizes={2: held}))
     with untouched(tmp_path), pytest.raises(InfeasibleError):
         study.release("lab-a", "diagnosis", out=tmp_path / "b.csv")
     study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
@@ -227,8 +228,9 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
 ) -> None:
     all_bits = sqlite_study.status().entropy_bits
     assert all_bits < 3.6
-    assert any("lab-a" in remark for remark in sqlite_study.set_party("lab-a", bits))
-    assert sqlite_study.set_collusion(Policy(everyone=bits, any_size=2, bits=bits))
+    remark = Remark("limit_too_high", {"party": "lab-a", "bits": bits, "entropy_bits": all_bits})
+    assert remark in sqlite_study.set_party("lab-a", bits)
+    assert sqlite_study.set_collusion(Policy(everyone=bits, sizes={2: bits}))
     assert sqlite_study.set_party("lab-b", 0.3) == []
     receipt = sqlite_study.release("lab-a", ("age", "diagnosis", "smoker"), out=tmp_path / "a.csv")
     assert receipt.value == 0
@@ -266,7 +268,7 @@ def state_of(place: Path) -> tuple[list[str], dict[str, bytes]]:
 @pytest.fixture
 def spent(sqlite_study: Study, tmp_path: Path) -> Study:
     """Three parties with little left to them, and less to all together."""
-    sqlite_study.set_collusion(Policy(everyone=0.6, any_size=2, bits=0.5))
+    sqlite_study.set_collusion(Policy(everyone=0.6, sizes={2: 0.5}))
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
     sqlite_study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.15)
     return sqlite_study
@@ -355,8 +357,8 @@ def test_a_quote_is_what_the_release_then_is(
     assert quote.own.after == receipt.party_bits
     held = {share.parties: share.after for share in quote.coalitions}
     assert held == {each.parties: each.bits for each in receipt.holdings}
-    standing = spent.status()
-    now = {each.parties: each.held for each in (*standing.parties, *standing.coalitions)}
+    status = spent.status()
+    now = {each.parties: each.held for each in (*status.parties, *status.coalitions)}
     assert {parties: now[parties] for parties in held} == held
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.study import Certificate, estimate_file
 from tests.study.clinic import (
     cell_of,
@@ -19,26 +20,27 @@ from tests.study.clinic import (
 )
 
 SENTENCE = "outcome is predicted from the private attributes; nobody's own outcome is read"
+REMARK = Remark("external_column", {"column": "outcome"})
 
 
 def test_everything_about_an_external_column_says_that_it_is_predicted(tmp_path: Path) -> None:
     out = tmp_path / "lab.csv"
     with make_clinic(tmp_path, external=["outcome"]) as study:
-        assert SENTENCE in study.remarks
+        assert REMARK in study.remarks
         study.set_party("lab", 0.9)
-        assert study.quote("lab", "outcome", bits=0.3).remarks == (SENTENCE,)
+        assert study.quote("lab", "outcome", bits=0.3).remarks == (REMARK,)
         receipt = study.release("lab", "outcome", bits=0.3, out=out)
         assert receipt.remarks == (SENTENCE,)
         assert SENTENCE.replace("'", "&#39;") in receipt.as_html()
         again = study.quote("lab", "outcome", bits=0.3)
         assert again.answered_by == receipt.entry
-        assert again.remarks == (SENTENCE,)
+        assert again.remarks == (REMARK,)
         assert study.verify().is_whole
         assert study.quote("lab", "diagnosis", bits=0.1).remarks == ()
         other = study.release("lab", "diagnosis", bits=0.1, out=tmp_path / "other.csv")
         assert other.remarks == ()
     assert Certificate.beside(out).remarks == (SENTENCE,)
-    assert SENTENCE in estimate_file(out).remarks
+    assert Remark("said_in_certificate", {"text": SENTENCE}) in estimate_file(out).remarks
 
 
 def test_the_sentence_is_true(tmp_path: Path) -> None:

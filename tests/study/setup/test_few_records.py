@@ -33,7 +33,7 @@ def test_a_table_below_a_thousand_records_is_remarked_on(
     tmp_path: Path, n_records: int, is_remarked: bool
 ) -> None:
     with make_clinic(tmp_path, n_records=n_records) as study:
-        assert any("records are few" in remark for remark in study.remarks) == is_remarked
+        assert any(remark.code == "few_records" for remark in study.remarks) == is_remarked
 
 
 def test_a_quote_says_what_everybody_elses_rows_add(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_an_entry_of_0_1_with_one_size_is_read(tmp_path: Path) -> None:
         study.set_collusion(Policy(everyone=0.9))
     forge_last(tmp_path / "clinic", "policy", lambda body: (body.clear(), body.update(OF_0_1)))
     with Study.open(tmp_path / "clinic") as study:
-        assert study.policy == Policy(0.9, any_size=2, bits=0.4, groups={("a", "b"): 0.3})
+        assert study.policy == Policy(0.9, sizes={2: 0.4}, groups={("a", "b"): 0.3})
         assert study.verify().problems == ()
     assert entries_of(tmp_path / "clinic")[-1].body == OF_0_1
 

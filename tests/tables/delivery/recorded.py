@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
-from tacit.tables.delivery.engine import Memory, Progress
+from tacit.tables.delivery.engine import Progress, StateStore
 from tacit.tables.delivery.local import LocalEngine, StateFiles
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 from tacit.tables.encoding.codes import Encoding
@@ -73,15 +73,15 @@ class Case:
         return Snapshot(self.folder, self.n_records, Encoding(ids=(), attributes=(AGE,)))
 
     @cached_property
-    def memory(self) -> Memory:
+    def states(self) -> StateStore:
         """With the states before the release."""
-        memory = Memory(self.folder / "states", SEAL_KEY)
-        with self.states.writing(BEFORE, N_STATES) as append:
+        states = StateStore(self.folder / "states", SEAL_KEY)
+        with self.files.writing(BEFORE, N_STATES) as append:
             append(self.state)
-        return memory
+        return states
 
     @cached_property
-    def states(self) -> StateFiles:
+    def files(self) -> StateFiles:
         return StateFiles(self.folder / "states", self.n_records, SEAL_KEY)
 
     @cached_property
@@ -124,7 +124,7 @@ class Case:
 
     def deliver(self, target: Path, progress: Progress | None = None) -> str:
         return ENGINE.deliver(
-            self.records, self.memory, self.before, self.release, target, progress=progress
+            self.records, self.states, self.before, self.release, target, progress=progress
         )
 
 

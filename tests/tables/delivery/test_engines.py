@@ -16,7 +16,7 @@ from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
 from tacit.study import Study
 from tacit.tables import Column
-from tacit.tables.delivery.engine import Engine, Memory, MissingStatesError, Records
+from tacit.tables.delivery.engine import Engine, MissingStatesError, Records, StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
@@ -43,7 +43,7 @@ class Clinic:
     engine: Engine[Any]
     table: Path
     records: Records
-    memory: Memory
+    states: StateStore
     first: RecordedRelease
     second: RecordedRelease
 
@@ -69,9 +69,9 @@ def count(engine: Engine[Any], place: Path) -> Clinic:
     table = write_patients(place / "patients.csv", N_RECORDS)
     columns, external = list(map(Column.of, PRIVATE)), [Column("outcome")]
     records = engine.count(str(table), ["patient"], columns, external, place / "records")
-    memory = Memory(place / "states", b"s" * 32)
+    states = StateStore(place / "states", b"s" * 32)
     return Clinic(
-        engine, table, records, memory, recorded("1-first", 1), recorded("2-second", N_STATES)
+        engine, table, records, states, recorded("1-first", 1), recorded("2-second", N_STATES)
     )
 
 
@@ -116,7 +116,7 @@ def rows(clinic: Clinic, *, is_id_public: bool = False) -> list[tuple[str, str]]
 
 
 def deliver_both(clinic: Clinic, target: Path) -> str:
-    engine, place = clinic.engine, (clinic.records, clinic.memory)
+    engine, place = clinic.engine, (clinic.records, clinic.states)
     engine.deliver(*place, None, clinic.first, target)
     digest: str = engine.deliver(*place, clinic.first, clinic.second, target)
     return digest
@@ -188,7 +188,7 @@ def test_all_engines_deliver_the_same_content(clinic: Clinic, tmp_path: Path) ->
 
 
 def test_records_may_be_called_by_their_own_ids(clinic: Clinic, tmp_path: Path) -> None:
-    place = (clinic.records, clinic.memory)
+    place = (clinic.records, clinic.states)
     public = recorded(clinic.second.name, N_STATES, is_id_public=True)
     clinic.engine.remember(*place, None, clinic.first)
     clinic.engine.deliver(*place, clinic.first, public, tmp_path / "a.csv")
@@ -196,14 +196,14 @@ def test_records_may_be_called_by_their_own_ids(clinic: Clinic, tmp_path: Path) 
 
 
 def test_states_are_kept_remembered_and_forgotten(clinic: Clinic, tmp_path: Path) -> None:
-    engine, place = clinic.engine, (clinic.records, clinic.memory)
+    engine, place = clinic.engine, (clinic.records, clinic.states)
     expected = deliver_both(clinic, tmp_path / "a.csv")
     names = [clinic.first.name, clinic.second.name]
-    assert engine.remembered(clinic.memory.folder) == names
+    assert engine.remembered(clinic.states.folder) == names
     assert engine.keeps(*place, clinic.first)
-    engine.forget(clinic.memory, names)
-    engine.forget(clinic.memory, names)  # there is nothing left to forget
-    assert engine.remembered(clinic.memory.folder) == []
+    engine.forget(clinic.states, names)
+    engine.forget(clinic.states, names)  # there is nothing left to forget
+    assert engine.remembered(clinic.states.folder) == []
     assert not engine.keeps(*place, clinic.first)
     with pytest.raises(MissingStatesError):
         engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
@@ -218,16 +218,16 @@ def test_states_that_were_not_written_under_the_key_are_not_believed(
     clinic: Clinic, tmp_path: Path
 ) -> None:
     deliver_both(clinic, tmp_path / "a.csv")
-    other = Memory(clinic.memory.folder, b"t" * 32)
+    other = StateStore(clinic.states.folder, b"t" * 32)
     assert not clinic.engine.keeps(clinic.records, other, clinic.first)
-    damage(clinic.memory.folder)
-    assert not clinic.engine.keeps(clinic.records, clinic.memory, clinic.first)
+    damage(clinic.states.folder)
+    assert not clinic.engine.keeps(clinic.records, clinic.states, clinic.first)
 
 
 def test_other_content_than_before_is_not_written(clinic: Clinic, tmp_path: Path) -> None:
     target = tmp_path / "a.csv"
     target.write_text("what was there")
-    place = (clinic.records, clinic.memory)
+    place = (clinic.records, clinic.states)
     with pytest.raises(DeliveryError, match="comes out differently"):
         clinic.engine.deliver(*place, None, clinic.first, target, expected="another digest")
     assert target.read_text() == "what was there"
@@ -237,7 +237,7 @@ def test_progress_ends_with_all_steps(clinic: Clinic, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     clinic.engine.deliver(
         clinic.records,
-        clinic.memory,
+        clinic.states,
         None,
         clinic.first,
         tmp_path / "a.csv",
@@ -247,14 +247,14 @@ def test_progress_ends_with_all_steps(clinic: Clinic, tmp_path: Path) -> None:
 
 
 def test_redrawing_gives_the_digests_and_finds_wrong_states(clinic: Clinic, tmp_path: Path) -> None:
-    engine, place = clinic.engine, (clinic.records, clinic.memory)
+    engine, place = clinic.engine, (clinic.records, clinic.states)
     first = engine.deliver(*place, None, clinic.first, tmp_path / "a.csv")
     second = engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
     releases = [clinic.first, clinic.second]
     assert list(engine.redraw(*place, releases)) == [(first, True), (second, True)]
-    damage(clinic.memory.folder)
+    damage(clinic.states.folder)
     assert list(engine.redraw(*place, releases)) == [(first, False), (second, False)]
-    engine.forget(clinic.memory, [clinic.second.name])
+    engine.forget(clinic.states, [clinic.second.name])
     assert list(engine.redraw(*place, releases)) == [(first, False), (second, True)]
 
 

@@ -45,7 +45,7 @@ from tests.tables.delivery.recorded import Case
 
 folder, target, most_bytes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 case = Case(folder, 100_000)
-assert case.records and case.memory
+assert case.records and case.states
 if most_bytes:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 target.write_bytes(b"what was there")
@@ -74,7 +74,7 @@ def test_every_row_and_state_is_as_computed_one_by_one(
     case = Case(tmp_path, n_records, labels, n_times)
     case.deliver(tmp_path / "lab-a.parquet")
     assert rows_of(tmp_path / "lab-a.parquet") == case.rows(pseudonym_texts(n_records))
-    states = case.states.load(NAME, N_NEXT)
+    states = case.files.load(NAME, N_NEXT)
     assert states is not None
     assert np.array_equal(states, case.next_state[case.state, case.letters])
 
@@ -103,7 +103,7 @@ def test_the_same_release_is_the_same_file(tmp_path: Path, name: str) -> None:
     for _ in range(3):
         case.deliver(tmp_path / name)
         files.add((tmp_path / name).read_bytes())
-        states.add(case.states.path(NAME).read_bytes())
+        states.add(case.files.path(NAME).read_bytes())
     assert len(files) == len(states) == 1
 
 
@@ -203,21 +203,21 @@ def test_after_a_collision_the_next_key_is_used_for_all(tmp_path: Path) -> None:
 def test_lost_states_are_written_again_without_a_file(tmp_path: Path) -> None:
     case = Case(tmp_path, BATCH + 5)
     case.deliver(tmp_path / "a.csv")
-    delivered = case.states.path(NAME).read_bytes()
-    case.states.path(NAME).unlink()
-    assert not ENGINE.keeps(case.records, case.memory, case.release)
-    ENGINE.remember(case.records, case.memory, case.before, case.release)
-    assert ENGINE.keeps(case.records, case.memory, case.release)
-    assert case.states.path(NAME).read_bytes() == delivered
+    delivered = case.files.path(NAME).read_bytes()
+    case.files.path(NAME).unlink()
+    assert not ENGINE.keeps(case.records, case.states, case.release)
+    ENGINE.remember(case.records, case.states, case.before, case.release)
+    assert ENGINE.keeps(case.records, case.states, case.release)
+    assert case.files.path(NAME).read_bytes() == delivered
 
 
 def test_states_before_that_are_not_kept_are_an_error(tmp_path: Path) -> None:
     case = Case(tmp_path)
-    ENGINE.forget(case.memory, [BEFORE])
+    ENGINE.forget(case.states, [BEFORE])
     with pytest.raises(MissingStatesError, match="cannot be read again"):
         case.deliver(tmp_path / "a.csv")
     with pytest.raises(MissingStatesError, match="cannot be read again"):
-        ENGINE.remember(case.records, case.memory, case.before, case.release)
+        ENGINE.remember(case.records, case.states, case.before, case.release)
     assert not (tmp_path / "a.csv").exists()
 
 
@@ -255,7 +255,7 @@ def test_a_draw_that_fails_leaves_nothing_half_written(tmp_path: Path) -> None:
     release = replace(case.release, next_state=dead_end)
     (tmp_path / "a.csv").write_text("what was there")
     with pytest.raises(InvalidInputError, match="no next state"):
-        ENGINE.deliver(case.records, case.memory, case.before, release, tmp_path / "a.csv")
+        ENGINE.deliver(case.records, case.states, case.before, release, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text() == "what was there"
     assert [path.stem for path in (tmp_path / "states").iterdir()] == [BEFORE]
 

@@ -18,9 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacit.errors import DeliveryError, InvalidInputError
+from tacit.remark import Remark
 from tacit.sampling import keyed_digest, pseudonyms, uniforms
 from tacit.storage import atomic_file
-from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
+from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.release_file import (
     Block,
     ContentDigest,
@@ -110,7 +111,7 @@ class ToyEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
-        remark: Callable[[str], None] | None = None,
+        remark: Callable[[Remark], None] | None = None,
     ) -> ToyRecords:
         rows = _read(source)
         encoding = Encoding(
@@ -122,7 +123,7 @@ class ToyEngine:
         stored = {"encoding": encoding.model_dump(mode="json"), "rows": _encode(rows, encoding)}
         (folder / "records.json").write_text(json.dumps(stored))
         if remark is not None:
-            remark("counted by a toy")
+            remark(Remark("counted_by_a_toy"))
         return self.open(folder)
 
     def open(self, folder: Path) -> ToyRecords:
@@ -137,25 +138,25 @@ class ToyEngine:
     def remembered(self, folder: Path) -> list[str]:
         return sorted(path.stem for path in folder.glob("*.json"))
 
-    def keeps(self, records: ToyRecords, memory: Memory, release: RecordedRelease) -> bool:
-        return _load(memory, release) is not None
+    def keeps(self, records: ToyRecords, states: StateStore, release: RecordedRelease) -> bool:
+        return _load(states, release) is not None
 
     def remember(
         self,
         records: ToyRecords,
-        memory: Memory,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
-        _, states = _draw(records, _states_after(records, memory, before), release)
-        memory.folder.mkdir(exist_ok=True)
-        stored = {"states": states, "seal": _seal(memory, release, states)}
-        (memory.folder / f"{release.name}.json").write_text(json.dumps(stored))
+        _, after = _draw(records, _states_after(records, states, before), release)
+        states.folder.mkdir(exist_ok=True)
+        stored = {"states": after, "seal": _seal(states, release, after)}
+        (states.folder / f"{release.name}.json").write_text(json.dumps(stored))
 
     def deliver(
         self,
         records: ToyRecords,
-        memory: Memory,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -163,12 +164,12 @@ class ToyEngine:
         expected: str | None = None,
         progress: Progress | None = None,
     ) -> str:
-        letters, _ = _draw(records, _states_after(records, memory, before), release)
+        letters, _ = _draw(records, _states_after(records, states, before), release)
         block = _sorted(records, letters, release)
         digest = _digest(block, release)
         if expected not in (None, digest):
             raise DeliveryError("the release comes out differently from when it was delivered")
-        self.remember(records, memory, before, release)
+        self.remember(records, states, before, release)
         with atomic_file(target) as file:
             release_writer(target)(file, release.alphabet, iter([block]))
         if progress is not None:
@@ -176,18 +177,18 @@ class ToyEngine:
         return digest
 
     def redraw(
-        self, records: ToyRecords, memory: Memory, releases: Sequence[RecordedRelease]
+        self, records: ToyRecords, states: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
-        states = [0] * records.n_records
+        after = [0] * records.n_records
         for release in releases:
-            letters, states = _draw(records, states, release)
-            is_there = (memory.folder / f"{release.name}.json").exists()
-            is_right = not is_there or _load(memory, release) == states
+            letters, after = _draw(records, after, release)
+            is_there = (states.folder / f"{release.name}.json").exists()
+            is_right = not is_there or _load(states, release) == after
             yield _digest(_sorted(records, letters, release), release), is_right
 
-    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+    def forget(self, states: StateStore, names: Sequence[str]) -> None:
         for name in names:
-            (memory.folder / f"{name}.json").unlink(missing_ok=True)
+            (states.folder / f"{name}.json").unlink(missing_ok=True)
 
 
 def _read(source: str) -> list[dict[str, str]]:
@@ -267,25 +268,25 @@ def _digest(block: Block, release: RecordedRelease) -> str:
 
 
 def _states_after(
-    records: ToyRecords, memory: Memory, release: RecordedRelease | None
+    records: ToyRecords, store: StateStore, release: RecordedRelease | None
 ) -> list[int]:
     if release is None:
         return [0] * records.n_records
-    states = _load(memory, release)
+    states = _load(store, release)
     if states is None:
         raise MissingStatesError("the states before are not kept")
     return states
 
 
-def _load(memory: Memory, release: RecordedRelease) -> list[int] | None:
+def _load(store: StateStore, release: RecordedRelease) -> list[int] | None:
     try:
-        stored = json.loads((memory.folder / f"{release.name}.json").read_text())
+        stored = json.loads((store.folder / f"{release.name}.json").read_text())
         states: list[int] = stored["states"]
-        return states if stored["seal"] == _seal(memory, release, states) else None
+        return states if stored["seal"] == _seal(store, release, states) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _seal(memory: Memory, release: RecordedRelease, states: list[int]) -> str:
+def _seal(store: StateStore, release: RecordedRelease, states: list[int]) -> str:
     said = json.dumps([release.name, states]).encode()
-    return hmac.new(memory.seal_key, said, "sha256").hexdigest()
+    return hmac.new(store.seal_key, said, "sha256").hexdigest()

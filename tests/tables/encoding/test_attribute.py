@@ -24,7 +24,7 @@ from tacit.tables.encoding.attribute import (
 )
 from tacit.tables.encoding.column import OTHERS, Column, ColumnError
 from tacit.tables.encoding.levels import freeze, freeze_all
-from tacit.tables.sources.staging import stage
+from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of, write_parquet
 
 
@@ -180,8 +180,9 @@ def test_codes_that_do_not_occur_are_only_remarked(
     with stage(path, ["value"], tmp_path) as table:
         freeze(table, Column("value", groups=groups))
     n_unused = len(set(groups) - set(values) - {OTHERS})
-    assert len(table.remarks) == 1
-    assert f"names {n_unused} value" in table.remarks[0]
+    [remark] = table.remarks
+    assert (remark.code, remark.values["column"]) == ("unused_values", "value")
+    assert remark.values["values"] == n_unused
 
 
 @pytest.mark.parametrize(

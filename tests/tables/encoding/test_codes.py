@@ -22,7 +22,7 @@ from tacit.tables.encoding.attribute import Attribute
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
 from tacit.tables.encoding.column import OTHERS, Column
 from tacit.tables.encoding.levels import freeze
-from tacit.tables.sources.staging import Staged, stage
+from tacit.tables.sources.staging_table import StagingTable, stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, WARD, write_parquet
 
 N_EXAMPLES = 40
@@ -121,7 +121,7 @@ def declarations(name: str, data_type: pa.DataType) -> st.SearchStrategy[Column]
 
 
 @contextmanager
-def staged_columns(columns: dict[str, object]) -> Iterator[Staged]:
+def staged_columns(columns: dict[str, object]) -> Iterator[StagingTable]:
     with TemporaryDirectory() as place:
         folder = Path(place)
         source = write_parquet(folder / "table.parquet", columns)
@@ -137,7 +137,7 @@ def encoding_of(*attributes: Attribute, externals: Sequence[Attribute] = ()) -> 
     )
 
 
-def codes(table: Staged, encoding: Encoding, *names: str) -> list[NDArray[np.int64]]:
+def codes(table: StagingTable, encoding: Encoding, *names: str) -> list[NDArray[np.int64]]:
     """Columns of the encoded table in the order of ids; -1 for NULL."""
     levels = f"({levels_sql(table.connection, encoding)})"
     chosen = ", ".join(f"coalesce({name}::BIGINT, -1) AS {name}" for name in names)

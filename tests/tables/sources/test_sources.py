@@ -23,7 +23,7 @@ from tacit.errors import InvalidInputError
 from tacit.tables import Column
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.sources.source import SOURCES, find_source
-from tacit.tables.sources.staging import stage
+from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import (
     PATIENTS,
     Columns,

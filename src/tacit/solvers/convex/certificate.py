@@ -94,10 +94,11 @@ def _bound_at(
 
     ``interior`` is the channel of the reduced program whose posteriors the bound stands on.
     """
+    all_weights = outcome.all_weights
     multipliers = reduction.lift_multipliers(outcome.multipliers, whole.budgets)
-    weights = reduction.lift_multipliers(outcome.all_weights, whole.budgets)
-    forces = reduction.lift_forces(outcome, whole)
-    laws = Witness.of(whole, reduction.lift(interior), weights, forces)
+    weights = reduction.lift_multipliers(all_weights, whole.budgets)
+    lifted, forces = reduction.lift(interior), reduction.lift_forces(outcome, whole)
+    laws = Witness.of(whole, lifted, weights, forces)
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     is_free = ~np.isfinite(whole.budgets) & ~whole.is_exact
     budgets = np.where(is_free, np.log(whole.n_rhat), whole.budgets)
@@ -230,8 +231,9 @@ def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:
     joint = program.mass * c
     row_prior = np.exp(program.log_row_prior) * program.row_support
     prior = program.mass / program.mass_z[:, None]
+    row_joint = rows.collect(joint)
     sums = 1 + gamma(n_z + rows.n_rows + 8)
-    partial, partial_upper = information_upper_nats(rows.collect(joint), row_prior, n_operations)
+    partial, partial_upper = information_upper_nats(row_joint, row_prior, n_operations)
     full, full_upper = information_upper_nats(joint, prior, n_operations)
     estimate = np.append(rows.per_view(partial), full.sum(axis=-1, keepdims=True), axis=1)
     upper = np.append(rows.per_view(partial_upper), full_upper.sum(axis=-1, keepdims=True), axis=1)

@@ -7,6 +7,7 @@ distortions (several starts of the information problem).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -60,24 +61,23 @@ class Statement:
     @staticmethod
     def of(problem: Problem) -> Statement:
         """State a problem for the solvers."""
-        joint_zxr, everyone = problem.joint_zxr, problem.everyone
+        joint_zxr, everyone, limits = problem.joint_zxr, problem.everyone, problem.limits
         p_zx = joint_zxr.sum(axis=-1)
         seen_z = np.flatnonzero(p_zx.sum(axis=1))
         seen_x = np.flatnonzero(p_zx.sum(axis=0))
         seen = np.ix_(seen_z, seen_x)
         if p_zx.shape != (len(seen_z), len(seen_x)):
             p_zx, joint_zxr = p_zx[seen], joint_zxr[seen]
-        partial: list[ViewKey] = [key for key in problem.limits if key != everyone]
-        views = [_seen_view(problem.view(key), seen_z, seen_x) for key in partial]
-        joints = [*(view.pool(p_zx) for view in views), p_zx]
-        leaked = np.array([_leaked_bits(joint, p_zx) for joint in joints])
+        partial: list[ViewKey] = [key for key in limits if key != everyone]
+        views = [_seen_view(view, seen_z, seen_x) for view in map(problem.view, partial)]
+        pooled = [view.pool(p_zx) for view in views]
         keys, rows = [*partial, everyone], ViewRows(views, len(seen_z))
-        return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked.T)
+        leaked = _leaked_bits([*pooled, p_zx], p_zx)
+        return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked)
 
-    def limits(self, problem: Problem) -> Array:
+    def limits(self, by_key: Mapping[ViewKey, float]) -> Array:
         """Limits in bits of a problem over this joint, in the order of ``keys``."""
-        limits = problem.limits
-        return np.array([limits[key] for key in self.keys])
+        return np.array([by_key[key] for key in self.keys])
 
     def cost_of(self, distortion: Array) -> Array:
         """E[d(rhat, R) | z, x], [rhat, z, x]; 0 on cells of no mass."""
@@ -133,12 +133,18 @@ def _function_of_z(law: Array) -> View:
     return View(law=law)
 
 
-def _leaked_bits(joint: Array, mass: Array) -> tuple[float, float]:
-    """I(Y; X) in bits of a view's p(y, x), which was summed from p(z, x), and a bound on it."""
-    p_x = mass.sum(axis=0)
-    n_operations = sum(mass.shape) + len(joint) + 8
-    estimate, upper = information_upper_nats(joint[:, None], p_x[None], n_operations)
-    return float(estimate.sum()) / LN2, float(upper.sum()) / LN2
+def _leaked_bits(joints: list[Array], mass: Array) -> Array:
+    """I(Y; X) in bits of the views' p(y, x), which were summed from p(z, x), and bounds on it.
+
+    Both are [view + 1].
+    """
+    p_x, n_operations = mass.sum(axis=0), sum(mass.shape) + 8
+    bounds = [
+        information_upper_nats(joint[:, None], p_x[None], n_operations + len(joint))
+        for joint in joints
+    ]
+    leaked = [(float(estimate.sum()), float(upper.sum())) for estimate, upper in bounds]
+    return np.array(leaked).T / LN2
 
 
 def raise_if_infeasible(statement: Statement, limits: Array) -> None:

@@ -108,17 +108,18 @@ class Answers:
 
 def solve_distortion(problem: Problem, gap_tol: float) -> Solution:
     """The least expected distortion under the problem's limits, with a certificate."""
+    distortion, given = problem.distortion, problem.limits
     statement = Statement.of(problem)
-    limits = statement.limits(problem)
+    limits = statement.limits(given)
     raise_if_infeasible(statement, limits)
-    cost = statement.cost_of(problem.distortion)[None]
+    cost = statement.cost_of(distortion)[None]
     return _solution(problem, statement, solve_batch(statement, cost, limits[None], gap_tol), 0)
 
 
 def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
     """Problems that differ only in their limits, together; ``None`` where one is infeasible."""
     statement = Statement.of(problems[0])
-    limits = np.array([statement.limits(problem) for problem in problems])
+    limits = np.array([statement.limits(problem.limits) for problem in problems])
     feasible = np.flatnonzero((statement.leaked - limits <= LIMIT_TOL).all(axis=1))
     solutions: list[Solution | None] = [None] * len(problems)
     if len(feasible):

@@ -54,7 +54,7 @@ class _Candidate:
 def solve_information(problem: Problem, gap_tol: float) -> Solution:
     """The most I(Rhat; R) found under the limits, and where possible a proof of how good it is."""
     statement = Statement.of(problem)
-    limits = statement.limits(problem)
+    limits = statement.limits(problem.limits)
     raise_if_infeasible(statement, limits)
     search = _Search(statement, limits, max(gap_tol, GAP_TOL))
     cells = search.bound()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
+from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.solvers.convex.program import Statement
 
@@ -193,3 +194,17 @@ def minus(log_p: Array, log_total: Array) -> Array:
 def _weighted(mu: Array, log_q: Array) -> Array:
     """mu log q = log q ** mu, with 0 ** 0 = 1."""
     return np.asarray(mu * np.where(mu > 0, log_q, 0.0))
+
+
+def as_multipliers(mu: tuple[float, float]) -> tuple[float, float]:
+    """The pair (mu1, mu2), checked: the iteration divides by mu1 + mu2."""
+    try:
+        mu1, mu2 = (float(each) for each in mu)
+    except (TypeError, ValueError):
+        mu1 = mu2 = nan
+    if not (mu1 >= 0 and mu2 >= 0 and 0 < mu1 + mu2 < inf):
+        raise InvalidInputError(
+            f"mu is {mu!r}: give a pair (mu1, mu2) of finite numbers >= 0, not both 0; "
+            "without limits, solve the problem with tacit.solve"
+        )
+    return mu1, mu2

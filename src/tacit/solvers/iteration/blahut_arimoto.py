@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,14 @@ from tacit.information.laws import as_numbers, as_rows, gamma
 from tacit.problem import Problem, Utility, View, ViewKey
 from tacit.solvers.convex.certificate import Witness, dual_bound, leakage_upper_nats
 from tacit.solvers.convex.program import Program, Statement, ViewRows, full_channel
-from tacit.solvers.iteration.alternation import LEAST_LOG2, Alternation, log2_sum, log_start, minus
+from tacit.solvers.iteration.alternation import (
+    LEAST_LOG2,
+    Alternation,
+    as_multipliers,
+    log2_sum,
+    log_start,
+    minus,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +120,7 @@ def blahut_arimoto(
         max_steps: stop after this many steps.
     """
     problem = Problem(np.asarray(joint), utility)
-    mu = _checked_mu(mu)
+    mu = as_multipliers(mu)
     _check_stopping(tol, max_steps)
     statement = Statement.of(problem)
     updates = Alternation.of(statement, mu)
@@ -216,20 +223,6 @@ def _bound(
     paid = mu[1] * float(leaked)
     bound = float(dual_bound(program, witness)[0])
     return bound + paid - gamma(64) * (abs(paid) + abs(bound))
-
-
-def _checked_mu(mu: tuple[float, float]) -> tuple[float, float]:
-    if len(mu) != 2:
-        raise InvalidInputError(f"mu is {mu!r}: give the pair (mu1, mu2)")
-    mu1, mu2 = float(mu[0]), float(mu[1])
-    if not (mu1 >= 0 and mu2 >= 0 and isfinite(mu1 + mu2)):
-        raise InvalidInputError(f"mu is {mu!r}: multipliers are finite numbers >= 0")
-    if mu1 == mu2 == 0:
-        raise InvalidInputError(
-            "mu is (0, 0): the iteration divides by mu1 + mu2; "
-            "without limits, solve the problem with tacit.solve"
-        )
-    return mu1, mu2
 
 
 def _check_stopping(tol: float, max_steps: int) -> None:

@@ -1,15 +1,15 @@
 """The state of a study, as its ledger gives it: who may learn what, and what was released.
 
 Nothing here depends on what letters came out, only on the designs: two studies with equal ledgers
-have equal books. What each kind of entry changes in the books is in ``tacit.study.books.kinds``.
+have equal books. What each kind of entry changes in the books is in ``tacit.study.entry_kinds``.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
-from math import inf
 from unicodedata import normalize
 
 import numpy as np
@@ -17,13 +17,15 @@ import numpy as np
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, Suggestion
+from tacit.information import mutual_information
+from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
 from tacit.problem import Utility
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transition, Transitions
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
@@ -38,7 +40,7 @@ RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: what follows from it is computed once
 class Request:
     """A question with all that makes it a request: who asks, judged how, for how many bits.
 
@@ -55,31 +57,74 @@ class Request:
     bits: float | None
 
     def __post_init__(self) -> None:
-        if self.bits is not None and not 0 < self.bits < inf:
-            raise InvalidInputError(f"bits is {self.bits:g}: give a number of bits above 0")
+        if self.bits is not None:
+            as_positive_bits(self.bits, name="bits")
 
-    @property
+    @cached_property
     def utility(self) -> Utility:
         """As the engine wants it."""
         return self.measure.utility(self.question.labels, self.question.numbers)
 
-    @property
+    @cached_property
+    def is_information(self) -> bool:
+        """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
+        return isinstance(self.utility, str)
+
+    @cached_property
+    def distortion(self) -> Array:
+        """The matrix d[rhat, r], where answers are judged by a mean cost."""
+        return np.asarray(self.utility, dtype=float)
+
+    @cached_property
+    def asked(self) -> QuestionRecord:
+        """The question as it stands in the ledger."""
+        return record_of(self.question)
+
+    @cached_property
     def identity(self) -> str:
         """Two requests with the same identity are one: the second gets the first one's release.
 
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
-        question = record_of(self.question).model_dump(mode="json", exclude={"name", "sql"})
+        question = self.asked.model_dump(mode="json", exclude={"name", "sql"})
         what = [self.party, question, self.measure.model_dump(mode="json"), self.bits]
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()
 
     def blind_value(self, p_x: Array) -> float:
         """What answering without looking at the record is worth: the best constant letter."""
-        if self.measure.is_information:
+        if self.is_information:
             return 0.0
         p_r = p_x @ self.question.p_r_given_x
-        return float((distortion(self) @ p_r).min())
+        return float((self.distortion @ p_r).min())
+
+    def told_law(self, before: Account, channel: IntegerChannel) -> Array:
+        """p(r, letter) of a release, [r, letter].
+
+        Args:
+            before: what every coalition held before it.
+            channel: the integer table that is sampled.
+        """
+        p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
+        return np.asarray(self.question.p_r_given_x.T @ p_x_letter)
+
+    def value_of(self, law: Array) -> float:
+        """Mean cost of answers with law p(r, letter), or their bits about R."""
+        if self.is_information:
+            return mutual_information(law)
+        return float((law.T * self.distortion).sum())
+
+    def names_of_answers(self, n_letters: int) -> tuple[str, ...]:
+        """What each answer is called; numbers where an answer only informs about R."""
+        if n_letters == len(self.question.labels) and not self.is_information:
+            return self.question.labels
+        return tuple(str(letter) for letter in range(1, n_letters + 1))
+
+
+def recipient_law(law: Array) -> Array:
+    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
+    total = law.sum(axis=1, keepdims=True)
+    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
 
 
 def record_of(question: Question) -> QuestionRecord:
@@ -95,17 +140,12 @@ def record_of(question: Question) -> QuestionRecord:
     )
 
 
-def distortion(request: Request) -> Array:
-    """The matrix d[rhat, r] of a request whose answers are judged by a mean cost."""
-    return np.asarray(request.utility, dtype=float)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Intent:
     """A release as it was recorded, before the first letter was drawn.
 
     Attributes:
-        entry: where it stands in the ledger.
+        entry: where it stands in the ledger; people call it by the entry's number.
         record: what stands there.
         request: what it answers.
         channel: the integer table that is sampled.
@@ -129,30 +169,25 @@ class Intent:
     delivery: DeliveredRecord | None = None
 
     @property
-    def number(self) -> int:
-        """Its number in the ledger, by which people call it."""
-        return self.entry.number
-
-    @property
     def is_of_0_1(self) -> bool:
         """Whether 0.1 recorded it, which drew by the hash of the entry."""
         return self.record.draw is None
 
-    def digest_key(self, key: StudyKey) -> bytes:
-        """Under which the content of its file is digested."""
-        if self.is_of_0_1:
-            return key.derive("digest", self.entry.hash)
-        return key.derive("digest", self.draw, self.request.party)
+    def derive_keys(self, key: StudyKey) -> tuple[bytes, bytes]:
+        """The key of its random numbers, and the key that the content of its file is digested by.
 
-    def draw_key(self, key: StudyKey) -> bytes:
-        """Of its random numbers."""
-        return key.derive("release" if self.is_of_0_1 else "draw", self.draw)
+        Args:
+            key: the study's.
+        """
+        if self.is_of_0_1:
+            return key.derive("release", self.draw), key.derive("digest", self.entry.hash)
+        return key.derive("draw", self.draw), key.derive("digest", self.draw, self.request.party)
 
     @property
     def state_name(self) -> str:
         """Of the file with every record's state after it: only the same past has the same name."""
         named_by = self.entry.hash if self.is_of_0_1 else self.past
-        return f"{self.number}-{named_by[:16]}"
+        return f"{self.entry.number}-{named_by[:16]}"
 
     def add_to(self, account: Account) -> Account:
         """What every coalition holds after it, given what they held before it."""
@@ -208,14 +243,17 @@ class Books:
         return np.asarray(self.counts / self.counts.sum())
 
     @property
-    def proved(self) -> Account:
+    def proved_account(self) -> Account:
         """What every coalition holds; read from the releases anew after a change of policy."""
         if self.account is not None:
             return self.account
         account = Account.start(self.counts, self.memory, self.policy)
-        for intent in self.intents.values():
-            with refuse_nonsense(intent.entry):
-                account = intent.add_to(account)
+        intents = [*self.intents.values()]
+        if intents:
+            with refuse_nonsense(intents[0].entry) as reading:
+                for intent in intents:
+                    reading.entry = intent.entry
+                    account = intent.add_to(account)
         object.__setattr__(self, "account", account)
         return account
 
@@ -230,6 +268,7 @@ class Books:
         return self._scheme(self.all_limits)
 
     def _scheme(self, policy: Policy) -> Scheme:
+        p_x, memory = self.p_x, self.proved_account.memory
         steps = [
             Step(
                 intent.request.party,
@@ -240,7 +279,7 @@ class Books:
             )
             for intent in self.intents.values()
         ]
-        return Scheme.resume(self.p_x, self.proved.memory, steps, policy, reserve=RESERVE_BITS)
+        return Scheme.resume(p_x, memory, steps, policy, reserve=RESERVE_BITS)
 
     @property
     def all_limits(self) -> Policy:
@@ -249,7 +288,8 @@ class Books:
 
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
-        return self.all_limits.binding_on({party})[0].bits
+        around = self.policy.least_bits_on({party})
+        return self.limits[party] if around is None else min(self.limits[party], around)
 
     @property
     def n_states(self) -> int:

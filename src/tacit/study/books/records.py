@@ -1,12 +1,13 @@
 """What a study writes into its ledger: one model for the body of each kind of entry.
 
-What the entries do is in ``tacit.study.books.kinds``.
+What the entries do is in ``tacit.study.entry_kinds``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, Self
 
@@ -16,12 +17,14 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
     model_validator,
 )
 
+from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
 from tacit.problem import DISTORTIONS, INFORMATION, Costs, Utility
@@ -90,24 +93,45 @@ def _listed(texts: list[str]) -> str:
     return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
+@dataclass(slots=True)
+class Reading:
+    """Which entry is read at the moment."""
+
+    entry: Entry
+
+
 @contextmanager
-def refuse_nonsense(entry: Entry) -> Iterator[None]:
+def refuse_nonsense(entry: Entry) -> Iterator[Reading]:
     """Raise CorruptLedgerError, in one line, for every error that an entry's content causes.
 
     The owner of the database can write any entry and seal it. Sums that are no numbers raise, too.
+
+    Args:
+        entry: the one to name. Whoever reads several sets ``entry`` of what is yielded.
     """
+    reading = Reading(entry)
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
-            yield
+            yield reading
     except LedgerError:
         raise
     except _SENSELESS as error:
-        said = str(error).partition("\n")[0]
+        entry, said = reading.entry, str(error).partition("\n")[0]
         raise CorruptLedgerError(
             f"entry {entry.number} of study {entry.study}, {entry.kind!r}, makes no sense after "
             f"those before it ({type(error).__name__}: {said}): verify the study, and restore the "
             "ledger from a backup"
         ) from error
+
+
+def read_bodies(entries: Sequence[Entry], models: Sequence[type[Record]]) -> list[Any]:
+    """The record of each entry, by its model; raises as ``refuse_nonsense`` does."""
+    records = []
+    with refuse_nonsense(entries[0]) as reading:
+        for entry, model in zip(entries, models, strict=True):
+            reading.entry = entry
+            records.append(model.of(entry))
+    return records
 
 
 class ExternalRecord(Record):
@@ -184,6 +208,7 @@ class PolicyRecord(Record):
     sizes: tuple[tuple[int, Bits], ...] = ()
     groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
     others: tuple[tuple[str, JsonValue], ...] = ()
+    _policy: Policy = PrivateAttr()
 
     @model_validator(mode="before")
     @classmethod
@@ -192,7 +217,7 @@ class PolicyRecord(Record):
 
     @model_validator(mode="after")
     def _is_a_policy(self) -> Self:
-        _ = self.policy
+        self._policy = Policy.of_record(dict(self))
         return self
 
     @model_serializer(mode="wrap")
@@ -209,14 +234,9 @@ class PolicyRecord(Record):
         return cls(**policy.record)
 
     @property
-    def newcomers(self) -> dict[str, float]:
-        """Parties that a limit lets in, unless they have their own."""
-        return self.policy.newcomers
-
-    @property
     def policy(self) -> Policy:
         """The policy of a record."""
-        return Policy.of_record(dict(self))
+        return self._policy
 
 
 class QuestionRecord(Record):
@@ -323,6 +343,21 @@ class HoldingRecord(Record):
     bits: Bits
     is_covered: bool
     multiplier: Annotated[float, Field(ge=0)]
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return " + ".join(self.parties)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether what is held is shown as no less than the limit."""
+        return float(bits_up(self.bits)) >= self.limit
+
+    @property
+    def percent(self) -> float:
+        """Of the limit, at most 100."""
+        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
 
 
 class IntentRecord(Record):

@@ -5,23 +5,22 @@ What is recorded decides every letter, so the same bytes are written whenever it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import DeliveryError, InfeasibleError
-from tacit.sampling import StudyKey
 from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import DeliveredRecord
-from tacit.study.folder import Layout, paper_key, states_key
+from tacit.study.folder import Layout, StudyKeys
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
 from tacit.study.requests.draft import Draft, draft, intent_record
 from tacit.study.requests.refusals import coarse_refusal, refusal_with_suggestion, worthless_refusal
-from tacit.tables.delivery.engine import Engine, Memory, Progress, Records
+from tacit.tables.delivery.engine import Engine, MissingStatesError, Progress, Records, StateStore
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
 _STATES_KEPT = 2
@@ -47,26 +46,24 @@ def draft_or_refuse(books: Books, request: Request, max_error: float | None = No
     return best
 
 
-def find_intent(
-    journal: Journal, read: Callable[[Books], Request], *, again: bool
-) -> Intent | None:
+def find_intent(books: Books, request: Request, *, again: bool) -> Intent | None:
     """A request's release, if it was recorded before.
 
     If its file was never written, the recorded release is returned even if ``again`` is true.
 
     Args:
-        journal: of the study.
-        read: makes the request of the latest books, and refuses what they do not allow.
+        books: of the study.
+        request: what is asked.
         again: whether a new release is asked for.
     """
-    books = journal.refresh()
-    recorded = books.find(read(books).identity)
+    recorded = books.find(request.identity)
     is_new = recorded is None or (again and recorded.delivery is not None)
     return None if is_new else recorded
 
 
 def record_intent(
     journal: Journal,
+    request: Request,
     read: Callable[[Books], Request],
     *,
     max_error: float | None,
@@ -76,15 +73,23 @@ def record_intent(
 
     It is designed outside any lock, and appended only if nothing else was appended meanwhile. If
     another process has recorded the same request meanwhile, that release is taken.
+
+    Args:
+        journal: of the study.
+        request: as ``read`` made it of the journal's books.
+        read: makes the request of the latest books, and refuses what they do not allow.
+        max_error: refuse answers whose mean cost is above this.
+        again: whether a new release is asked for.
     """
     while True:
         books = journal.books
-        best = draft_or_refuse(books, read(books), max_error)
+        best = draft_or_refuse(books, request, max_error)
         record = intent_record(best, books.past)
-        number = journal.record_intent(record, best.channel.to_bytes(), books.head)
-        if number is not None:
-            return journal.books.intents[number]
-        recorded = find_intent(journal, read, again=again)
+        intent = journal.record_intent(record, best.channel.to_bytes(), books)
+        if intent is not None:
+            return intent
+        request = read(journal.refresh())
+        recorded = find_intent(journal.books, request, again=again)
         if recorded is not None:
             return recorded
 
@@ -97,10 +102,9 @@ def deliver_release(
     progress: Progress | None,
 ) -> Receipt:
     """Write a recorded release's file and certificate, and record that they were written."""
-    digest = writer.write(journal.books, intent, target, progress)
-    seal_key = paper_key(writer.key, journal.study)
-    digest_key = intent.digest_key(writer.key)
-    paper = certificate_of(journal.books, intent, digest, digest_key).sealed(seal_key)
+    release, number, seal_key = writer.release_of(intent), intent.entry.number, writer.keys.paper
+    digest = writer.write(journal.books, intent, release, target, progress)
+    paper = certificate_of(journal.books, intent, digest, release.digest_key).sealed(seal_key)
     try:
         paper.write(certificate_path(target))
     except OSError as error:
@@ -110,12 +114,12 @@ def deliver_release(
         ) from error
 
     def make(books: Books) -> DeliveredRecord | None:
-        if books.intents[intent.number].delivery is not None:
+        if books.intents[number].delivery is not None:
             return None
-        return DeliveredRecord(intent=intent.number, digest=digest, file=str(target.resolve()))
+        return DeliveredRecord(intent=number, digest=digest, file=str(target.resolve()))
 
-    journal.append("delivered", make)
-    return receipt_of(journal.books, journal.books.intents[intent.number]).sealed(seal_key)
+    journal.append_settled("delivered", make)
+    return receipt_of(journal.books, journal.books.intents[number]).sealed(seal_key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,95 +127,113 @@ class ReleaseWriter:
     """Samples and writes a study's recorded releases.
 
     Attributes:
-        study: the study's id.
+        keys: the study's.
         layout: of its folder.
         engine: what reads and writes the records.
         records: the encoded table.
-        key: the study's.
         is_id_public: whether release files carry raw ids.
     """
 
-    study: str
+    keys: StudyKeys
     layout: Layout
     engine: Engine[Any]
     records: Records
-    key: StudyKey
     is_id_public: bool
 
     def write(
-        self, books: Books, intent: Intent, target: Path, progress: Progress | None = None
+        self,
+        books: Books,
+        intent: Intent,
+        release: RecordedRelease,
+        target: Path,
+        progress: Progress | None = None,
     ) -> str:
-        """Write a release's file, and return the digest of its content."""
+        """Write a release's file, and return the digest of its content.
+
+        Args:
+            books: of the study.
+            intent: what was recorded.
+            release: the same for the engine, see ``release_of``.
+            target: the file.
+            progress: called with steps done and steps in all.
+        """
+        states = StateStore(self.layout.states, self.keys.states)
+        number = intent.entry.number
+        earlier = [each for each in books.intents.values() if each.entry.number < number]
+        before = self.release_of(earlier[-1]) if earlier else None
+        deliver = partial(
+            self.engine.deliver,
+            self.records,
+            states,
+            before,
+            release,
+            target,
+            expected=None if intent.delivery is None else intent.delivery.digest,
+            progress=progress,
+        )
         # Another process must not remove states that are written here before they are read.
         with in_use(self.layout.folder):
-            digest = self.engine.deliver(
-                self.records,
-                self._memory,
-                self._remember_until(books, intent),
-                self._release(intent),
-                target,
-                expected=None if intent.delivery is None else intent.delivery.digest,
-                progress=progress,
-            )
-        self._forget_old_states(books)
+            try:
+                digest = deliver()
+            except MissingStatesError:
+                self._remember_all(states, earlier)
+                digest = deliver()
+        self._forget_old_states(books, states)
         return digest
 
     def problems(self, books: Books) -> Iterator[str]:
         """Draw every release again; yield a sentence for each difference."""
         intents = list(books.intents.values())
-        releases = list(map(self._release, intents))
-        redrawn = self.engine.redraw(self.records, self._memory, releases)
+        releases = list(map(self.release_of, intents))
+        states = StateStore(self.layout.states, self.keys.states)
+        redrawn = self.engine.redraw(self.records, states, releases)
         for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
+            number = intent.entry.number
             if intent.delivery is not None and intent.delivery.digest != digest:
-                yield f"release {intent.number}, drawn again, is not what was delivered"
+                yield f"release {number}, drawn again, is not what was delivered"
             # 0.1 did not seal states: they are never believed.
             if not (is_remembered or intent.is_of_0_1):
                 yield (
-                    f"the states after release {intent.number} are damaged: they are computed "
+                    f"the states after release {number} are damaged: they are computed "
                     "again when they are needed"
                 )
 
-    @property
-    def _memory(self) -> Memory:
-        return Memory(self.layout.states, states_key(self.key, self.study))
-
-    def _release(self, intent: Intent) -> RecordedRelease:
+    def release_of(self, intent: Intent) -> RecordedRelease:
+        """A release as the engine draws it."""
         party, shares = intent.request.party, intent.record.time_shares
+        state_name = intent.state_name
+        draw_key, digest_key = intent.derive_keys(self.keys.key)
 
         def pseudonym_key(attempt: int) -> bytes:
-            return self.key.derive("pseudonym", self.study, party, attempt)
+            return self.keys.key.derive("pseudonym", self.keys.study, party, attempt)
 
         return RecordedRelease(
-            intent.state_name,
+            state_name,
             intent.channel,
             intent.next_state,
-            intent.draw_key(self.key),
-            intent.digest_key(self.key),
+            draw_key,
+            digest_key,
             Alphabet(intent.record.letters, shares if shares > 1 else None),
             None if self.is_id_public else pseudonym_key,
         )
 
-    def _remember_until(self, books: Books, intent: Intent) -> RecordedRelease | None:
-        """The release before ``intent``; its states are computed again if they are missing."""
+    def _remember_all(self, states: StateStore, intents: list[Intent]) -> None:
+        """Compute the states after consecutive releases again, as far back as they are missing."""
         before, missing = None, []
-        for earlier in reversed(list(_before(books, intent))):
-            release = self._release(earlier)
-            if self.engine.keeps(self.records, self._memory, release):
+        for release in map(self.release_of, reversed(intents)):
+            if self.engine.keeps(self.records, states, release):
                 before = release
                 break
             missing.append(release)
         for release in reversed(missing):
-            self.engine.remember(self.records, self._memory, before, release)
+            self.engine.remember(self.records, states, before, release)
             before = release
-        return before
 
-    def _forget_old_states(self, books: Books) -> None:
+    def _forget_old_states(self, books: Books, states: StateStore) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
-        old = list(books.intents.values())[:-_STATES_KEPT]
+        old = [intent.state_name for intent in list(books.intents.values())[:-_STATES_KEPT]]
+        if not old:
+            return
         with free_to_clear(self.layout.folder) as is_free:
             if is_free:  # else another release is being written; a later one clears up
-                self.engine.forget(self._memory, [intent.state_name for intent in old])
-
-
-def _before(books: Books, intent: Intent) -> Iterable[Intent]:
-    return takewhile(lambda each: each.number < intent.number, books.intents.values())
+                self.engine.forget(states, old)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -128,25 +127,6 @@ class ReleasePaper(Paper):
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeldShare:
-    """What a coalition holds of its limit, in bits about one record."""
-
-    name: str
-    bits: float
-    limit: float
-
-    @property
-    def percent(self) -> float:
-        """Of the limit, at most 100."""
-        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
-
-    @property
-    def is_used_up(self) -> bool:
-        """Whether nothing is left of it."""
-        return is_used_up(self.bits, self.limit)
-
-
 class Receipt(ReleasePaper):
     """For the custodian: names other parties, so it is not for the recipient.
 
@@ -174,19 +154,17 @@ class Receipt(ReleasePaper):
     holdings: tuple[HoldingRecord, ...]
 
     @property
-    def shares(self) -> list[HeldShare]:
+    def shown_holdings(self) -> list[HoldingRecord]:
         """Who holds what of which limit after it, the party itself first."""
         first_own = sorted(self.holdings, key=lambda each: each.parties != (self.party,))
-        return [self._share(holding) for holding in first_own]
+        return [self._with_standing_limit(holding) for holding in first_own]
 
-    def _share(self, holding: HoldingRecord) -> HeldShare:
-        name = " + ".join(holding.parties)
+    def _with_standing_limit(self, holding: HoldingRecord) -> HoldingRecord:
+        """The limit recorded with a release is lower than the party's if fewer bits were asked."""
         if holding.parties != (self.party,):
-            return HeldShare(name, holding.bits, holding.limit)
-        # The standing limit; the limit recorded with this release is lower if fewer bits were
-        # requested.
+            return holding
         limit = self.party_limit if self.around_limit is None else self.around_limit
-        return HeldShare(name, holding.bits, limit)
+        return holding.model_copy(update={"limit": limit})
 
     @property
     def limit_in_words(self) -> str:
@@ -209,7 +187,8 @@ class Receipt(ReleasePaper):
     def _repr_html_(self) -> str:
         """What every coalition held of its limit, as a table for notebooks."""
         rows = [
-            (share.name, bits_up(share.bits), limit_in_words(share.limit)) for share in self.shares
+            (each.name, bits_up(each.bits), limit_in_words(each.limit))
+            for each in self.shown_holdings
         ]
         return html_table(repr(self), ("bits about one record", "held", "limit"), rows)
 
@@ -343,7 +322,7 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
     own = next(each.bits for each in record.holdings if each.parties == (record.party,))
     return {
         "study": intent.entry.study,
-        "entry": intent.number,
+        "entry": intent.entry.number,
         "hash": intent.entry.hash,
         "time": intent.entry.time,
         "party": record.party,
@@ -364,11 +343,6 @@ def remarks_on(external: str | None) -> tuple[str, ...]:
 def external_in_words(name: str) -> str:
     """What an answer about an external column is: the channel reads the private attributes only."""
     return f"{name} is predicted from the private attributes; nobody's own {name} is read"
-
-
-def is_used_up(bits: float, limit: float) -> bool:
-    """Whether what is held is shown as no less than its limit."""
-    return float(bits_up(bits)) >= limit
 
 
 def time_in_words(time: str) -> str:

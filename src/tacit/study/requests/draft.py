@@ -11,15 +11,14 @@ import numpy as np
 from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
-from tacit.information import mutual_information
-from tacit.policy import Parties, bits_of, coalition_name, limit_in_words, whom_in_words
+from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Design, Question
+from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transition, Transitions
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books, Request, distortion, draw_of, record_of
+from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.verification.optimality import SPENT_BITS, prove
+from tacit.study.proofs.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
 """Largest certified gap of a design that is released. A larger gap means that the solver failed."""
@@ -46,6 +45,7 @@ class Draft:
         next_state: state after it, [m, letter]; -1 where that cannot occur.
         before: what every coalition holds now.
         after: what every coalition would hold.
+        law: p(r, letter), [r, letter].
         value: mean cost of the answers, or bits about R where information is the measure.
         blind: what answering without looking at the record is worth.
     """
@@ -56,13 +56,14 @@ class Draft:
     next_state: Transitions
     before: Account
     after: Account
+    law: Array
     value: float
     blind: float
 
     @property
     def gain(self) -> float:
         """How much better than a blind guess."""
-        return self.value if self.request.measure.is_information else self.blind - self.value
+        return self.value if self.request.is_information else self.blind - self.value
 
     @property
     def is_worth_it(self) -> bool:
@@ -79,7 +80,7 @@ class Draft:
         ``verify`` will prove.
         """
         solution = self.design.solution
-        if self.request.measure.is_information or solution.bound is None:
+        if self.request.is_information or solution.bound is None:
             return solution.bound
         if self._has_spent_coalition:
             proof = prove(self.before, self.request, self.channel, self.holdings)
@@ -93,15 +94,25 @@ class Draft:
 
     @property
     def _has_spent_coalition(self) -> bool:
-        return any(
-            limit - self.before.upper_bits(coalition) <= 2 * SPENT_BITS
-            for coalition, limit in self.limits.items()
-        )
+        held = map(self.before.upper_bits, self.limits)
+        left = [limit - bits for limit, bits in zip(self.limits.values(), held, strict=True)]
+        return min(left, default=inf) <= 2 * SPENT_BITS
 
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
-        return tuple(_holding(self, coalition) for coalition in self.limits)
+        keys, multipliers = self.design.keys, self.design.solution.multipliers
+        holdings = [
+            HoldingRecord(
+                parties=tuple(sorted(coalition)),
+                limit=limit,
+                bits=self.after.upper_bits(coalition),
+                is_covered=self.after.is_covered(coalition),
+                multiplier=multipliers.get(keys[coalition], 0.0),
+            )
+            for coalition, limit in self.limits.items()
+        ]
+        return tuple(holdings)
 
     @property
     def time_shares(self) -> int:
@@ -112,16 +123,12 @@ class Draft:
     @property
     def letters(self) -> tuple[str, ...]:
         """What each answer is called."""
-        return names_of_answers(self.request, self.channel.weights.shape[-1] // self.time_shares)
+        return self.request.names_of_answers(self.channel.weights.shape[-1] // self.time_shares)
 
     @property
     def limits(self) -> dict[Parties, float]:
         """Limits on every coalition that this release feeds."""
         return self.design.limits
-
-    def p_rhat_given_r(self) -> Array:
-        """What the recipient may know: [r, letter]."""
-        return recipient_law(told_law(self.before, self.request, self.channel))
 
 
 def draft(books: Books, request: Request) -> Draft:
@@ -133,17 +140,20 @@ def draft(books: Books, request: Request) -> Draft:
     """
     ceiling = own_ceiling(books, request)
     design = _design(books, request, ceiling)
-    before = books.proved
+    before = books.proved_account
     channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
     after, transition = _after(before, request, channel)
-    if _broken_limits(design, before, after):
+    broken = _broken_limits(design, before, after)
+    if broken:
         channel = IntegerChannel.quantised(design.channel)
         after, transition = _after(before, request, channel)
-    for coalition, held in _broken_limits(design, before, after).items():
+        broken = _broken_limits(design, before, after)
+    for coalition, held in broken.items():
         raise _too_much(books, design, coalition, held, after)
-    value = value_of(told_law(before, request, channel), request)
-    blind = request.blind_value(books.p_x)
-    return Draft(request, design, channel, transition.next_state, before, after, value, blind)
+    law, blind = request.told_law(before, channel), request.blind_value(books.p_x)
+    value = request.value_of(law)
+    next_state = transition.next_state
+    return Draft(request, design, channel, next_state, before, after, law, value, blind)
 
 
 def _after(
@@ -206,7 +216,7 @@ def refusal(
     return InfeasibleError(
         tuple(sorted(coalition)),
         binding[0].bits,
-        books.proved.upper_bits(coalition),
+        books.proved_account.upper_bits(coalition),
         reason=reason,
         limited_by=whom_in_words(binding),
         suggestions=suggestions,
@@ -221,7 +231,7 @@ def own_ceiling(books: Books, request: Request) -> float:
     """Bits that the party may hold after its request; refused where its limits leave too few."""
     party, own = request.party, frozenset({request.party})
     limit = books.own_limit(party)
-    held = books.proved.upper_bits(own)
+    held = books.proved_account.upper_bits(own)
     left = limit - held
     if request.bits is None:
         if left < _LEAST_BITS:
@@ -229,7 +239,7 @@ def own_ceiling(books: Books, request: Request) -> float:
             raise refusal(books, f"{reason}: nothing is left to it", own)
         return limit
     if request.bits > left:
-        asked = f"{party} asks for {limit_in_words(request.bits)} bits and has"
+        asked = f"{party} asks for {bits_in_words(request.bits)} and has"
         left_words = f"{bits_down(max(left, 0.0))} left of {_allowed(books, own)}"
         raise refusal(books, f"{asked} {left_words}", own)
     return held + request.bits
@@ -244,30 +254,11 @@ def tightest(drafted: Draft) -> Parties:
     return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
-def names_of_answers(request: Request, n_letters: int) -> tuple[str, ...]:
-    """What each answer is called; numbers where an answer only informs about R."""
-    if n_letters == len(request.question.labels) and not request.measure.is_information:
-        return request.question.labels
-    return tuple(str(letter) for letter in range(1, n_letters + 1))
-
-
-def recipient_law(law: Array) -> Array:
-    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
-    total = law.sum(axis=1, keepdims=True)
-    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
-
-
-def told_law(before: Account, request: Request, channel: IntegerChannel) -> Array:
-    """p(r, letter) of a release, [r, letter]."""
-    p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
-    return np.asarray(request.question.p_r_given_x.T @ p_x_letter)
-
-
 def _design(books: Books, request: Request, ceiling: float) -> Design:
     question = request.question
     try:
         design = books.scheme.design(
-            Question(question.name, question.p_r_given_x, question.labels),
+            Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
             utility=request.utility,
             individual=None if ceiling == inf else ceiling,
@@ -295,7 +286,7 @@ def _refuse_far(books: Books, design: Design, request: Request) -> None:
 def _refuse_spent(books: Books, design: Design) -> None:
     """Refuse a design that failed because a coalition may be told nothing more at all."""
     for coalition, limit in design.limits.items():
-        held = books.proved.upper_bits(coalition)
+        held = books.proved_account.upper_bits(coalition)
         if limit - held < _LEAST_BITS:
             reason = f"{holding_in_words(books, coalition)}: no answer that tells them nothing more"
             raise refusal(books, f"{reason} was found", coalition)
@@ -312,7 +303,7 @@ def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
 
 def holding_in_words(books: Books, coalition: Parties) -> str:
     """What a coalition that a release would feed holds of its smallest limit."""
-    account, everyone = books.proved, books.holders | coalition
+    account, everyone = books.proved_account, books.holders | coalition
     binding = books.all_limits.binding_on(coalition)
     name, whom = coalition_name(coalition, everyone), whom_in_words(binding)
     verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"
@@ -320,14 +311,7 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
         verb = f"{'counts' if len(coalition) == 1 else 'count'} as everyone does, with"
     by = "" if whom == name else f" (the limit on {whom})"
     held, limit = account.upper_bits(coalition), binding[0].bits
-    return f"{name} {verb} {bits_up(held)} of {limit_in_words(limit)} bits{by}"
-
-
-def value_of(law: Array, request: Request) -> float:
-    """Mean cost of answers with law p(r, letter), or their bits about R."""
-    if request.measure.is_information:
-        return mutual_information(law)
-    return float((law.T * distortion(request)).sum())
+    return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 
 def intent_record(drafted: Draft, past: str) -> IntentRecord:
@@ -340,12 +324,12 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
     return IntentRecord(
         identity=drafted.request.identity,
         party=drafted.request.party,
-        question=record_of(drafted.request.question),
+        question=drafted.request.asked,
         measure=drafted.request.measure,
         bits=drafted.request.bits,
-        letters=drafted.letters,
         time_shares=drafted.time_shares,
-        p_rhat_given_r=drafted.p_rhat_given_r().tolist(),
+        letters=drafted.letters,
+        p_rhat_given_r=recipient_law(drafted.law).tolist(),
         next_state=drafted.next_state.tolist(),
         holdings=drafted.holdings,
         everyone_bits=drafted.after.everyone_bits,
@@ -353,15 +337,4 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         blind=drafted.blind,
         bound=drafted.bound,
         draw=draw_of(past, drafted.channel),
-    )
-
-
-def _holding(drafted: Draft, coalition: Parties) -> HoldingRecord:
-    key = drafted.design.keys[coalition]
-    return HoldingRecord(
-        parties=tuple(sorted(coalition)),
-        limit=drafted.limits[coalition],
-        bits=drafted.after.upper_bits(coalition),
-        is_covered=drafted.after.is_covered(coalition),
-        multiplier=drafted.design.solution.multipliers.get(key, 0.0),
     )

@@ -11,11 +11,12 @@ from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import TacitError
 from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
+from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.study.books.books import Books, Intent
-from tacit.study.reports.receipts import remarks_on
-from tacit.study.reports.standing import Holding
+from tacit.study.reports.status import Holding
 from tacit.study.requests.draft import Draft, draft
+from tacit.tables import Question
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
@@ -37,7 +38,7 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Share(Holding):
+class QuotedHolding(Holding):
     """What a coalition holds of its limit before and after the quoted release.
 
     Attributes:
@@ -105,14 +106,14 @@ class Quote:
     value: float
     blind: float
     bound: float | None
-    own: Share
-    worst: Share
-    coalitions: tuple[Share, ...]
+    own: QuotedHolding
+    worst: QuotedHolding
+    coalitions: tuple[QuotedHolding, ...]
     about_more: int
     curve: tuple[CurvePoint, ...]
     answered_by: int | None
     others_bits: float
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     def __repr__(self) -> str:
         """Who asks for what, what it would be worth, and what it would cost."""
@@ -138,12 +139,13 @@ class Quote:
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        shares = {
+        parts = {
             "own": self.own.as_dict(),
             "worst": self.worst.as_dict(),
             "coalitions": [share.as_dict() for share in self.coalitions],
+            "remarks": [each.as_dict() for each in self.remarks],
         }
-        return asdict(self) | shares
+        return asdict(self) | parts
 
 
 def quote_draft(books: Books, drafted: Draft) -> Quote:
@@ -165,7 +167,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.channel),
-        remarks=remarks_on(drafted.request.question.external),
+        remarks=_remarks_on(drafted.request.question),
     )
 
 
@@ -173,7 +175,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, party = intent.record, intent.request.party
     coalitions = books.policy.limits_on(party, books.holders, books.own_limit(party))
-    shares = _shares(books, party, coalitions, books.proved, books.proved)
+    shares = _shares(books, party, coalitions, books.proved_account, books.proved_account)
     return Quote(
         party=party,
         request=record.question.name,
@@ -186,10 +188,16 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         coalitions=shares,
         about_more=MOST_COUNTED,
         curve=(),
-        answered_by=intent.number,
+        answered_by=intent.entry.number,
         others_bits=_others_bits(books),
-        remarks=remarks_on(intent.request.question.external),
+        remarks=_remarks_on(intent.request.question),
     )
+
+
+def _remarks_on(question: Question) -> tuple[Remark, ...]:
+    """What whoever gets an answer should know."""
+    external = question.external
+    return () if external is None else (Remark("external_column", {"column": external}),)
 
 
 def _others_bits(books: Books, *more: IntegerChannel) -> float:
@@ -200,11 +208,11 @@ def _others_bits(books: Books, *more: IntegerChannel) -> float:
 
 def _shares(
     books: Books, party: str, coalitions: Iterable[Parties], before: Account, after: Account
-) -> tuple[Share, ...]:
+) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
     limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
     return tuple(
-        Share(
+        QuotedHolding(
             tuple(sorted(coalition)),
             coalition_name(coalition, books.holders | {party}),
             binding[0].bits,
@@ -222,22 +230,22 @@ def _by_size(coalition: Parties) -> tuple[int, list[str]]:
     return len(coalition), sorted(coalition)
 
 
-def _worst(shares: tuple[Share, ...]) -> Share:
+def _worst(shares: tuple[QuotedHolding, ...]) -> QuotedHolding:
     return min(shares, key=lambda share: (share.left, len(share.parties)))
 
 
-def _fits(share: Share) -> int:
+def _fits(share: QuotedHolding) -> int:
     """How often what this release adds fits into what it leaves."""
     if share.added < 1e-9:
         return MOST_COUNTED
     return min(MOST_COUNTED, floor(share.left / share.added))
 
 
-def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
+def _curve(books: Books, drafted: Draft, own: QuotedHolding) -> list[CurvePoint]:
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
-    for part in _SPARSE_CURVE if drafted.request.measure.is_information else _CURVE:
+    for part in _SPARSE_CURVE if drafted.request.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
         if not 0 < bits <= left:
             continue
@@ -251,7 +259,7 @@ def _curve(books: Books, drafted: Draft, own: Share) -> list[CurvePoint]:
     return points
 
 
-def _asked_bits(drafted: Draft, own: Share) -> float:
+def _asked_bits(drafted: Draft, own: QuotedHolding) -> float:
     """What was asked for, or what the best answer needs where that is less."""
     wanted = drafted.request.bits
     asked = own.limit - own.held if wanted is None else wanted

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from tacit.accounting import bits_down, bits_up
 from tacit.errors import InfeasibleError, Suggestion, TacitError
-from tacit.policy import Parties, limit_in_words, whom_in_words
-from tacit.study.books.books import Books, Request, record_of
+from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
+from tacit.study.books.books import Books, Request
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
 
@@ -27,7 +27,7 @@ def refusal_with_suggestion(
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
-    left = error.limit_bits - (error.held_bits if is_own else books.proved.everyone_bits)
+    left = error.limit_bits - (error.held_bits if is_own else books.proved_account.everyone_bits)
     if is_own and request.bits is not None and request.bits <= left:
         return error  # its limits leave what it asks for
     bits = float(bits_down(max(left, 0.0)))  # so that pasting it works
@@ -70,7 +70,7 @@ def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggesti
 
     Raising one limit does not help a party that another leaves nothing to.
     """
-    policy, held = books.all_limits, books.proved.upper_bits
+    policy, held = books.all_limits, books.proved_account.upper_bits
     used_up = policy.used_up(party, books.holders, held, _LEAST_OFFERED)
     limits = dict.fromkeys((*policy.binding_on(coalition), *used_up))
     own = [limit.own_party for limit in limits if limit.own_party is not None]
@@ -93,8 +93,9 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     request = best.request
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
-        reason = f"{limit_in_words(request.bits)} bits buy {request.party} nothing better than a "
-        return refusal(books, f"{reason}blind guess: ask for more", coalition)
+        asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
+        reason = f"{asked} {request.party} nothing better than a blind guess: ask for more"
+        return refusal(books, reason, coalition)
     reason = (
         f"{holding_in_words(books, coalition)}, which leaves {request.party} nothing better than "
         "a blind guess"
@@ -117,7 +118,7 @@ def _substitute(books: Books, best: Draft) -> Request | None:
     asked: dict[str, Request] = {}
     for intent in reversed(books.intents.values()):
         request = intent.request
-        is_other = record_of(request.question) != record_of(best.request.question)
+        is_other = request.asked != best.request.asked
         is_word = request.measure.kind not in ("costs", "information")
         is_askable = is_word and _can_be_asked(books, request)
         if is_other and is_askable and request.party != best.request.party:
@@ -152,10 +153,10 @@ def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleErr
 def _what_binds(books: Books, best: Draft, coalition: Parties) -> str:
     asked = best.request.bits
     if asked is not None and coalition == {best.request.party} and _is_held_to_ask(books, best):
-        return f"the {limit_in_words(asked)} bits asked for allow"
+        return f"the {bits_in_words(asked)} asked for {'allows' if asked == 1 else 'allow'}"
     limits = books.all_limits.binding_on(coalition)
-    shown = limit_in_words(limits[0].bits)
-    return f"the limit of {shown} bits on {whom_in_words(limits)} allows"
+    shown = bits_in_words(limits[0].bits)
+    return f"the limit of {shown} on {whom_in_words(limits)} allows"
 
 
 def binding(best: Draft) -> Parties:

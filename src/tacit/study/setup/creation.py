@@ -12,21 +12,21 @@ from shutil import rmtree
 from typing import Any
 
 from tacit.errors import InvalidInputError, Suggestion
-from tacit.ledger import HASH_DIGITS, Ledger, Sketch, user_registry
+from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
+from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder
 from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
 from tacit.study.folder import (
     Configuration,
     Layout,
-    keep_look,
-    key_check,
-    look,
-    snapshot_digest_key,
+    StudyKeys,
+    source_evidence,
     source_shown,
+    store_evidence,
 )
-from tacit.study.journal import raise_mark
+from tacit.study.journal import update_high_water_mark
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.registry import ENGINES
@@ -57,7 +57,7 @@ class Plan:
     accept_reset: bool
     min_records: int
     engine: str
-    remarks: list[str] = field(default_factory=list)  # gathered while the table is read
+    remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
         if self.memory < 1:
@@ -78,7 +78,7 @@ def create_study(folder: Path, plan: Plan) -> None:
         if plan.ledger == IN_FOLDER:
             _create_with_own_ledger(folder, plan)
         else:
-            address = user_registry() if plan.ledger is None else absolute_address(plan.ledger)
+            address = default_ledger() if plan.ledger is None else absolute_address(plan.ledger)
             _create_in_ledger(folder, plan, address)
     except OSError as error:
         raise InvalidInputError(
@@ -155,13 +155,13 @@ class _Registration:
             self.created.model_dump(mode="json"),
             accepting=[overlap.study for overlap in known],
         )
-        raise_mark(layout, first.head)
+        update_high_water_mark(layout, first.head)
 
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
-    seen = look(plan.table)
+    seen = source_evidence(plan.table)
     snapshot = ENGINES[plan.engine].count(
         plan.table,
         plan.id_columns,
@@ -171,8 +171,8 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)
-    if seen is not None and seen == look(plan.table):
-        keep_look(layout, seen)
+    if seen is not None and seen == source_evidence(plan.table):
+        store_evidence(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),
@@ -201,8 +201,8 @@ def _registration(
     layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
 ) -> _Registration:
     snapshot = ENGINES[configuration.engine].open(layout.snapshot)
-    key = StudyKey.load(layout.key)
-    created = _created(snapshot, plan, configuration, key)
+    keys = StudyKeys.of(layout.key, configuration.study)
+    created = _created(snapshot, plan, configuration, keys)
     sketch = _sketch(snapshot, ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.accept_reset)
 
@@ -222,7 +222,7 @@ def _shortened(hashes: list[str]) -> tuple[str, ...]:
 
 
 def _created(
-    snapshot: Records, plan: Plan, configuration: Configuration, key: StudyKey
+    snapshot: Records, plan: Plan, configuration: Configuration, keys: StudyKeys
 ) -> CreatedRecord:
     return CreatedRecord(
         format=STUDY_FORMAT,
@@ -231,9 +231,9 @@ def _created(
         memory=plan.memory,
         everyone=plan.everyone,
         is_id_public=plan.is_id_public,
-        key_check=key_check(key, configuration.study),
-        snapshot_digest=snapshot.digest(snapshot_digest_key(key, configuration.study)),
-        snapshot_seal=snapshot.seal(snapshot_digest_key(key, configuration.study)),
+        key_check=keys.check,
+        snapshot_digest=snapshot.digest(keys.snapshot),
+        snapshot_seal=snapshot.seal(keys.snapshot),
     )
 
 

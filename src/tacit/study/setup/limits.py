@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, isnan
+from math import inf
 
 from tacit.accounting import Account, bits_up
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.policy import Limit, Parties, limit_in_words
+from tacit.information.laws import as_positive_bits
+from tacit.policy import Limit, Parties, bits_in_words
 from tacit.problem import Costs
+from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
-from tacit.study.books.records import PolicyRecord
 from tacit.study.setup.names import check_new_names
 
-UNCHANGED = "nothing was changed: it was so already"
-"""Said of a change that makes no entry."""
-
-
-def check_limit(name: str, bits: float) -> None:
-    """Refuse what is no number of bits."""
-    if isnan(bits) or bits <= 0 or bits == inf:
-        raise InvalidInputError(f"{name} is {bits:g}: give a number of bits above 0")
+UNCHANGED = Remark("unchanged")
+"""On a change that makes no entry."""
 
 
 def check_max_error(max_error: float, utility: str | Costs) -> None:
@@ -35,19 +30,18 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
 def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
     for limit in policy.limits:
-        check_limit(f"the limit on {limit.in_words}", limit.bits)
+        as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
     check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
     changed = books.with_policy(policy)
-    account = changed.proved
+    account = changed.proved_account
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
         refuse_below(limit, coalition, account)
 
 
-def newcomer_remarks(policy: PolicyRecord, known: Mapping[str, float]) -> list[str]:
+def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[Remark]:
     """Remarks on parties that a policy names and that were not there before."""
     return [
-        f"{party} is new and let in with its group's limit of {limit_in_words(bits)} bits: "
-        "give it its own"
+        Remark("party_let_in", {"party": party, "bits": bits})
         for party, bits in policy.newcomers.items()
         if party not in known
     ]
@@ -67,6 +61,6 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
         tuple(sorted(coalition)),
         limit.bits,
         held,
-        reason=f"a limit of {limit_in_words(limit.bits)} bits on {limit.in_words} is below what "
+        reason=f"a limit of {bits_in_words(limit.bits)} on {limit.in_words} is below what "
         f"{who} {holds} already{covered}: give at least {bits_up(held, 6)}",
     )

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.kinds import describe_entry
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.entry_kinds import describe_entry
 from tacit.study.reports.receipts import (
     PAPER_FORMAT,
     EntryReceipt,
@@ -168,8 +168,8 @@ class PaperCheck:
         intent = books.intents.get(paper.entry)
         if intent is not None and paper.format == 1 and not intent.is_of_0_1:
             self.problems.append(
-                f"{paper.path} has the form of 0.1, and release {intent.number} was made by a "
-                "later version: it is forged"
+                f"{paper.path} has the form of 0.1, and release {intent.entry.number} was made "
+                "by a later version: it is forged"
             )
         if intent is not None:
             self._compare(self._of_release(books, intent))
@@ -227,14 +227,14 @@ class PaperCheck:
             made = receipt_of(books, intent)
             if delivery is None or said.get("digest") is not None or said.get("file") is not None:
                 return made
-            self.notes.append(f"{path} was made before release {intent.number} was delivered")
+            self.notes.append(f"{path} was made before release {intent.entry.number} was delivered")
             return made.model_copy(update={"digest": None, "file": None})
         # A crash between the certificate and the entry that records it leaves such a certificate.
         digest = str(said.get("digest")) if delivery is None else delivery.digest
         if delivery is None:
             self.notes.append(
                 f"the digest in {path} was not compared: the ledger does not say that release "
-                f"{intent.number} was delivered"
+                f"{intent.entry.number} was delivered"
             )
         return certificate_of(books, intent, digest, self._digest_key(intent))
 

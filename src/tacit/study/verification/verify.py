@@ -12,19 +12,24 @@ from tacit.accounting import Account
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.kinds import check_entry, read_books, read_on
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
-from tacit.study.folder import Configuration, Layout, load_key
+from tacit.study.entry_kinds import check_entry, read_books, read_on
+from tacit.study.folder import Configuration, Layout, StudyKeys
 from tacit.study.journal import Traces
+from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter
-from tacit.study.reports.standing import ROLLBACK_ACCEPTED
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
-from tacit.study.verification.replay import Replay, ReplayError
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_reader import digest_of
+
+ROLLBACK_ACCEPTED = (
+    "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds it "
+    "may hold more than is shown"
+)
+"""Said of a study whose ledger has lost entries for good."""
 
 PROVED_NEAR = 1e-5
 """In units of the cost: a release that is proved to be no farther from the best needs no note."""
@@ -167,7 +172,7 @@ def _unproved(replay: Replay) -> Iterator[str]:
     """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
     for number, intent in replay.books.intents.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
-        if intent.request.measure.is_information:
+        if intent.request.is_information:
             yield f"release {number} is judged by information: no proof shows how near to the best"
         elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
             recorded = record.value - record.bound
@@ -220,22 +225,22 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[str], li
     if keys is None:
         return [], ["without a key, neither the snapshot nor release files can be checked"]
     problems, notes = [], []
-    for intent in books.intents.values():
+    for number, intent in books.intents.items():
         if intent.delivery is None:
-            notes.append(f"release {intent.number} was recorded but never delivered")
+            notes.append(f"release {number} was recorded but never delivered")
             continue
         if intent.entry.hash not in keys.releases:
-            problems.append(f"release {intent.number} was not there when the study was closed")
+            problems.append(f"release {number} was not there when the study was closed")
             continue
         file = Path(intent.delivery.file)
         if not _is_there(file):
-            notes.append(f"release {intent.number} is no longer at {file}")
+            notes.append(f"release {number} is no longer at {file}")
             continue
         found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
         if found is None:
-            problems.append(f"{file} is not release {intent.number} as it was delivered")
+            problems.append(f"{file} is not release {number} as it was delivered")
         elif found is not intent:
-            notes.append(f"{file} was release {intent.number} and is release {found.number} now")
+            notes.append(f"{file} was release {number} and is release {found.entry.number} now")
     return problems, notes
 
 
@@ -243,8 +248,9 @@ def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books
     """Whether every release, drawn again while there is a key, is what was delivered."""
     if books.is_closed or not layout.key.exists():
         return []
-    key, records = load_key(layout, study, books.created), engine.open(layout.snapshot)
-    writer = ReleaseWriter(study, layout, engine, records, key, books.created.is_id_public)
+    keys = StudyKeys.load(layout, study, books.created)
+    records = engine.open(layout.snapshot)
+    writer = ReleaseWriter(keys, layout, engine, records, books.created.is_id_public)
     try:
         return list(writer.problems(books))
     except InvalidInputError as error:

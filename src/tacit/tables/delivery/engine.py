@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import DeliveryError
+from tacit.remark import Remark
 from tacit.tables.delivery.release_file import RecordedRelease
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.column import Column
@@ -30,7 +31,7 @@ class MissingStatesError(DeliveryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class StateStore:
     """Where a study keeps one small number per record and release: the record's state.
 
     Attributes:
@@ -106,7 +107,7 @@ class Engine(Protocol[SomeRecords]):
         externals: Sequence[Column],
         folder: Path,
         *,
-        remark: Callable[[str], None] | None = None,
+        remark: Callable[[Remark], None] | None = None,
     ) -> SomeRecords:
         """Read a table, encode its records, count them by cell and freeze them.
 
@@ -129,17 +130,17 @@ class Engine(Protocol[SomeRecords]):
         ...
 
     def remembered(self, folder: Path) -> list[str]:
-        """Names of the releases of which states lie in a memory's folder, sorted."""
+        """Names of the releases of which states lie in a folder, sorted."""
         ...
 
-    def keeps(self, records: SomeRecords, memory: Memory, release: RecordedRelease) -> bool:
+    def keeps(self, records: SomeRecords, states: StateStore, release: RecordedRelease) -> bool:
         """Whether the states after a release are kept, just as they were written."""
         ...
 
     def remember(
         self,
         records: SomeRecords,
-        memory: Memory,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
@@ -147,7 +148,7 @@ class Engine(Protocol[SomeRecords]):
 
         Args:
             records: whose states.
-            memory: where to.
+            states: where to.
             before: the release just before it, whose states are kept; ``None`` for the first.
             release: the one to draw.
 
@@ -160,7 +161,7 @@ class Engine(Protocol[SomeRecords]):
     def deliver(
         self,
         records: SomeRecords,
-        memory: Memory,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -174,7 +175,7 @@ class Engine(Protocol[SomeRecords]):
 
         Args:
             records: whose letters.
-            memory: where states are kept.
+            states: where states are kept.
             before: the release just before it, whose states are kept; ``None`` for the first.
             release: the one to draw.
             target: the file.
@@ -189,7 +190,7 @@ class Engine(Protocol[SomeRecords]):
         ...
 
     def redraw(
-        self, records: SomeRecords, memory: Memory, releases: Sequence[RecordedRelease]
+        self, records: SomeRecords, states: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Draw every release of a study again, from the first, and write nothing.
 
@@ -199,6 +200,6 @@ class Engine(Protocol[SomeRecords]):
         """
         ...
 
-    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+    def forget(self, states: StateStore, names: Sequence[str]) -> None:
         """Remove the states kept after the releases of these names, if there are any."""
         ...

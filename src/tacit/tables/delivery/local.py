@@ -24,14 +24,13 @@ import duckdb
 import numpy as np
 
 from tacit.errors import DeliveryError
+from tacit.remark import Remark
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file
 from tacit.tables.connection import reason
-from tacit.tables.delivery.engine import Memory, MissingStatesError, Progress
+from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.release_file import (
     N_THREADS,
-    Alphabet,
-    Block,
     ByPseudonym,
     ByPublicId,
     ContentDigest,
@@ -64,7 +63,7 @@ class LocalEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
-        remark: Callable[[str], None] | None = None,
+        remark: Callable[[Remark], None] | None = None,
     ) -> Snapshot:
         """Freeze a table in a new folder."""
         return build(source, id_columns, attributes, externals, folder, remark=remark)
@@ -81,22 +80,22 @@ class LocalEngine:
         """Releases of which state files lie in a folder, sorted."""
         return sorted(path.stem for path in folder.glob(f"*{_STATES}"))
 
-    def keeps(self, records: Snapshot, memory: Memory, release: RecordedRelease) -> bool:
+    def keeps(self, records: Snapshot, states: StateStore, release: RecordedRelease) -> bool:
         """Whether the state file of a release is there and whole."""
         return (
-            StateFiles.of(memory, records.n_records).load(release.name, release.n_states)
+            StateFiles.of(states, records.n_records).load(release.name, release.n_states)
             is not None
         )
 
     def remember(
         self,
         records: Snapshot,
-        memory: Memory,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
     ) -> None:
         """Write a release's state file."""
-        files = StateFiles.of(memory, records.n_records)
+        files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
         try:
             with (
@@ -107,14 +106,14 @@ class LocalEngine:
                     append(next_states)
         except OSError as error:
             raise DeliveryError(
-                f"the states in {memory.folder} cannot be written ({error.strerror}): "
+                f"the states in {states.folder} cannot be written ({error.strerror}): "
                 "mend that and ask for the same release again, which costs nothing"
             ) from error
 
     def deliver(
         self,
         records: Snapshot,
-        memory: Memory,
+        states: StateStore,
         before: RecordedRelease | None,
         release: RecordedRelease,
         target: Path,
@@ -124,19 +123,20 @@ class LocalEngine:
     ) -> str:
         """Write a release's state file and its own."""
         write = release_writer(target)  # a name that cannot be used is refused before any work
-        files = StateFiles.of(memory, records.n_records)
+        files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
 
         def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
             steps = _Steps(progress, 2 * records.n_records)
             with files.writing(release.name, release.n_states) as append:
                 _draw_all(draw, order, pool, append, steps)
-            digest = ContentDigest(release.digest_key)
             with atomic_file(target) as file:
-                blocks = _digested(order.blocks(pool), release.alphabet, digest, pool, steps)
+                digest = ContentDigest(release.digest_key)
+                blocks = digest.follow(order.blocks(pool), release.alphabet, pool, steps.add)
                 write(file, release.alphabet, blocks)
-                _refuse_other_content(target, digest.hexdigest(), expected)
-            return digest.hexdigest()
+                content = digest.hexdigest()
+                _refuse_other_content(target, content, expected)
+            return content
 
         try:
             return _without_collisions(records, release, attempt)
@@ -147,19 +147,19 @@ class LocalEngine:
             ) from error
 
     def redraw(
-        self, records: Snapshot, memory: Memory, releases: Sequence[RecordedRelease]
+        self, records: Snapshot, states: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Each release's content digest, and whether its state file, if any, is right."""
-        files = StateFiles.of(memory, records.n_records)
-        states = files.after(None)
+        files = StateFiles.of(states, records.n_records)
+        reached = files.after(None)
         for release in releases:
-            digest, states = _redraw(records, release, states)
-            yield digest, files.agrees(release, states)
+            digest, reached = _redraw(records, release, reached)
+            yield digest, files.agrees(release, reached)
 
-    def forget(self, memory: Memory, names: Sequence[str]) -> None:
+    def forget(self, states: StateStore, names: Sequence[str]) -> None:
         """Remove state files."""
         for name in names:
-            (memory.folder / f"{name}{_STATES}").unlink(missing_ok=True)
+            (states.folder / f"{name}{_STATES}").unlink(missing_ok=True)
 
 
 # -- states -------------------------------------------------------------------------------------
@@ -180,9 +180,9 @@ class StateFiles:
     seal_key: bytes
 
     @staticmethod
-    def of(memory: Memory, n_records: int) -> StateFiles:
-        """The files in a memory's folder."""
-        return StateFiles(memory.folder, n_records, memory.seal_key)
+    def of(states: StateStore, n_records: int) -> StateFiles:
+        """The files in the folder where a study keeps its states."""
+        return StateFiles(states.folder, n_records, states.seal_key)
 
     def path(self, name: str) -> Path:
         """Where the states after a release are kept."""
@@ -359,30 +359,11 @@ def _without_collisions(
 def _order(
     records: Snapshot, release: RecordedRelease, attempt: int, pool: ThreadPoolExecutor
 ) -> Order:
-    n_records, n_letters = records.n_records, release.alphabet.size
+    n_records, n_letters = records.n_records, release.channel.weights.shape[-1]
     if release.pseudonym_key is None:
         return ByPublicId(records.ids_path, n_records, n_letters)
     words = partial(pseudonyms, release.pseudonym_key(attempt))
     return ByPseudonym(words, n_records, n_letters, pool)
-
-
-def _digested(
-    blocks: Iterator[Block],
-    alphabet: Alphabet,
-    digest: ContentDigest,
-    pool: ThreadPoolExecutor,
-    steps: _Steps,
-) -> Iterator[Block]:
-    """The blocks, digested while they are written."""
-
-    def add_to_digest(block: Block) -> None:
-        digest.update(alphabet.columns(block))
-
-    for block in blocks:
-        digesting = pool.submit(add_to_digest, block)
-        yield block  # back when it is written
-        digesting.result()
-        steps.add(len(block.letters))
 
 
 def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:

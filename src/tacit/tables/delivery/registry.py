@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.local import LocalEngine
 

@@ -22,7 +22,7 @@ from binascii import hexlify
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,6 +123,7 @@ class RecordedRelease:
             attempt without a collision counts, the same for all releases to the party. ``None``
             where records are called by their own ids, because the custodian said these are public.
             To be called where the study's key is: an engine hands on what it returns, and no more.
+        n_states: how many states a record may be in afterwards.
     """
 
     name: str
@@ -132,19 +133,16 @@ class RecordedRelease:
     digest_key: bytes
     alphabet: Alphabet
     pseudonym_key: Callable[[int], bytes] | None
+    n_states: int = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n_states", max(int(self.next_state.max()), 0) + 1)
         n_letters = self.channel.weights.shape[2]
         if self.alphabet.size != n_letters:
             raise InvalidInputError(
                 f"the alphabet has {self.alphabet.size} letters but the channel {n_letters}: "
                 "give a label for each"
             )
-
-    @property
-    def n_states(self) -> int:
-        """How many states a record may be in afterwards."""
-        return max(int(self.next_state.max()), 0) + 1
 
 
 def check_target(target: Path) -> None:
@@ -223,6 +221,24 @@ class ContentDigest:
             of_lengths, of_bytes = self._streams[name]
             of_lengths.update(lengths)
             of_bytes.update(content)
+
+    def follow(
+        self,
+        blocks: Iterator[Block],
+        alphabet: Alphabet,
+        pool: ThreadPoolExecutor,
+        count: Callable[[int], None],
+    ) -> Iterator[Block]:
+        """The blocks, digested while they are written; ``count`` gets the size of each."""
+
+        def take(block: Block) -> None:
+            self.update(alphabet.columns(block))
+
+        for block in blocks:
+            taking = pool.submit(take, block)
+            yield block  # back when it is written
+            taking.result()
+            count(len(block.letters))
 
     def hexdigest(self) -> str:
         """The digest of everything so far."""

@@ -88,7 +88,7 @@ class Attribute(Stored):
 
     Attributes:
         name: of the column.
-        sql_type: what the column is stored as, see ``sources.staging``.
+        sql_type: what the column is stored as, see ``sources.staging_table``.
         coding: which values make up which level.
         has_missing: whether there is a last level for values that are missing.
     """

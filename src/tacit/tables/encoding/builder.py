@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.storage import atomic_folder
 from tacit.tables.connection import quote_name, reason
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
@@ -28,7 +29,7 @@ from tacit.tables.encoding.snapshot import (
     Description,
     Snapshot,
 )
-from tacit.tables.sources.staging import Staged, stage
+from tacit.tables.sources.staging_table import StagingTable, stage
 
 MOST_PAIRS = 10_000_000
 """Of cells and levels of an external column: 80 MB of counts."""
@@ -41,7 +42,7 @@ def build(
     externals: Sequence[Column],
     folder: Path,
     *,
-    remark: Callable[[str], None] | None = None,
+    remark: Callable[[Remark], None] | None = None,
 ) -> Snapshot:
     """Read a source and freeze it in a new folder.
 
@@ -62,8 +63,8 @@ def build(
                 encoding = _freeze(table, id_columns, attributes, externals)
                 _write_records(table, encoding, partial)
             if remark is not None:
-                for line in table.remarks:
-                    remark(line)
+                for each in table.remarks:
+                    remark(each)
             description = Description(n_records=table.n_records, encoding=encoding)
             (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
     except (duckdb.Error, OSError) as error:
@@ -83,7 +84,7 @@ def _check_each_once(columns: Sequence[str]) -> None:
             )
 
 
-def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
+def _check_ids(table: StagingTable, id_columns: Sequence[str]) -> None:
     if not id_columns:
         raise InvalidInputError("no id column is named: say what tells records apart")
     shown = ", ".join(id_columns)
@@ -109,7 +110,7 @@ def _check_ids(table: Staged, id_columns: Sequence[str]) -> None:
 
 
 def _freeze(
-    table: Staged,
+    table: StagingTable,
     id_columns: Sequence[str],
     attributes: Sequence[Column],
     externals: Sequence[Column],
@@ -131,7 +132,7 @@ def _freeze(
     return encoding
 
 
-def _write_records(table: Staged, encoding: Encoding, folder: Path) -> None:
+def _write_records(table: StagingTable, encoding: Encoding, folder: Path) -> None:
     """One pass over the records in the order of their ids."""
     levels = f"({levels_sql(table.connection, encoding)})"
     order = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))

@@ -7,7 +7,7 @@ import numpy as np
 from tacit.errors import InvalidInputError
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.snapshot import Counts, Snapshot
-from tacit.tables.sources.staging import Staged, stage
+from tacit.tables.sources.staging_table import StagingTable, stage
 
 
 def compare(snapshot: Snapshot, source: str) -> list[str]:
@@ -20,7 +20,7 @@ def compare(snapshot: Snapshot, source: str) -> list[str]:
         return [str(error)]
 
 
-def _changed_types(encoding: Encoding, table: Staged) -> list[str]:
+def _changed_types(encoding: Encoding, table: StagingTable) -> list[str]:
     return [
         f"column {name!r} was {sql_type} and is {table.types[name]} now"
         for name, sql_type in encoding.types.items()
@@ -28,14 +28,14 @@ def _changed_types(encoding: Encoding, table: Staged) -> list[str]:
     ]
 
 
-def _changed_records(snapshot: Snapshot, table: Staged) -> list[str]:
+def _changed_records(snapshot: Snapshot, table: StagingTable) -> list[str]:
     encoding = snapshot.encoding
     table.connection.execute(f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}")
     found = [*_new_values(encoding, table), *_moved_records(snapshot, table)]
     return found or _moved_externals(snapshot, table)
 
 
-def _new_values(encoding: Encoding, table: Staged) -> list[str]:
+def _new_values(encoding: Encoding, table: StagingTable) -> list[str]:
     columns = (*encoding.attributes, *encoding.externals)
     counts = ", ".join(f"count(*) - count(level_{k})" for k in range(len(columns)))
     [row] = table.connection.execute(f"SELECT {counts} FROM levels").fetchall()
@@ -46,7 +46,7 @@ def _new_values(encoding: Encoding, table: Staged) -> list[str]:
     ]
 
 
-def _moved_records(snapshot: Snapshot, table: Staged) -> list[str]:
+def _moved_records(snapshot: Snapshot, table: StagingTable) -> list[str]:
     """Records added, removed, repeated, or in another cell."""
     ids = [f"id_{k}" for k in range(len(snapshot.encoding.ids))]
     is_same = " AND ".join(f"before.{name} = now.{name}" for name in ids)
@@ -68,7 +68,7 @@ def _moved_records(snapshot: Snapshot, table: Staged) -> list[str]:
     return [f"{what}: {number:,}" for what, number in found.items() if number]
 
 
-def _moved_externals(snapshot: Snapshot, table: Staged) -> list[str]:
+def _moved_externals(snapshot: Snapshot, table: StagingTable) -> list[str]:
     """External columns whose counts differ; told apart only while the records are the same."""
     found = []
     for k, external in enumerate(snapshot.encoding.externals):
@@ -79,7 +79,7 @@ def _moved_externals(snapshot: Snapshot, table: Staged) -> list[str]:
     return found
 
 
-def _count(snapshot: Snapshot, table: Staged, k: int) -> Counts:
+def _count(snapshot: Snapshot, table: StagingTable, k: int) -> Counts:
     """How many records of each cell have each level of external column ``k`` now, [x, r]."""
     encoding = snapshot.encoding
     rows = table.connection.execute(

@@ -9,6 +9,7 @@ from math import floor, prod
 import pyarrow as pa
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.tables.connection import quote_name
 from tacit.tables.encoding.attribute import (
     Attribute,
@@ -19,7 +20,7 @@ from tacit.tables.encoding.attribute import (
     is_number,
 )
 from tacit.tables.encoding.column import MOST_LEVELS, OTHERS, Column, ColumnError, Way
-from tacit.tables.sources.staging import Staged
+from tacit.tables.sources.staging_table import StagingTable
 
 _SIGNS_OF_A_WORD = 4
 _SIGNS_OF_A_LONG_WORD = 8
@@ -64,7 +65,7 @@ MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
 
 
-def freeze_all(staged: Staged, columns: Sequence[Column]) -> tuple[Attribute, ...]:
+def freeze_all(staged: StagingTable, columns: Sequence[Column]) -> tuple[Attribute, ...]:
     """The private attributes; together they may not make too many cells."""
     attributes = tuple(freeze(staged, one) for one in columns)
     n_cells = prod(attribute.n_levels for attribute in attributes)
@@ -77,7 +78,7 @@ def freeze_all(staged: Staged, columns: Sequence[Column]) -> tuple[Attribute, ..
     return attributes
 
 
-def freeze(staged: Staged, column: Column) -> Attribute:
+def freeze(staged: StagingTable, column: Column) -> Attribute:
     """One column with its levels."""
     name = column.name
     [(n_present,)] = staged.connection.execute(
@@ -96,7 +97,7 @@ def freeze(staged: Staged, column: Column) -> Attribute:
     return attribute
 
 
-def _coding(staged: Staged, column: Column) -> Categories | Bins | Groups:
+def _coding(staged: StagingTable, column: Column) -> Categories | Bins | Groups:
     if column.cuts is not None:
         return _bins(staged, column.name, column.cuts)
     if column.quantiles is not None:
@@ -106,7 +107,7 @@ def _coding(staged: Staged, column: Column) -> Categories | Bins | Groups:
     return _categories(staged, column.name)
 
 
-def _categories(staged: Staged, name: str) -> Categories:
+def _categories(staged: StagingTable, name: str) -> Categories:
     """Every value that occurs, in the order of the values."""
     column = quote_name(name)
     [(n_values,)] = staged.connection.execute(
@@ -121,7 +122,7 @@ def _categories(staged: Staged, name: str) -> Categories:
     return Categories(texts=tuple(text for (text,) in rows))
 
 
-def _bins(staged: Staged, name: str, cuts: Iterable[float]) -> Bins:
+def _bins(staged: StagingTable, name: str, cuts: Iterable[float]) -> Bins:
     """Bins of numbers, their cuts in the type of the column."""
     _check_number(staged, name)
     if is_integer(staged.types[name]):
@@ -130,7 +131,7 @@ def _bins(staged: Staged, name: str, cuts: Iterable[float]) -> Bins:
     return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
 
 
-def _quantiles(staged: Staged, name: str, n: int) -> list[float]:
+def _quantiles(staged: StagingTable, name: str, n: int) -> list[float]:
     """Cuts into bins of about equal size; fewer where many records share a value."""
     _check_number(staged, name)
     column, shares = quote_name(name), [index / n for index in range(1, n)]
@@ -143,7 +144,7 @@ def _quantiles(staged: Staged, name: str, n: int) -> list[float]:
     return cuts
 
 
-def _groups(staged: Staged, name: str, groups: Mapping[str, str]) -> Groups:
+def _groups(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Groups:
     """The groups that occur, in the order of the mapping."""
     with _compared(staged, name, groups):
         _refuse_misspelt(staged, name, groups)
@@ -165,7 +166,7 @@ def _groups(staged: Staged, name: str, groups: Mapping[str, str]) -> Groups:
 
 
 @contextmanager
-def _compared(staged: Staged, name: str, groups: Mapping[str, str]) -> Iterator[None]:
+def _compared(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Iterator[None]:
     """Tables ``mapping`` (text, name) and ``occurring`` (text, times) to compare."""
     connection, column = staged.connection, quote_name(name)
     mapping = pa.table({"text": [*groups], "name": [*groups.values()]})
@@ -181,7 +182,7 @@ def _compared(staged: Staged, name: str, groups: Mapping[str, str]) -> Iterator[
         connection.unregister("mapping")
 
 
-def _refuse_misspelt(staged: Staged, name: str, groups: Mapping[str, str]) -> None:
+def _refuse_misspelt(staged: StagingTable, name: str, groups: Mapping[str, str]) -> None:
     """Refuse a mapping that seems to misspell a value: the value would go to all others unnoticed.
 
     It names a value that no record has, and not one that is nearly the same and occurs.
@@ -196,19 +197,17 @@ def _refuse_misspelt(staged: Staged, name: str, groups: Mapping[str, str]) -> No
             )
 
 
-def _remark_unused(staged: Staged, name: str) -> None:
-    """Say how many values of the mapping no record has: a list of codes has many such."""
+def _remark_unused(staged: StagingTable, name: str) -> None:
+    """Remark how many values of the mapping no record has: a list of codes has many such."""
     rows = staged.connection.execute(
         f"SELECT text FROM mapping ANTI JOIN occurring USING (text) WHERE text <> '{OTHERS}'"
     ).fetchall()
     if rows:
-        values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
-        staged.remarks.append(
-            f"the mapping of {name} names {values} that no record has, such as {rows[0][0]!r}"
-        )
+        values = {"column": name, "values": len(rows), "example": rows[0][0]}
+        staged.remarks.append(Remark("unused_values", values))
 
 
-def _n_occurring(staged: Staged, attribute: Attribute) -> int:
+def _n_occurring(staged: StagingTable, attribute: Attribute) -> int:
     """How many levels occur; of three or more bins only that there are two, the outermost."""
     if not isinstance(attribute.coding, Bins):
         return attribute.n_levels  # these were found in the data
@@ -218,7 +217,7 @@ def _n_occurring(staged: Staged, attribute: Attribute) -> int:
     return len(bins) + attribute.has_missing
 
 
-def _check_number(staged: Staged, name: str) -> None:
+def _check_number(staged: StagingTable, name: str) -> None:
     if not is_number(staged.types[name]):
         raise ColumnError(
             name,
@@ -227,7 +226,7 @@ def _check_number(staged: Staged, name: str) -> None:
         )
 
 
-def _too_many(staged: Staged, name: str, n_levels: int) -> ColumnError:
+def _too_many(staged: StagingTable, name: str, n_levels: int) -> ColumnError:
     ways: list[Way] = ["groups"]
     if is_number(staged.types[name]):
         ways += ["cuts", "quantiles"]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
+from operator import attrgetter
 
 import duckdb
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.tables.connection import connect_memory, lock, quote_name, reason
 from tacit.tables.encoding.attribute import (
     Attribute,
@@ -32,10 +34,10 @@ from tacit.tables.encoding.attribute import (
 from tacit.tables.encoding.codes import cell_sql
 from tacit.tables.questions.expression import expression_sql
 from tacit.tables.questions.syntax import parse_expression, shortened
-from tacit.tables.sources.staging import store
+from tacit.tables.sources.staging_table import store
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: its law is computed once
 class Question:
     """A variable R with its public law given the cells.
 
@@ -76,7 +78,7 @@ class Question:
         """Which letter each cell has, [x]; only of a function of the cell."""
         return np.asarray(self.counts.argmax(axis=1))
 
-    @property
+    @cached_property
     def p_r_given_x(self) -> Array:
         """Its law, [x, r]; uniform for a cell without records."""
         total = self.counts.sum(axis=1, keepdims=True)
@@ -93,7 +95,7 @@ class Cells:
     @property
     def shape(self) -> tuple[int, ...]:
         """Numbers of levels."""
-        return tuple(attribute.n_levels for attribute in self.attributes)
+        return tuple(map(attrgetter("n_levels"), self.attributes))
 
     def of_attributes(self, names: Sequence[str]) -> Question:
         """One attribute, or the combinations of several."""
@@ -102,17 +104,17 @@ class Cells:
             raise InvalidInputError(
                 f"attributes {', '.join(names)!r}: name one, or several different ones"
             )
-        shape = self.shape
-        levels = np.unravel_index(np.arange(prod(shape)), shape)
         chosen = [self.attributes[axis] for axis in axes]
+        shape = self.shape
+        if len(chosen) == 1:
+            labels, numbers = chosen[0].labels, chosen[0].numbers
+        else:
+            labels, numbers = _combined([attribute.labels for attribute in chosen]), None
+        levels = np.unravel_index(np.arange(prod(shape)), shape)
         r_of_x = np.ravel_multi_index(
             tuple(levels[axis] for axis in axes), tuple(shape[axis] for axis in axes)
         )
-        if len(chosen) == 1:
-            [only] = chosen
-            return Question.of_function(only.name, only.labels, only.numbers, r_of_x)
-        labels = _combined([attribute.labels for attribute in chosen])
-        return Question.of_function(",".join(names), labels, None, r_of_x)
+        return Question.of_function(",".join(names), labels, numbers, r_of_x)
 
     def evaluate(self, sql: str) -> Question:
         """An expression over the attributes' levels."""

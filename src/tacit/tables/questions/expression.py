@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first, shown
+from tacit.similar_names import nearest_first, shown
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.encoding.attribute import Attribute
 from tacit.tables.questions.syntax import Node, refused

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.sources.source import Table, TableFile, check_file, describe
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first
+from tacit.similar_names import nearest_first
 from tacit.tables.connection import quote_name, reason
 from tacit.tables.sources.source import Table
 

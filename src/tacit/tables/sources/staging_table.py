@@ -15,7 +15,8 @@ from pathlib import Path
 import duckdb
 
 from tacit.errors import InvalidInputError
-from tacit.spelling import nearest_first
+from tacit.remark import Remark
+from tacit.similar_names import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
 from tacit.tables.sources.source import Table, find_source
@@ -42,7 +43,7 @@ _AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Staged:
+class StagingTable:
     """A copy of some columns.
 
     Attributes:
@@ -55,11 +56,11 @@ class Staged:
     connection: duckdb.DuckDBPyConnection
     types: dict[str, str]
     n_records: int
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
 
 
 @contextmanager
-def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]:
+def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[StagingTable]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed."""
     found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
@@ -76,7 +77,7 @@ def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[Staged]
             raise InvalidInputError(
                 f"{found.shown} has no rows: there is nobody to release data about"
             )
-        yield Staged(connection, types, n_records)
+        yield StagingTable(connection, types, n_records)
 
 
 def _copy(

@@ -7,7 +7,7 @@ b_S bits more costs less than
     G = E[d(a, R) | x] + sum_S mu_S sum_y p(y | m, x) log2 q_S(x | a, y) / p(x | y).
 
 Multipliers and the channel are those of the ledger, the laws are sought in
-``tacit.study.verification.witness``, and the solver is not asked. Rounding is taken off: what is
+``tacit.study.proofs.witness``, and the solver is not asked. Rounding is taken off: what is
 returned is below the true sum.
 """
 
@@ -23,9 +23,9 @@ from tacit.accounting import Account
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
-from tacit.study.books.books import RESERVE_BITS, Request, distortion
+from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord
-from tacit.study.verification.witness import LimitedView, answer_worth, centred, find_forces
+from tacit.study.proofs.witness import LimitedView, answer_worth, centred, find_forces
 
 SPENT_BITS = 2 * RESERVE_BITS
 """A coalition that has no more left is told nothing more by a design."""
@@ -67,7 +67,7 @@ def prove(
         holdings: the recorded limits and multipliers.
     """
     occurs = before.memory.mass.any(axis=0)
-    cost = (request.question.p_r_given_x @ distortion(request).T)[occurs]
+    cost = (request.question.p_r_given_x @ request.distortion.T)[occurs]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0

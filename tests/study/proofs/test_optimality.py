@@ -12,15 +12,15 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord, Measure
-from tacit.study.verification.optimality import prove
+from tacit.study.proofs.optimality import prove
 from tacit.tables import Question
 
 NEAR = 1e-5
 """What verification promises for every release, or says why not. Designs come within 1e-6; their
 rounding and the search for laws take the rest."""
 
-LOOSE = Policy(everyone=0.7, any_size=2, bits=0.45)
-SPENT = Policy(everyone=0.7, any_size=2, bits=0.2)
+LOOSE = Policy(everyone=0.7, sizes={2: 0.45})
+SPENT = Policy(everyone=0.7, sizes={2: 0.2})
 """From the second or third release on, some coalition may be told nothing more."""
 
 

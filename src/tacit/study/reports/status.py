@@ -13,14 +13,8 @@ from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
+from tacit.remark import Remark
 from tacit.study.books.books import Books
-from tacit.study.reports.receipts import external_in_words
-
-ROLLBACK_ACCEPTED = (
-    "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds it "
-    "may hold more than is shown"
-)
-"""Said of a study whose ledger has lost entries for good."""
 
 FEW_RECORDS = 1_000
 """In a smaller table, everybody else's rows tell a person's more than a little."""
@@ -60,7 +54,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StudyStatus:
     """How a study stands.
 
     Attributes:
@@ -88,7 +82,7 @@ class Standing:
     undelivered: tuple[int, ...]
     head: tuple[int, str]
     is_closed: bool
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     def as_table(self, caption: str) -> str:
         """What every party and coalition holds of its limit, in HTML."""
@@ -103,6 +97,7 @@ class Standing:
         return asdict(self) | {
             "parties": [each.as_dict() for each in self.parties],
             "coalitions": [each.as_dict() for each in self.coalitions],
+            "remarks": [each.as_dict() for each in self.remarks],
         }
 
 
@@ -154,34 +149,31 @@ def _few(
     return sorted(found, key=lambda each: each[1])
 
 
-def table_remarks(books: Books) -> list[str]:
+def table_remarks(books: Books) -> list[Remark]:
     """What a custodian should know of a table that a study is made of."""
-    remarks = [external_in_words(name) for name in books.externals]
+    remarks = [Remark("external_column", {"column": name}) for name in books.externals]
     n_records = books.created.records
     if n_records < FEW_RECORDS:
-        added = bits_up(other_rows_upper_bits(books.counts, None))
-        remarks.append(
-            f"{n_records:,} records are few: limits are on what a person's own rows tell, and to "
-            f"whoever knows every count, everybody else's rows may add up to {added} bits"
-        )
+        others_bits = other_rows_upper_bits(books.counts, None)
+        remarks.append(Remark("few_records", {"records": n_records, "others_bits": others_bits}))
     return remarks
 
 
-def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
+def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyStatus:
     """How the books stand.
 
     Args:
         study: the study's id.
         books: what its ledger says.
-        lost: traces of entries that the ledger has lost, in words.
+        lost: remarks on entries that the ledger has lost.
     """
     coalitions = [each for each in books.policy.limits_among(books.holders) if len(each) > 1]
     holdings = sorted(
         (_holding(books, coalition) for coalition in coalitions),
         key=lambda each: (each.left, len(each.parties), each.parties),
     )
-    undelivered = [each.number for each in books.intents.values() if each.delivery is None]
-    return Standing(
+    undelivered = [each.entry.number for each in books.intents.values() if each.delivery is None]
+    return StudyStatus(
         study=study,
         records=int(books.counts.sum()),
         entropy_bits=entropy(books.p_x),
@@ -193,33 +185,29 @@ def standing(study: str, books: Books, lost: Sequence[str] = ()) -> Standing:
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
         remarks=(
-            *(f"the ledger has lost entries, {trace}: verify the study" for trace in lost),
-            *([ROLLBACK_ACCEPTED] if books.accepted else []),
+            *lost,
+            *([Remark("rollback_accepted")] if books.accepted else []),
             *limits_too_high(books),
-            *lower_around(books, books.limits),
+            *limits_below_own(books, books.limits),
         ),
     )
 
 
-def limits_too_high(books: Books) -> list[str]:
+def limits_too_high(books: Books) -> list[Remark]:
     """Remarks on limits above all there is to learn."""
-    own = [(f"the limit of {party}", bits) for party, bits in books.limits.items()]
-    others = [(f"the limit on {limit.in_words}", limit.bits) for limit in books.policy.limits]
     all_bits = entropy(books.p_x)
-    return [remark for name, bits in own + others for remark in too_high(name, bits, all_bits)]
+    own = [({"party": party}, bits) for party, bits in books.limits.items()]
+    others = [({"limited_by": limit.in_words}, limit.bits) for limit in books.policy.limits]
+    return [remark for on, bits in own + others for remark in too_high(on, bits, all_bits)]
 
 
-def too_high(name: str, bits: float, all_bits: float) -> list[str]:
+def too_high(on: dict[str, str], bits: float, all_bits: float) -> list[Remark]:
     """A remark on a limit above all there is to learn."""
-    if bits < all_bits:
-        return []
-    seen = limit_in_words(bits)
-    return [
-        f"{name}, {seen} bits, protects nothing: a record has only {all_bits:.4f} bits to learn"
-    ]
+    values = on | {"bits": bits, "entropy_bits": all_bits}
+    return [] if bits < all_bits else [Remark("limit_too_high", values)]
 
 
-def lower_around(books: Books, parties: Iterable[str]) -> list[str]:
+def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
     """Remarks on limits that leave parties less than their own."""
     held_down: dict[Limit, list[str]] = {}
     for party in parties:
@@ -227,14 +215,16 @@ def lower_around(books: Books, parties: Iterable[str]) -> list[str]:
         if lowest.bits < books.limits[party]:
             held_down.setdefault(lowest, []).append(party)
     return [
-        f"the limit on {limit.in_words}, {limit_in_words(limit.bits)} bits, is below the own limit "
-        f"of {', '.join(names)} and holds for {'each of them' if names[1:] else names[0]}, too"
+        Remark(
+            "limit_below_own",
+            {"limited_by": limit.in_words, "bits": limit.bits, "parties": names},
+        )
         for limit, names in held_down.items()
     ]
 
 
 def _holding(books: Books, coalition: Parties) -> Holding:
-    account, binding = books.proved, books.all_limits.binding_on(coalition)
+    account, binding = books.proved_account, books.all_limits.binding_on(coalition)
     return Holding(
         tuple(sorted(coalition)),
         coalition_name(coalition, books.holders),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tacit.ledger import Entry
 from tacit.study.books.books import Books
-from tacit.study.books.kinds import EntryKind
 from tacit.study.books.records import Record
-from tacit.study.verification.replay import Replay
+from tacit.study.entry_kinds import EntryKind
+from tacit.study.proofs.replay import Replay
 
 
 class NoteRecord(Record):

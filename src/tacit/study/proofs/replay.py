@@ -14,13 +14,12 @@ import numpy as np
 
 from tacit.accounting import Account
 from tacit.errors import LedgerError
-from tacit.policy import Parties
+from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Transition
-from tacit.study.books.books import Books, Intent, record_of
+from tacit.study.books.books import Books, Intent, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.requests.draft import names_of_answers, recipient_law, told_law, value_of
-from tacit.study.verification.optimality import Proof, prove
-from tacit.study.verification.refutation import better_value
+from tacit.study.proofs.optimality import Proof, prove
+from tacit.study.proofs.refutation import better_value
 
 SAME = 1e-9
 """Recorded and recomputed figures may differ by this much: rounding on another machine."""
@@ -120,7 +119,7 @@ def _holding_problems(
     holding: HoldingRecord, name: str, limit: float, held: float
 ) -> Iterator[str]:
     if abs(holding.limit - limit) > SAME:
-        yield f"it was held to {holding.limit:g} bits for {name}, not {limit:g}"
+        yield f"it was held to {bits_in_words(holding.limit)} for {name}, not {limit:g}"
     if abs(held - holding.bits) > SAME:
         yield f"{name} may hold {held:.9f} bits after it, not {holding.bits:.9f} as recorded"
 
@@ -128,19 +127,19 @@ def _holding_problems(
 def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator[str]:
     """Whether the answers are worth what is recorded; and a proof of how near to the best."""
     request, record = intent.request, intent.record
-    value = value_of(told_law(before, request, intent.channel), request)
+    value = request.value_of(request.told_law(before, intent.channel))
     if abs(value - record.value) > SAME:
         yield f"its answers are worth {value:.9f}, not {record.value:.9f}"
     blind = request.blind_value(replay.books.p_x)
     if abs(blind - record.blind) > SAME:
         yield f"a blind guess is worth {blind:.9f}, not {record.blind:.9f}"
-    if request.measure.is_information:
+    if request.is_information:
         if record.bound is not None and record.bound < value - SAME:
             yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
         return
     proof = prove(before, request, intent.channel, record.holdings)
-    replay.proved_gaps[intent.number] = max(value - proof.bound, 0.0)
-    replay.reserve_worths[intent.number] = proof.reserve_worth
+    replay.proved_gaps[intent.entry.number] = max(value - proof.bound, 0.0)
+    replay.reserve_worths[intent.entry.number] = proof.reserve_worth
     known = better_value(replay.account, request, record.holdings, value)
     yield from _bound_problems(record, value, proof, known)
 
@@ -178,12 +177,12 @@ def _paper_problems(intent: Intent, before: Account) -> Iterator[str]:
         yield "its identity is not that of its request"
     if record.draw is not None and record.draw != intent.draw:
         yield "its draw is not named after its table and the releases before it"
-    if record.question != record_of(request.question):
+    if record.question != request.asked:
         yield "its question is not that of the column that it names"
     n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
-    if rest or record.letters != names_of_answers(request, n_letters):
+    if rest or record.letters != request.names_of_answers(n_letters):
         yield "its answers are named wrongly"
-    law = recipient_law(told_law(before, request, intent.channel))
+    law = recipient_law(request.told_law(before, intent.channel))
     told = np.array(record.p_rhat_given_r)
     if told.shape != law.shape or np.abs(told - law).max() > SAME:
         yield "the law that its recipient is told is not that of its table"

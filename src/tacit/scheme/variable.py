@@ -28,8 +28,8 @@ class Attributes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """What was asked, with its law.
+class Variable:
+    """The variable R that was asked for, with its law.
 
     Attributes:
         name: how people call it.
@@ -42,7 +42,7 @@ class Question:
     letters: tuple[object, ...]
 
 
-def read_question(asked: Asked, attributes: Attributes | None, n_x: int) -> Question:
+def read_variable(asked: Asked, attributes: Attributes | None, n_x: int) -> Variable:
     """Turn what was asked into the law of R given x."""
     if callable(asked):
         return _function(asked, _known(attributes))
@@ -62,7 +62,7 @@ def _known(attributes: Attributes | None) -> Attributes:
     return attributes
 
 
-def _named(names: tuple[str, ...], attributes: Attributes) -> Question:
+def _named(names: tuple[str, ...], attributes: Attributes) -> Variable:
     for name in names:
         if name not in attributes.names:
             raise InvalidInputError(
@@ -75,10 +75,10 @@ def _named(names: tuple[str, ...], attributes: Attributes) -> Question:
         tuple(np.ndindex(shape)) if len(shape) > 1 else tuple(range(shape[0]))
     )
     r_of_x = np.ravel_multi_index(tuple(codes), shape)
-    return Question("+".join(names), np.eye(len(letters))[r_of_x], letters)
+    return Variable("+".join(names), np.eye(len(letters))[r_of_x], letters)
 
 
-def _function(function: Callable[..., object], attributes: Attributes) -> Question:
+def _function(function: Callable[..., object], attributes: Attributes) -> Variable:
     """R = function(level, level, ...), called once per cell with the attributes as keywords."""
     cells = attributes.codes().T
     values = [
@@ -87,9 +87,9 @@ def _function(function: Callable[..., object], attributes: Attributes) -> Questi
     letters = tuple(sorted(set(values), key=lambda value: (str(type(value)), value)))
     r_of_x = [letters.index(value) for value in values]
     name = getattr(function, "__name__", "function")
-    return Question(name, np.eye(len(letters))[r_of_x], letters)
+    return Variable(name, np.eye(len(letters))[r_of_x], letters)
 
 
-def _law(asked: ArrayLike, n_x: int) -> Question:
+def _law(asked: ArrayLike, n_x: int) -> Variable:
     law = as_channel(asked, np.ones(n_x), name="p_r_given_x")
-    return Question("p(r|x)", law, tuple(range(law.shape[1])))
+    return Variable("p(r|x)", law, tuple(range(law.shape[1])))

@@ -12,14 +12,14 @@ from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tacit.study.books.kinds import KINDS, describe_entry, read_books, register_kind
 from tacit.study.books.records import PolicyRecord
+from tacit.study.entry_kinds import KINDS, describe_entry, read_books, register_kind
 from tacit.study.folder import Configuration, Layout
 from tests.cli.clinic import done
-from tests.study.books.note import NOTE, NoteRecord
 from tests.study.clinic import entries_of, make_clinic
 from tests.study.forging import forge
 from tests.study.made_before import unpack_0_1
+from tests.study.note import NOTE, NoteRecord
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
 
 
 def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
-    policy = Policy(any_size=1, bits=0.2, groups={("B", "a"): 0.3})
+    policy = Policy(sizes={1: 0.2}, groups={("B", "a"): 0.3})
     described = KINDS["policy"].describe(PolicyRecord.of_policy(policy))
     assert described == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
 

@@ -16,7 +16,7 @@ VARIABLE = "TACIT_LEDGER"
 """Environment variable with the address of the ledger for new studies."""
 
 
-def user_registry() -> str:
+def default_ledger() -> str:
     """Address of the ledger for new studies; the folder of a file in the user's data is made."""
     named = os.environ.get(VARIABLE)
     if named:

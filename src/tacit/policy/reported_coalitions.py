@@ -9,7 +9,7 @@ from math import comb, fsum
 
 from tacit.policy.policy import AnySize, Limit, Parties, Policy
 
-MOST_COALITIONS = 64
+MOST_PER_LIMIT = 64
 """Coalitions of one limit that are listed at most."""
 
 
@@ -27,7 +27,7 @@ def list_coalitions(policy: Policy, held_bits: Mapping[str, float]) -> tuple[lis
     chosen = {
         coalition
         for limit in policy.limits
-        for coalition in islice(_ranked(limit, held_bits), MOST_COALITIONS)
+        for coalition in islice(_ranked(limit, held_bits), MOST_PER_LIMIT)
         if 1 < len(coalition) < len(present)
     }
     left_out = sum(_count_missing(limit, chosen, present) for limit in policy.limits)

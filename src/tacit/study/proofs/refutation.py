@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tacit.accounting import Account
 from tacit.information import entropy
-from tacit.study.books.books import Request, distortion
+from tacit.study.books.books import Request
 from tacit.study.books.records import HoldingRecord
 
 _MARGIN = 0.5
@@ -33,6 +33,6 @@ def better_value(
     if left <= 0:
         return value
     share = _MARGIN * left / max(entropy(p_x), left)
-    cost = request.question.p_r_given_x @ distortion(request).T  # [x, rhat]
+    cost = request.question.p_r_given_x @ request.distortion.T  # [x, rhat]
     best = float((p_x * cost.min(axis=1)).sum())
     return value - share * max(value - best, 0.0)

@@ -18,6 +18,7 @@ from tacit.accounting import Account
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
+from tacit.policy import bits_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
 from tacit.scheme.memory import Transition
@@ -37,12 +38,14 @@ from tacit.study.books.records import (
     IntentRecord,
     PartyRecord,
     PolicyRecord,
+    Reading,
     Record,
     RollbackRecord,
+    read_bodies,
     refuse_nonsense,
 )
+from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.receipts import value_in_words
-from tacit.study.verification.replay import SAME, Replay, check_intent
 from tacit.tables import Question
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
@@ -104,16 +107,32 @@ def read_books(entries: Sequence[Entry]) -> Books:
         LedgerError: a newer version of tacit has made the study, or appended to it.
         CorruptLedgerError: an entry makes no sense after those before it.
     """
-    return read_on(_begin(entries[0]), entries[1:])
+    _refuse_other_start(entries[0])
+    records = read_bodies(entries, _models_of(entries))
+    with refuse_nonsense(entries[0]) as reading:
+        books = _begin_books(records[0], entries[0])
+        return _apply_each(books, entries[1:], records[1:], reading)
 
 
 def read_on(books: Books, entries: Sequence[Entry]) -> Books:
-    """The books after more entries; raises as ``read_books`` does."""
-    for entry in entries:
-        kind = _kind_of(entry)
-        with refuse_nonsense(entry):
-            books = kind.apply(books, kind.model.of(entry), entry)
-    return replace(books, head=entries[-1].head) if entries else books
+    """The books after one or more entries; raises as ``read_books`` does."""
+    records = read_bodies(entries, _models_of(entries))
+    with refuse_nonsense(entries[0]) as reading:
+        return _apply_each(books, entries, records, reading)
+
+
+def _models_of(entries: Sequence[Entry]) -> list[type[Record]]:
+    return [_kind_of(entry).model for entry in entries]
+
+
+def _apply_each(
+    books: Books, entries: Sequence[Entry], records: Sequence[Any], reading: Reading
+) -> Books:
+    """The books after entries whose bodies were read."""
+    for entry, record in zip(entries, records, strict=True):
+        reading.entry = entry
+        books = KINDS[entry.kind].apply(books, record, entry)
+    return replace(books, head=reading.entry.head)
 
 
 def check_entry(replay: Replay, after: Books, entry: Entry) -> list[str]:
@@ -170,8 +189,8 @@ def _is_time(text: str) -> bool:
 # -- created: a study begins ----------------------------------------------------------------------
 
 
-def _begin(first: Entry) -> Books:
-    """The books after the first entry alone."""
+def _refuse_other_start(first: Entry) -> None:
+    """Refuse a first entry of a newer version, or of a kind that begins no study."""
     made_with = first.body.get("format")
     if isinstance(made_with, int) and made_with > STUDY_FORMAT:
         raise LedgerError(
@@ -180,9 +199,6 @@ def _begin(first: Entry) -> Books:
         )
     if first.kind != FIRST_KIND:
         raise _unknown_kind(first)
-    model = _kind_of(first).model
-    with refuse_nonsense(first):
-        return _begin_books(model.of(first), first)
 
 
 def _begin_books(record: CreatedRecord, entry: Entry) -> Books:
@@ -222,7 +238,8 @@ def _apply_party(books: Books, record: PartyRecord, entry: Entry) -> Books:
 def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[str]:
     held = replay.account.upper_bits(frozenset({record.party}))
     if held > record.limit + SAME:
-        yield f"it limits {record.party} to {record.limit:g} bits, which held {held:.6f} already"
+        limit = bits_in_words(record.limit)
+        yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
 
 
 def _describe_party(record: PartyRecord) -> str:
@@ -236,10 +253,9 @@ register_kind(EntryKind("party", PartyRecord, _apply_party, _describe_party, _ch
 
 
 def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
-    limits = books.limits | {
-        party: bits for party, bits in record.newcomers.items() if party not in books.limits
-    }
-    return replace(books, limits=limits).with_policy(record.policy)
+    policy = record.policy
+    limits = books.limits | policy.newcomers | books.limits  # a party's own limit holds
+    return replace(books, limits=limits).with_policy(policy)
 
 
 def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:
@@ -253,7 +269,7 @@ def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterato
         held = account.upper_bits(coalition)
         if held > limit + SAME:
             name = " + ".join(sorted(coalition))
-            yield f"it limits {name} to {limit:g} bits, which held {held:.6f} already"
+            yield f"it limits {name} to {bits_in_words(limit)}, which held {held:.6f} already"
 
 
 def _describe_policy(record: PolicyRecord) -> str:
@@ -277,22 +293,21 @@ def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
-    question, measure = books.question(record.question), record.measure
-    request = Request(record.party, question, measure, record.bits)
-    n_cells, n_states = len(books.counts), len(record.next_state)
-    if n_states != books.n_states or question.counts.shape[0] != n_cells:
+    next_state = np.array(record.next_state, dtype=np.intp)
+    n_cells, (n_states, n_letters) = len(books.counts), next_state.shape
+    n_before, question = books.n_states, books.question(record.question)
+    if n_states != n_before or question.counts.shape[0] != n_cells:
         raise CorruptLedgerError(
             f"entry {entry.number} of study {entry.study} tells {question.counts.shape[0]} "
-            f"cells and {n_states} states apart, and there are {n_cells} and {books.n_states}"
+            f"cells and {n_states} states apart, and there are {n_cells} and {n_before}"
         )
-    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, record.n_letters))
-    next_state = np.array(record.next_state, dtype=np.intp)
+    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, n_letters))
     # Only whether a ``draw`` is recorded is used, not what it says: ``verify`` compares the two.
     draw = entry.hash if record.draw is None else draw_of(books.past, channel)
     return Intent(
         entry,
         record,
-        request,
+        Request(record.party, question, record.measure, record.bits),
         channel,
         next_state,
         draw,

@@ -1,0 +1,63 @@
+"""Every remark of the library has words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tacit.cli.remarks import _WORDS, remark_in_words, remarks_for_machines
+from tacit.remark import Remark
+
+SOURCE = Path(__file__).parents[2] / "src" / "tacit"
+
+
+def codes_made() -> set[str]:
+    """Codes of remarks that the library makes, as its source says."""
+    made = re.compile(r'(?:Remark|\.remarks)\(\s*"(\w+)"')
+    texts = (path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    return {code for text in texts for code in made.findall(text)}
+
+
+def test_every_code_has_words_and_no_others_have() -> None:
+    assert codes_made() == set(_WORDS)
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "words"),
+    [
+        (
+            "limit_too_high",
+            {"party": "a", "bits": 1.0, "entropy_bits": 0.5},
+            "the limit of a, 1 bit, protects nothing: a record has only 0.5000 bits to learn",
+        ),
+        (
+            "limit_below_own",
+            {"limited_by": "any 2 parties", "bits": 0.3, "parties": ["a", "b"]},
+            (
+                "the limit on any 2 parties, 0.3 bits, is below the own limit of a, b and holds "
+                "for each of them, too"
+            ),
+        ),
+        (
+            "unused_values",
+            {"column": "icd", "values": 1200, "example": "A00"},
+            "the mapping of icd names 1,200 values that no record has, such as 'A00'",
+        ),
+        (
+            "entry_lost",
+            {"state": "5-ab"},
+            (
+                "the ledger has lost entries, the state 5-ab is of a release that it lacks: verify "
+                "the study"
+            ),
+        ),
+        ("counted_by_a_toy", {}, "counted by a toy"),
+        ("of_an_engine", {"rows": 3}, "of an engine: rows 3"),
+    ],
+)
+def test_words(code: str, values: dict[str, object], words: str) -> None:
+    assert remark_in_words(Remark(code, values)) == words
+    [shown] = remarks_for_machines([Remark(code, values)])
+    assert shown == {"code": code, **values, "in_words": words}
