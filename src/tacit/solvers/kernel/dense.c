@@ -149,18 +149,58 @@ void solve_factored(const Solver *k, const double *factor, int n, double *side)
     k->lapack->dpotrs("L", &n, &one, factor, &n, side, &n, &info);
 }
 
-/* product = a' a, whole. */
-void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
+/* out += factor a in, a of n_rows rows. */
+void add_product(const Solver *k, const double *a, int n_rows, int n, const double *in,
+                 double factor, double *out)
+{
+    const double kept = 1;
+    const int one = 1;
+    k->lapack->dgemv("T", &n, &n_rows, &factor, a, &n, in, &one, &kept, out, &one);
+    work(k, (double)n * n_rows);
+}
+
+/* out += factor a' in. */
+void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int n, const double *in,
+                              double factor, double *out)
+{
+    const double kept = 1;
+    const int one = 1;
+    k->lapack->dgemv("N", &n, &n_rows, &factor, a, &n, in, &one, &kept, out, &one);
+    work(k, (double)n * n_rows);
+}
+
+/* side <- lower side. */
+void apply_lower(const Solver *k, const double *lower, int n, double *side)
+{
+    const int one = 1;
+    k->lapack->dtrmv("U", "T", "N", &n, lower, &n, side, &one);
+}
+
+/* side <- lower' side. */
+void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side)
+{
+    const int one = 1;
+    k->lapack->dtrmv("U", "N", "N", &n, lower, &n, side, &one);
+}
+
+/* product += a' a, on and below Fortran's diagonal. */
+void add_gram(const Solver *k, const double *a, int n_rows, int n, double *product)
 {
     const double one = 1;
     const double each = (double)n * n;
     const int n_at_once = (int)fmin(n_rows, fmax(1, CALL_WORK / each));
     for (int row = 0; row < n_rows; row += n_at_once) {
         const int n_more = row + n_at_once < n_rows ? n_at_once : n_rows - row;
-        const double kept = row ? 1 : 0;
-        k->lapack->dsyrk("L", "N", &n, &n_more, &one, a + (size_t)row * n, &n, &kept, product, &n);
+        k->lapack->dsyrk("L", "N", &n, &n_more, &one, a + (size_t)row * n, &n, &one, product, &n);
         work(k, each * n_more);
     }
+}
+
+/* product = a' a, whole. */
+void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
+{
+    memset(product, 0, sizeof(double) * n * n);
+    add_gram(k, a, n_rows, n, product);
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
             product[(size_t)j * n + i] = product[(size_t)i * n + j];
