@@ -56,6 +56,7 @@ _BORROWED = {
     "dpotrf": "cidii",
     "dpotrs": "ciididii",
     "dtrtri": "ccidii",
+    "dgeqrf": "iididdii",
 }
 """BLAS and LAPACK functions, and what their arguments point to: char, int or double."""
 

@@ -50,6 +50,8 @@ typedef struct {
                    double *b, const int *ldb, int *info);
     void (*dtrtri)(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
                    int *info);
+    void (*dgeqrf)(const int *m, const int *n, double *a, const int *lda, double *tau, double *work,
+                   const int *lwork, int *info);
 } Lapack;
 
 /* What the kernel needs of Python's C interface: other threads run while it computes, and a signal
@@ -128,11 +130,11 @@ typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
 typedef struct {
     double *seen;                  /* W: [x][row][z] */
     double *answer, *alpha, *rows; /* [z], [row], [row] */
-    double *by_z;                  /* [z][row] */
-    double *block, *inverse;       /* the larger of [z][z] and [row][row]; [z][z] */
+    double *by_z;                  /* [z] */
+    double *columns, *scratch;     /* for orthogonal factors */
     double *coupled;               /* P: [row][z | row] */
     double *product;               /* P' P */
-    double *sums, *all_sums;       /* B, N: [z][z] */
+    double *factors, *sums;        /* F: [rhat][z][z]; B: [z][z] */
     double *by_sums;               /* [x][z] */
 } Letter;
 
@@ -200,6 +202,8 @@ typedef struct {
     void *memory;         /* what all of the above points into */
 } Solver;
 
+#define GRAM_SCRATCH 33 /* see invert_factor_of_gram */
+
 /* Curvature that holds exact full collusion's constraints; their multipliers take up the rest. */
 #define FULL_STIFFNESS 1e5
 
@@ -221,7 +225,7 @@ void full_pull(const Solver *k, const double *c, double *cells);
 double exact_error(const Solver *k, const Iterate *it);
 
 /* newton.c */
-Order cheapest_order(const Problem *p, bool is_any_exact_row);
+Order choose_order(const Problem *p);
 int unknowns_left(const Problem *p, Order order);
 bool factorise(Solver *k, const Iterate *it);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
@@ -249,6 +253,8 @@ void work(const Solver *k, double n_operations);
 
 /* dense.c */
 bool invert_factor(const Solver *k, const double *a, int n, double *inverse);
+bool invert_factor_of_gram(const Solver *k, double *columns, int n_rows, int n, double *scratch,
+                           double *inverse);
 bool cholesky(const Solver *k, double *a, int n, double *diagonal);
 void solve_factored(const Solver *k, const double *factor, int n, double *side);
 void gram(const Solver *k, const double *a, int n_rows, int n, double *product);

@@ -65,17 +65,16 @@ static void gather_answers(const Solver *k, int x, int rhat, double *answer, dou
 static bool factorise_rows(Solver *k, const double *seen, const double *answer, const double *alpha,
                            double *inverse)
 {
-    const int n_z = k->p.n_z, n_rows = k->p.n_rows;
-    double *weighted = k->newton.letter.by_z, *block = k->newton.letter.block;
-    for (int z = 0; z < n_z; z++) {
-        const double root = sqrt(answer[z]);
-        for (int row = 0; row < n_rows; row++)
-            weighted[(size_t)z * n_rows + row] = root * seen[(size_t)row * n_z + z];
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    double *columns = k->newton.letter.columns;
+    memset(columns, 0, sizeof(double) * n * n_rows);
+    for (int row = 0; row < n_rows; row++) {
+        double *column = columns + (size_t)row * n;
+        for (int z = 0; z < n_z; z++)
+            column[z] = sqrt(answer[z]) * seen[(size_t)row * n_z + z];
+        column[n_z + row] = alpha[row] > 0 ? sqrt(alpha[row]) : 1;
     }
-    gram(k, weighted, n_z, n_rows, block);
-    for (int row = 0; row < n_rows; row++)
-        block[(size_t)row * n_rows + row] += alpha[row] > 0 ? alpha[row] : 1;
-    return invert_factor(k, block, n_rows, inverse);
+    return invert_factor_of_gram(k, columns, n, n_rows, k->newton.letter.scratch, inverse);
 }
 
 /* P of one record and letter, [row][z | row'], and P' P. */
@@ -95,43 +94,44 @@ static void couple_rows(Solver *k, const double *seen, const double *answer, con
     gram(k, coupled, n_rows, n, product);
 }
 
-/* B of one record and letter, [z][z']: h^1/2 (1 + h^1/2 W' W/alpha h^1/2)^-1 h^1/2. */
-static bool answer_of_sums(Solver *k, const double *seen, const double *answer, const double *alpha,
-                           double *sums)
+/* F of one record and letter, [z][z'], B = F' F: F = L^-1 h^1/2, 1 + h^1/2 W' W/alpha h^1/2 = L L'.
+ */
+static bool factorise_sums(Solver *k, const double *seen, const double *answer, const double *alpha,
+                           double *factor)
 {
-    const int n_z = k->p.n_z, n_rows = k->p.n_rows;
-    double *weighted = k->newton.letter.by_z, *block = k->newton.letter.block;
-    double *inverse = k->newton.letter.inverse;
-    for (int row = 0; row < n_rows; row++) {
-        const double root = alpha[row] > 0 ? 1 / sqrt(alpha[row]) : 0;
-        for (int z = 0; z < n_z; z++)
-            weighted[(size_t)row * n_z + z] = root * seen[(size_t)row * n_z + z] * sqrt(answer[z]);
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    double *columns = k->newton.letter.columns;
+    memset(columns, 0, sizeof(double) * n * n_z);
+    for (int z = 0; z < n_z; z++) {
+        double *column = columns + (size_t)z * n;
+        for (int row = 0; row < n_rows; row++)
+            if (alpha[row] > 0)
+                column[row] = seen[(size_t)row * n_z + z] * sqrt(answer[z] / alpha[row]);
+        column[n_rows + z] = 1;
     }
-    gram(k, weighted, n_rows, n_z, block);
-    for (int z = 0; z < n_z; z++)
-        block[(size_t)z * n_z + z] += 1;
-    if (!invert_factor(k, block, n_z, inverse))
+    if (!invert_factor_of_gram(k, columns, n, n_z, k->newton.letter.scratch, factor))
         return false;
     for (int z = 0; z < n_z; z++)
         for (int to = 0; to <= z; to++)
-            inverse[(size_t)z * n_z + to] *= sqrt(answer[to]);
-    gram(k, inverse, n_z, n_z, sums);
+            factor[(size_t)z * n_z + to] *= sqrt(answer[to]);
     return true;
 }
 
-/* One letter of one record: P' P into the system, [B | -C] into T, B into N. */
-static bool add_letter(Solver *k, int x, int rhat, double *coupling, double *all_sums)
+/* One letter of one record: P' P into the system, [B | -C] into T, F into the factor of N. */
+static bool add_letter(Solver *k, int x, int rhat, double *coupling)
 {
     Letter *l = &k->newton.letter;
     const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k), n_left = k->newton.n_left;
     double *inverse = k->newton.record_factor + ((size_t)x * k->p.n_rhat + rhat) * n_rows * n_rows;
+    double *factor = l->factors + (size_t)rhat * n_z * n_z;
     const double *seen = views_of(k, x);
     gather_answers(k, x, rhat, l->answer, l->alpha);
     if (!factorise_rows(k, seen, l->answer, l->alpha, inverse))
         return false;
     couple_rows(k, seen, l->answer, l->alpha, inverse, l->product);
-    if (!answer_of_sums(k, seen, l->answer, l->alpha, l->sums))
+    if (!factorise_sums(k, seen, l->answer, l->alpha, factor))
         return false;
+    gram(k, factor, n_z, n_z, l->sums);
     for (int i = 0; i < n; i++) {
         double *row = k->newton.system + (size_t)(rhat * n + i) * n_left + rhat * n;
         for (int j = 0; j < n; j++)
@@ -139,14 +139,29 @@ static bool add_letter(Solver *k, int x, int rhat, double *coupling, double *all
     }
     for (int z = 0; z < n_z; z++) {
         double *row = coupling + (size_t)z * n_left + rhat * n;
-        for (int to = 0; to < n_z; to++) {
-            row[to] = l->sums[(size_t)z * n_z + to];
-            all_sums[(size_t)z * n_z + to] += row[to];
-        }
+        memcpy(row, l->sums + (size_t)z * n_z, sizeof(double) * n_z);
         for (int i = n_z; i < n; i++)
             row[i] = -l->product[(size_t)z * n + i];
     }
     return true;
+}
+
+/* The inverse factor of N = sum F' F, [z][z']. A cell of no mass is cut off by a unit. */
+static bool factorise_all_sums(Solver *k, double *inverse)
+{
+    const int n_z = k->p.n_z, n = k->p.n_rhat * n_z;
+    const double *factors = k->newton.letter.factors;
+    double *columns = k->newton.letter.columns;
+    for (int z = 0; z < n_z; z++) {
+        double *column = columns + (size_t)z * n, size = 0;
+        for (int i = 0; i < n; i++) {
+            column[i] = factors[(size_t)i * n_z + z];
+            size += fabs(column[i]);
+        }
+        if (!(size > 0))
+            column[z] = 1;
+    }
+    return invert_factor_of_gram(k, columns, n, n_z, k->newton.letter.scratch, inverse);
 }
 
 bool factorise_letter_first(Solver *k)
@@ -154,19 +169,14 @@ bool factorise_letter_first(Solver *k)
     const Problem *p = &k->p;
     Newton *n = &k->newton;
     const int n_z = p->n_z, n_left = n->n_left;
-    const size_t n_coupled = (size_t)n_z * n_left, n_sums = (size_t)n_z * n_z;
     memset(n->system, 0, sizeof(double) * n_left * n_left);
     for (int x = 0; x < p->n_x; x++) {
-        double *coupling = n->coupling + x * n_coupled, *all_sums = n->letter.all_sums;
-        memset(all_sums, 0, sizeof(double) * n_sums);
+        double *coupling = n->coupling + (size_t)x * n_z * n_left;
+        double *inverse = n->sums_factor + (size_t)x * n_z * n_z;
         for (int rhat = 0; rhat < p->n_rhat; rhat++)
-            if (!add_letter(k, x, rhat, coupling, all_sums))
+            if (!add_letter(k, x, rhat, coupling))
                 return false;
-        for (int z = 0; z < n_z; z++)
-            if (!(all_sums[z * n_z + z] > 0)) /* a cell of no mass */
-                all_sums[z * n_z + z] = 1;
-        double *inverse = n->sums_factor + x * n_sums;
-        if (!invert_factor(k, all_sums, n_z, inverse))
+        if (!factorise_all_sums(k, inverse))
             return false;
         multiply_lower(k, inverse, n_z, coupling, n_left);
         add_gram(k, coupling, n_z, n_left, n->system);

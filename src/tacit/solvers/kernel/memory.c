@@ -55,22 +55,25 @@ static void lay_out_direction(const Solver *k, Arena *arena, Direction *directio
 
 static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
 {
-    const size_t n_z = k->p.n_z, n_rows = k->p.n_rows, n_shared = n_z + n_rows;
-    const size_t n_sums = n_z * n_z, n_largest = n_z > n_rows ? n_sums : n_rows * n_rows;
+    const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_rows = k->p.n_rows, n_x = k->p.n_x;
+    const size_t n_shared = n_z + n_rows, n_sums = n_z * n_z;
+    const size_t n_widest = n_z > n_rows ? n_z : n_rows;
+    const size_t n_columns =
+        n_shared * n_widest > n_rhat * n_sums ? n_shared * n_widest : n_rhat * n_sums;
     Letter *letter = &n->letter;
-    n->sums_factor = doubles(arena, k->p.n_x * n_sums);
-    letter->seen = doubles(arena, k->p.n_x * n_rows * n_z);
+    n->sums_factor = doubles(arena, n_x * n_sums);
+    letter->seen = doubles(arena, n_x * n_rows * n_z);
     letter->answer = doubles(arena, n_z);
     letter->alpha = doubles(arena, n_rows);
     letter->rows = doubles(arena, n_rows);
-    letter->by_z = doubles(arena, n_rows * n_z);
-    letter->block = doubles(arena, n_largest);
-    letter->inverse = doubles(arena, n_sums);
+    letter->by_z = doubles(arena, n_z);
+    letter->columns = doubles(arena, n_columns);
+    letter->scratch = doubles(arena, GRAM_SCRATCH * n_widest);
     letter->coupled = doubles(arena, n_rows * n_shared);
     letter->product = doubles(arena, n_shared * n_shared);
+    letter->factors = doubles(arena, n_rhat * n_sums);
     letter->sums = doubles(arena, n_sums);
-    letter->all_sums = doubles(arena, n_sums);
-    letter->by_sums = doubles(arena, k->p.n_x * n_z);
+    letter->by_sums = doubles(arena, n_x * n_z);
 }
 
 static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
@@ -259,7 +262,7 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
         k->is_any_exact_row |= p->is_exact[view];
     /* A stiff history answers forces on the rows that much less. */
     k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
-    k->newton.order = cheapest_order(p, k->is_any_exact_row);
+    k->newton.order = choose_order(p);
     k->newton.n_left = unknowns_left(p, k->newton.order);
     Arena arena = {NULL, 0};
     lay_out(k, &arena);

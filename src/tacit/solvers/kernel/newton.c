@@ -49,14 +49,19 @@ static double letter_first_work(const Problem *p)
     return p->n_x * (of_record + n_z * left * left) + pow(left, 3) / 3;
 }
 
-Order cheapest_order(const Problem *p, bool is_any_exact_row)
+/* Going letter by letter loses digits where some curvatures are far larger than others, as beside
+ * exact or priced views: there it must be worth it. */
+Order choose_order(const Problem *p)
 {
     const double history = history_first_work(p), record = record_first_work(p);
-    const double letter = letter_first_work(p);
+    double worth = 2;
+    for (int view = 0; view <= p->n_views; view++)
+        if (p->is_exact[view] || p->price[view] > 0)
+            worth = 10;
+    const double letter = worth * letter_first_work(p);
     if (history < fmin(record, letter))
         return HISTORY_FIRST;
-    /* The small curvature of exact views would drown in the sums of letters. */
-    return is_any_exact_row || record < letter ? RECORD_FIRST : LETTER_FIRST;
+    return record < letter ? RECORD_FIRST : LETTER_FIRST;
 }
 
 int unknowns_left(const Problem *p, Order order)
