@@ -16,11 +16,12 @@ from pathlib import Path
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS, so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
-from benchmarks import adult, caps, coalitions, delivery, engine, growth, surface
+from benchmarks import adult, caps, coalitions, delivery, engine, growth, returning, surface
 
 SUITES = {
     "engine": engine.run,
     "coalitions": coalitions.run,
+    "returning": returning.run,
     "surface": surface.run,
     "adult": adult.run,
     "caps": caps.run,

@@ -64,8 +64,9 @@ def time_it(work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def finite_limits(problem: tacit.Problem) -> dict[tuple[int, ...], float]:
-    """Axes -> bits of every limit that is set (the benchmarks have no named views)."""
-    return {axes: bits for axes, bits in problem.limits.items() if bits < inf}
+    """Axes -> bits of every limit on earlier releases that is set; views are apart."""
+    named = problem.views
+    return {key: bits for key, bits in problem.limits.items() if bits < inf and key not in named}
 
 
 def repaired_value(problem: tacit.Problem, channel: Array) -> float:
@@ -79,11 +80,13 @@ def repaired_value(problem: tacit.Problem, channel: Array) -> float:
     costs = problem.distortion @ p_r
     constant[..., costs.argmin()] = 1.0
     share = 0.0
-    for axes, limit in finite_limits(problem).items():
-        held = oracles.leakage_bits(problem.joint, constant, axes)
-        learned = oracles.leakage_bits(problem.joint, channel, axes) - held
-        if learned > limit - held:
-            share = max(share, 1 - (limit - held) / learned)
+    limits, views = finite_limits(problem), problem.views
+    held = oracles.every_leakage_bits(problem.joint, constant, limits, views)
+    leaked = oracles.every_leakage_bits(problem.joint, channel, limits, views)
+    for key in leaked:
+        left, learned = problem.limits[key] - held[key], leaked[key] - held[key]
+        if learned > left:
+            share = max(share, 1 - left / learned)
     value = oracles.expected_distortion(problem.joint, problem.distortion, channel)
     return (1 - share) * value + share * float(costs.min())
 
@@ -113,7 +116,9 @@ def score_cvxpy(
 
     def work() -> oracles.OracleAnswer | None:
         try:
-            return solve(problem.joint, problem.distortion, limits, max_threads=max_threads)
+            return solve(
+                problem.joint, problem.distortion, limits, problem.views, max_threads=max_threads
+            )
         except cp.SolverError:
             return None
 

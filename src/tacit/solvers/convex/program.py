@@ -21,7 +21,7 @@ from tacit.information.laws import gamma, information_upper_nats
 from tacit.problem import Problem, View, ViewKey
 from tacit.solvers.kernel import Outcome, Pace, minimise
 
-LIMIT_TOL = 1e-12
+LIMIT_TOL = 2e-13
 """Bits. A limit this close to what is already leaked counts as equal to it."""
 
 PRICED_BELOW = 1e-5

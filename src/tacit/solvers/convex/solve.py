@@ -36,12 +36,12 @@ Members = NDArray[np.intp]
 _NEXT_TO_NOTHING = 1e-3
 """Bits added for everyone below which a release that adds none is tried."""
 
-_WASTE_TOL = 1e-3
+_WASTE_TOL = 1e-4
 """Bits leaked to everyone beyond the least from which the least is sought by bisection."""
 
 _WASTE_BISECTIONS = 10
 
-_ROWS_AT_ONCE = 48
+_ROWS_AT_ONCE = 128
 """Where the partial views have more letters than this together, they enter as they bind."""
 
 _VIEWS_PER_ROUND = 3
@@ -52,13 +52,27 @@ _ROUGH_TOL = 1e-4
 _COARSEST_TOL = 1e-3
 """The coarsest gap, relative to a blind draw, that is ever asked of the method."""
 
-_FRUGAL_TOL = 2e-5
-"""Nats by which the leakage to everyone may exceed the least possible."""
-
-_ROW_STIFFNESS = 1e7
-"""How hard exact views are held."""
-
 _BATCH_BYTES = 2**27
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How the interior point goes about it; fields as in ``Pace``."""
+
+    frugal_tol: float
+    row_stiffness: float
+    is_multiplicative: bool
+
+
+_FIRST_WAY = _Way(frugal_tol=6e-6, row_stiffness=1e7, is_multiplicative=False)
+
+_OTHER_WAYS = (
+    # The most frugal channel may lie so close to the boundary that it cannot be repaired.
+    _Way(frugal_tol=np.inf, row_stiffness=1e7, is_multiplicative=False),
+    # Exact views that nearly depend on each other must be held harder.
+    _Way(frugal_tol=np.inf, row_stiffness=1e9, is_multiplicative=True),
+)
+"""Tried in turn while the gap stays open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,10 +309,11 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float) -> Answers:
     """
     reduction, tolerance, outcome = _solve_binding(whole, gap_tol)
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
-    is_hard = whole.is_exact.any() or reduction.program.is_priced.any()
-    if is_hard and not answers.is_closed.all():
-        # Both runs give valid bounds; keep the better of each.
-        again = _minimise(reduction.program, tolerance, is_second_try=True)
+    for way in _OTHER_WAYS:
+        if answers.is_closed.all():
+            break
+        # All runs give valid bounds; keep the best of each.
+        again = _minimise(reduction.program, tolerance, way)
         answers = answers.better_of(_certify(whole, reduction, again, forgone, gap_tol), gap_tol)
     return answers
 
@@ -326,6 +341,7 @@ def _solve_binding(whole: Program, gap_tol: float) -> tuple[Reduction, Array, Ou
         worst = _worst_excess(whole, reduction, outcome, missing)
         if len(worst):
             chosen = np.union1d(chosen, worst)
+            is_rough = len(chosen) < len(limited)
         elif is_rough:
             is_rough = False
         else:
@@ -344,18 +360,19 @@ def _worst_excess(
     return np.asarray(missing[worst[excess[worst] > 0]])
 
 
-def _minimise(program: Program, tolerance: Array, *, is_second_try: bool = False) -> Outcome:
-    """Solve a batch to a gap of ``tolerance``, [batch], in units of the program's cost.
-
-    A second try goes another way: it holds exact views harder, which helps where they nearly depend
-    on each other, and its steps scale the channel's entries.
-    """
-    row_stiffness = 1e2 * _ROW_STIFFNESS if is_second_try else _ROW_STIFFNESS
+def _minimise(program: Program, tolerance: Array, way: _Way = _FIRST_WAY) -> Outcome:
+    """Solve a batch to a gap of ``tolerance``, [batch], in units of the program's cost."""
     outcomes = []
     for index in range(len(program.budgets)):
         # A weight that costs at most an eighth of the tolerance: I(Rhat; X | Z) <= log |Rhat|.
         frugality = 0.125 * tolerance[index] / np.log(max(2, program.n_rhat))
-        pace = Pace(tolerance[index], _FRUGAL_TOL, frugality, row_stiffness, is_second_try)
+        pace = Pace(
+            tolerance[index],
+            way.frugal_tol,
+            frugality,
+            way.row_stiffness,
+            way.is_multiplicative,
+        )
         own = program.member(index)
         if own.is_priced.any():
             outcomes.append(minimise_by_prices(own, pace))

@@ -38,7 +38,7 @@ from tacit.arrays import Array
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 2
+ABI = 3
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(
@@ -46,6 +46,8 @@ _LIBRARY = Path(__file__).with_name(
 )
 
 _BORROWED = {
+    "dgemv": "ciiddididdi",
+    "dtrmv": "cccididi",
     "dsyrk": "cciiddiddi",
     "dtrmm": "cccciiddidi",
     "dtrsm": "cccciiddidi",
@@ -54,6 +56,7 @@ _BORROWED = {
     "dpotrf": "cidii",
     "dpotrs": "ciididii",
     "dtrtri": "ccidii",
+    "dgeqrf": "iididdii",
 }
 """BLAS and LAPACK functions, and what their arguments point to: char, int or double."""
 

@@ -29,7 +29,9 @@ static void price_rows(const Solver *k, const Iterate *it, double *rows)
 static void price_cells(const Solver *k, const Iterate *it, double *cells)
 {
     price_rows(k, it, k->rows);
-    memcpy(cells, k->p.cost, sizeof(double) * k->n_cells);
+    const double of_cost = value_weight(k, it);
+    for (int i = 0; i < k->n_cells; i++)
+        cells[i] = of_cost * k->p.cost[i];
     for (int z = 0; z < k->p.n_z; z++)
         add_spread(k, z, k->rows, cells + (size_t)z * k->n_block);
 }

@@ -12,6 +12,8 @@
 #define SMALL 24
 #define CALL_WORK 2e9 /* operations in one call of LAPACK: a fraction of a second */
 #define BLOCK 256
+#define CLEAR 1e-3 /* share of a column that is its own, above which Cholesky is accurate enough   \
+                    */
 
 /* Rounding may make a positive definite matrix indefinite: the least jitter that helps. */
 static const double JITTER[] = {0.0, 1e-15, 1e-13, 1e-11, 1e-9};
@@ -86,6 +88,54 @@ bool invert_factor(const Solver *k, const double *a, int n, double *inverse)
     return false;
 }
 
+/* The upper factor of a' a by Cholesky; false where a column is so close to those before it that
+ * digits are lost. */
+static bool factor_gram(const Solver *k, const double *columns, int n_rows, int n, double *diagonal,
+                        double *upper)
+{
+    const double one = 1, none = 0;
+    int info;
+    k->lapack->dsyrk("U", "T", &n, &n_rows, &one, columns, &n_rows, &none, upper, &n);
+    work(k, (double)n_rows * n * n);
+    for (int i = 0; i < n; i++)
+        diagonal[i] = upper[(size_t)i * n + i];
+    k->lapack->dpotrf("U", &n, upper, &n, &info);
+    bool is_clear = !info;
+    for (int i = 0; is_clear && i < n; i++) {
+        const double pivot = upper[(size_t)i * n + i];
+        is_clear = pivot * pivot > CLEAR * diagonal[i];
+    }
+    return is_clear;
+}
+
+/* The same by orthogonal factors, which keep the digits of what is small beside a' a. */
+static void factor_columns(const Solver *k, double *columns, int n_rows, int n, double *scratch,
+                           double *upper)
+{
+    const int n_work = (GRAM_SCRATCH - 1) * n;
+    int info;
+    k->lapack->dgeqrf(&n_rows, &n, columns, &n_rows, scratch, scratch + n, &n_work, &info);
+    work(k, 2.0 * n_rows * n * n);
+    for (int column = 0; column < n; column++)
+        memcpy(upper + (size_t)column * n, columns + (size_t)column * n_rows,
+               sizeof(double) * (column + 1));
+}
+
+/* inverse = L^-1 for a' a = L L', a given by its columns, which may be lost; large rows come first.
+ * Scratch has room for GRAM_SCRATCH * n. */
+bool invert_factor_of_gram(const Solver *k, double *columns, int n_rows, int n, double *scratch,
+                           double *inverse)
+{
+    int info;
+    if (!factor_gram(k, columns, n_rows, n, scratch, inverse))
+        factor_columns(k, columns, n_rows, n, scratch, inverse);
+    k->lapack->dtrtri("U", "N", &n, inverse, &n, &info);
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++)
+            inverse[(size_t)i * n + j] = 0;
+    return !info;
+}
+
 /* What follows a block of columns, less what that block explains, column block by column block. */
 static void update_rest(const Solver *k, double *a, int n, int first, int width)
 {
@@ -149,18 +199,58 @@ void solve_factored(const Solver *k, const double *factor, int n, double *side)
     k->lapack->dpotrs("L", &n, &one, factor, &n, side, &n, &info);
 }
 
-/* product = a' a, whole. */
-void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
+/* out += factor a in, a of n_rows rows. */
+void add_product(const Solver *k, const double *a, int n_rows, int n, const double *in,
+                 double factor, double *out)
+{
+    const double kept = 1;
+    const int one = 1;
+    k->lapack->dgemv("T", &n, &n_rows, &factor, a, &n, in, &one, &kept, out, &one);
+    work(k, (double)n * n_rows);
+}
+
+/* out += factor a' in. */
+void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int n, const double *in,
+                              double factor, double *out)
+{
+    const double kept = 1;
+    const int one = 1;
+    k->lapack->dgemv("N", &n, &n_rows, &factor, a, &n, in, &one, &kept, out, &one);
+    work(k, (double)n * n_rows);
+}
+
+/* side <- lower side. */
+void apply_lower(const Solver *k, const double *lower, int n, double *side)
+{
+    const int one = 1;
+    k->lapack->dtrmv("U", "T", "N", &n, lower, &n, side, &one);
+}
+
+/* side <- lower' side. */
+void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side)
+{
+    const int one = 1;
+    k->lapack->dtrmv("U", "N", "N", &n, lower, &n, side, &one);
+}
+
+/* product += a' a, on and below Fortran's diagonal. */
+void add_gram(const Solver *k, const double *a, int n_rows, int n, double *product)
 {
     const double one = 1;
     const double each = (double)n * n;
     const int n_at_once = (int)fmin(n_rows, fmax(1, CALL_WORK / each));
     for (int row = 0; row < n_rows; row += n_at_once) {
         const int n_more = row + n_at_once < n_rows ? n_at_once : n_rows - row;
-        const double kept = row ? 1 : 0;
-        k->lapack->dsyrk("L", "N", &n, &n_more, &one, a + (size_t)row * n, &n, &kept, product, &n);
+        k->lapack->dsyrk("L", "N", &n, &n_more, &one, a + (size_t)row * n, &n, &one, product, &n);
         work(k, each * n_more);
     }
+}
+
+/* product = a' a, whole. */
+void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
+{
+    memset(product, 0, sizeof(double) * n * n);
+    add_gram(k, a, n_rows, n, product);
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
             product[(size_t)j * n + i] = product[(size_t)i * n + j];

@@ -6,7 +6,8 @@
 
 #define MAX_STEPS 120
 #define LOOK_EVERY 8 /* steps between two looks at the gap while it is far from closed */
-#define PATIENCE 30  /* looks without a better gap after which the search is given up */
+#define SPENT 0.9    /* share of the gap that is spent on leaking less to everyone */
+#define PATIENCE 30  /* looks without any gain after which the search is given up */
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -66,7 +67,8 @@ static void start(Solver *k)
             break;
     }
     for (int i = 0; i < k->n_cells; i++)
-        it->s[i] = 0.3 / k->p.n_rhat / it->c[i];
+        it->s[i] =
+            k->barrier[i / k->n_block * k->p.n_x + i % k->p.n_x] * 0.3 / k->p.n_rhat / it->c[i];
     for (int i = 0; i < k->n_limits; i++) {
         const double budget = k->budget[i];
         it->multiplier[i] = k->is_limited[i] ? fmax(0.3 / budget, 0.1) : 0;
@@ -79,11 +81,20 @@ static void start(Solver *k)
 
 /* -- looks ----------------------------------------------------------------------------------- */
 
+/* What one look finds; values are of E cost plus what is priced. */
 typedef struct {
-    double value, bound; /* the best so far, of E cost plus what is priced */
-    double frugal;       /* the least leakage gap so far, once frugal */
-    int idle;            /* looks without any gain */
-    bool is_frugal;      /* whether the gap is closed and the leakage is being lowered */
+    double value;   /* of the channel, made feasible */
+    double leakage; /* I(Rhat; X | Z) of that channel */
+    double dual;    /* no channel has a lower value + frugality * leakage, or, once the value is a
+                     * limit, a lower frugality * leakage */
+    double bound;   /* no channel has a lower value, until then */
+} Look;
+
+/* The best so far. */
+typedef struct {
+    double value, bound;
+    double leakage, least; /* among the channels within the gap: the best one's, and a bound */
+    int idle;              /* looks without any gain */
 } Progress;
 
 /* Weight of the channel in a feasible mixture with a constant release (convexity; no search). */
@@ -91,43 +102,38 @@ static double feasible_share(const Solver *k, const Iterate *it)
 {
     double share = 1;
     for (int i = 0; i < k->n_limits; i++)
-        if (k->is_limited[i] && it->leakage[i] > k->budget[i])
+        if (k->is_limited[i] && i != k->value && it->leakage[i] > k->budget[i])
             share = fmin(share, k->budget[i] / it->leakage[i]);
     return share;
 }
 
-/* Value and bound of the present iterate, and how far its leakage to everyone is from the least. */
-static void assess(const Solver *k, double *value, double *bound, double *frugal)
+static Look look(const Solver *k)
 {
     const Problem *p = &k->p;
     const Iterate *it = &k->now;
+    const double share = feasible_share(k, it);
     /* Ten times, because the forces are still growing while the constraints are off. */
-    double spent = 10 * exact_error(k, it), paid = 0;
-    for (int z = 0; z < p->n_z; z++)
-        for (int rhat = 0; rhat < p->n_rhat; rhat++)
-            for (int x = 0; x < p->n_x; x++) {
-                const size_t i = (size_t)z * k->n_block + rhat * p->n_x + x;
-                spent += p->mass[(size_t)z * p->n_x + x] * p->cost[i] * it->c[i];
-            }
-    for (int i = 0; i < k->n_limits; i++) {
-        spent += p->price[i] * it->leakage[i];
+    const double spent = it->leakage[k->value] + 10 * exact_error(k, it);
+    double paid = 0;
+    for (int i = 0; i < k->n_limits; i++)
         paid += k->is_limited[i] ? it->multiplier[i] * k->budget[i] : 0;
-    }
-    const double share = feasible_share(k, it), dual = dual_value(k, it) - paid;
-    *value = share * spent + (1 - share) * k->least_constant;
-    *frugal = (*value - dual) / k->frugality + share * it->leakage[p->n_views];
+    Look seen;
+    seen.value = share * spent + (1 - share) * k->least_constant;
+    seen.leakage = share * it->leakage[p->n_views];
+    seen.dual = dual_value(k, it) - paid;
     /* Whatever the channel, I(Rhat; X | Z) is at most log |Rhat|. */
     const bool is_limited = k->is_limited[p->n_views];
     const double at_most = is_limited ? k->budget[p->n_views] : log(p->n_rhat);
-    *bound = k->is_full_exact ? dual : dual - k->frugality * at_most;
+    seen.bound = k->is_full_exact ? seen.dual : seen.dual - k->frugality * at_most;
+    return seen;
 }
 
 static void keep_proof(const Solver *k, Outcome *outcome)
 {
     const Iterate *it = &k->now;
     memcpy(outcome->witness, it->c, sizeof(double) * k->n_cells);
-    for (int i = 0; i < k->n_limits; i++)
-        outcome->multiplier[i] = it->multiplier[i] + k->p.price[i];
+    for (int view = 0; view <= k->p.n_views; view++)
+        outcome->multiplier[view] = it->multiplier[view] + k->p.price[view];
     memcpy(outcome->row_force, it->row_force, sizeof(double) * k->n_row_cells);
     if (k->is_full_exact)
         memcpy(outcome->full_force, it->full_force, sizeof(double) * k->n_cells);
@@ -143,37 +149,25 @@ static void keep_channel(const Solver *k, Outcome *outcome, int step)
     outcome->steps = step;
 }
 
-/* Keep the channel and the proof where they are the best so far. Before the gap is closed the best
- * channel has the least value; after, the least leakage to everyone among those whose value stays
- * within the gap. */
-static void look(const Solver *k, Progress *so_far, Outcome *outcome, int step)
+/* Keep the channel of least value and the proof of the best bound. */
+static void close_gap(const Solver *k, const Look *seen, Progress *so_far, Outcome *outcome,
+                      int step)
 {
-    double value, bound, frugal;
-    assess(k, &value, &bound, &frugal);
-    const bool is_tighter = isfinite(bound) && bound > so_far->bound;
+    const bool is_tighter = isfinite(seen->bound) && seen->bound > so_far->bound;
+    const bool is_better = seen->value < so_far->value;
     if (is_tighter) {
         keep_proof(k, outcome);
-        outcome->bound = so_far->bound = bound;
+        outcome->bound = so_far->bound = seen->bound;
     }
-    bool is_better = value < so_far->value;
-    if (so_far->is_frugal)
-        is_better = frugal < so_far->frugal && value - so_far->bound <= k->p.gap_tol;
     if (is_better) {
         keep_channel(k, outcome, step);
-        so_far->value = value;
-        if (so_far->is_frugal)
-            so_far->frugal = frugal;
+        so_far->value = seen->value;
+        so_far->leakage = seen->leakage;
     }
-    const bool is_gain = is_better || (is_tighter && !so_far->is_frugal);
-    so_far->idle = is_gain ? 0 : so_far->idle + 1;
-    outcome->waste = so_far->is_frugal ? so_far->frugal : 0;
+    so_far->idle = is_better || is_tighter ? 0 : so_far->idle + 1;
 }
 
-/* Whether the gap may be about to close. */
-static bool is_near(const Solver *k)
-{
-    return complementarity(k, &k->now, NULL, 0) <= 1e4 * k->p.gap_tol * k->n_pairs;
-}
+/* -- frugality: the least leakage to everyone among the channels within the gap ([M] fact 5) --- */
 
 /* Whether full collusion does not bind, so that the channel may leak more than it need. */
 static bool leaks_for_nothing(const Solver *k)
@@ -184,12 +178,65 @@ static bool leaks_for_nothing(const Solver *k)
            k->now.leakage[full] > k->p.frugal_tol;
 }
 
-/* Spend what is left of gap_tol on leaking less: at most weight * I can be lost. */
-static void turn_frugal(Solver *k)
+/* The value becomes a limit, and what it limits is I(Rhat; X | Z): objective and limit exchanged.
+ */
+static void turn_frugal(Solver *k, Progress *so_far)
 {
-    const double affordable = k->p.gap_tol / (4 * fmax(k->now.leakage[k->p.n_views], 1e-6));
-    k->frugality = fmin(fmax(affordable, k->frugality), 1e2 * k->frugality);
-    settle(k, &k->now);
+    Iterate *it = &k->now;
+    /* Less than the gap, because the limits hold only in the end. */
+    const double allowed = so_far->bound + SPENT * k->p.gap_tol;
+    /* A weight w lowers I by D w and costs D w^2 / 2: guess the one that spends the gap, so that
+     * the value's multiplier stays near 1. */
+    const double room = fmax(allowed - it->leakage[k->value], 0.3 * k->p.gap_tol);
+    const double guess = fmin(sqrt(2 * room / fmax(frugal_response(k), 1e-12)), 0.1);
+    k->is_frugal = k->is_limited[k->value] = true;
+    k->budget[k->value] = allowed;
+    k->n_pairs += 1;
+    it->multiplier[k->value] = 1;
+    it->slack[k->value] = fmax(allowed - it->leakage[k->value], 0.1 * k->p.gap_tol);
+    k->frugality = fmax(guess, k->frugality);
+    so_far->idle = 0;
+    settle(k, it);
+}
+
+/* The Lagrangian may be scaled at will: keep its weights near 1, where rounding is least. */
+static void rescale(Solver *k)
+{
+    Iterate *it = &k->now;
+    const double factor = 1 / fmax(it->multiplier[k->value], k->frugality);
+    if (factor > 0.5 && factor < 2)
+        return;
+    k->frugality *= factor;
+    for (int i = 0; i < k->n_limits; i++)
+        it->multiplier[i] *= factor;
+    for (int i = 0; i < k->n_cells; i++)
+        it->s[i] *= factor;
+    for (int i = 0; i < k->n_row_cells; i++)
+        it->row_force[i] *= factor;
+    for (int i = 0; k->is_full_exact && i < k->n_cells; i++)
+        it->full_force[i] *= factor;
+    settle(k, it);
+}
+
+/* Keep the channel of least leakage whose value stays within the gap. */
+static void save_leakage(const Solver *k, const Look *seen, Progress *so_far, Outcome *outcome,
+                         int step)
+{
+    so_far->least = fmax(so_far->least, seen->dual / k->frugality);
+    const bool is_within = seen->value <= so_far->bound + k->p.gap_tol;
+    const bool is_better = is_within && seen->leakage < so_far->leakage - 1e-9;
+    if (is_better) {
+        keep_channel(k, outcome, step);
+        so_far->leakage = seen->leakage;
+    }
+    so_far->idle = is_better ? 0 : so_far->idle + 1;
+    outcome->waste = fmax(so_far->leakage - so_far->least, 0);
+}
+
+/* Whether the gap may be about to close. */
+static bool is_near(const Solver *k)
+{
+    return complementarity(k, &k->now, NULL, 0) <= 1e4 * k->p.gap_tol * k->n_pairs;
 }
 
 /* What a caller with other headers can find out before it calls anything else. */
@@ -211,22 +258,29 @@ EXPORT size_t tacit_outcome_bytes(void)
 /* Mehrotra's method, stopping on the gap ([M] fact 2), never on a small step. */
 static void search(Solver *k, Outcome *outcome)
 {
-    const Problem *problem = &k->p;
-    Progress so_far = {INFINITY, -INFINITY, INFINITY, 0, false};
+    Progress so_far = {.value = INFINITY, .bound = -INFINITY};
     start(k);
     keep_channel(k, outcome, 0);
     keep_proof(k, outcome);
     outcome->bound = -INFINITY;
-    for (int step = 0;; step++) {
-        if (step % LOOK_EVERY == 0 || is_near(k))
-            look(k, &so_far, outcome, step);
-        const bool is_closed = so_far.value - so_far.bound <= problem->gap_tol;
-        if (is_closed && !so_far.is_frugal && leaks_for_nothing(k)) {
-            turn_frugal(k);
-            so_far.is_frugal = true;
-        } else if (is_closed && !(so_far.is_frugal && so_far.frugal > problem->frugal_tol))
-            break;
-        if (step == MAX_STEPS || so_far.idle > PATIENCE || !advance(k))
+    outcome->waste = 0;
+    for (int step = 0; step <= MAX_STEPS && so_far.idle <= PATIENCE; step++) {
+        if (k->is_frugal || step % LOOK_EVERY == 0 || is_near(k)) {
+            const Look seen = look(k);
+            if (!k->is_frugal)
+                close_gap(k, &seen, &so_far, outcome, step);
+            if (!k->is_frugal && so_far.value - so_far.bound <= k->p.gap_tol) {
+                if (!leaks_for_nothing(k))
+                    break;
+                turn_frugal(k, &so_far);
+            } else if (k->is_frugal) {
+                save_leakage(k, &seen, &so_far, outcome, step);
+                if (outcome->waste <= k->p.frugal_tol)
+                    break;
+                rescale(k);
+            }
+        }
+        if (!advance(k))
             break;
     }
 }

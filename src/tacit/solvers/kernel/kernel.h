@@ -9,8 +9,9 @@
  * bound on rounding, on the problem as it was stated.
  *
  * One history z is a block [rhat][x], and so is one row, a pair (partial view, letter y that it may
- * show). "Cells" are [z][rhat][x], "rows" are [row][rhat][x]; lists of limits run over the partial
- * views, then full collusion.
+ * show). "Cells" are [z][rhat][x], "rows" are [row][rhat][x]; lists of views end with full
+ * collusion, and lists of limits with the value itself: once its gap is closed it becomes a limit,
+ * and I(Rhat; X | Z) is minimised ([M] fact 5).
  */
 #ifndef TACIT_KERNEL_H
 #define TACIT_KERNEL_H
@@ -21,10 +22,15 @@
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 2
+#define TACIT_ABI 3
 
 /* Fortran BLAS and LAPACK, as SciPy hands them out. */
 typedef struct {
+    void (*dgemv)(const char *trans, const int *m, const int *n, const double *alpha,
+                  const double *a, const int *lda, const double *x, const int *incx,
+                  const double *beta, double *y, const int *incy);
+    void (*dtrmv)(const char *uplo, const char *trans, const char *diag, const int *n,
+                  const double *a, const int *lda, double *x, const int *incx);
     void (*dsyrk)(const char *uplo, const char *trans, const int *n, const int *k,
                   const double *alpha, const double *a, const int *lda, const double *beta,
                   double *c, const int *ldc);
@@ -44,6 +50,8 @@ typedef struct {
                    double *b, const int *ldb, int *info);
     void (*dtrtri)(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
                    int *info);
+    void (*dgeqrf)(const int *m, const int *n, double *a, const int *lda, double *tau, double *work,
+                   const int *lwork, int *info);
 } Lapack;
 
 /* What the kernel needs of Python's C interface: other threads run while it computes, and a signal
@@ -70,9 +78,9 @@ typedef struct {
     const int *view_of_row; /* [row] */
     const int *row_of_z;    /* the row that each view shows on each history: [view][z], or NULL */
     const double *law;      /* p(y | z, x): [row][z][x], or NULL */
-    const double *budget;   /* nats left, infinite where there is no limit: [limit] */
-    const bool *is_exact;   /* views with no bits left: [limit] */
-    const double *price;    /* of a nat; a positive one replaces the limit: [limit] */
+    const double *budget;   /* nats left, infinite where there is no limit: [view] */
+    const bool *is_exact;   /* views with no bits left: [view] */
+    const double *price;    /* of a nat; a positive one replaces the limit: [view] */
     double frugality;       /* weight on I(Rhat; X | Z) while the gap is being closed, positive */
     double gap_tol;         /* stop when the gap is below this ... */
     double frugal_tol;      /* ... and I(Rhat; X | Z) within this of the least, if it is slack */
@@ -85,7 +93,7 @@ typedef struct {
     double *channel;    /* strictly positive: cells */
     bool *is_zero;      /* entries of it that are 0 in the limit, by strict complementarity */
     double *witness;    /* the channel whose posteriors gave the best bound */
-    double *multiplier; /* of that bound, prices included, frugality not: [limit] */
+    double *multiplier; /* of that bound, prices included, frugality not: [view] */
     double *row_force;  /* of that bound: multipliers of the exact partial views: rows */
     double *full_force; /* and of exact full collusion: cells */
     double frugality;   /* of that bound */
@@ -106,7 +114,7 @@ typedef struct {
     double *row_log_ratio;  /* log p(x | rhat, y) / p(x | y), the gradient of I(Rhat; X | Y) */
     double *history_joint;  /* p(rhat, z): [z][rhat] */
     double *full_log_ratio; /* log c / p(rhat | z), the gradient of I(Rhat; X | Z): cells */
-    double *leakage;        /* I(Rhat; X | Y): [limit] */
+    double *leakage;        /* I(Rhat; X | Y), and the value, E cost plus what is priced: [limit] */
     double *gradient;       /* of the Lagrangian per unit of mass, without sums and s: cells */
     double *residual;       /* what is left of the dual equation: cells */
 } Iterate;
@@ -115,15 +123,33 @@ typedef struct {
     double *c, *s, *multiplier, *slack;
 } Direction;
 
+/* What is eliminated first from Newton's system: see newton.c and letter_first.c. */
+typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
+
+/* Scratch for one record and letter: see letter_first.c. */
+typedef struct {
+    double *seen;                  /* W: [x][row][z] */
+    double *answer, *alpha, *rows; /* [z], [row], [row] */
+    double *by_z;                  /* [z] */
+    double *columns, *scratch;     /* for orthogonal factors */
+    double *coupled;               /* P: [row][z | row] */
+    double *product;               /* P' P */
+    double *factors, *sums;        /* F: [rhat][z][z]; B: [z][z] */
+    double *by_sums;               /* [x][z] */
+} Letter;
+
 /* The factorised Newton system at one iterate: see newton.c. "Own" letters are pairs (row, rhat).
  */
 typedef struct {
-    bool is_history_first;
+    Order order;
+    Letter letter;
     int n_left;              /* unknowns after elimination */
     double *softness;        /* answer of a cell to a force, before its sum is held: cells */
     double *share;           /* softness / sum over rhat: cells */
     double *massive;         /* softness * mass: cells */
     double *history_block;   /* [z][rhat][rhat] */
+    double *rest;            /* p(rhat, z)/l_f less the answer summed over x: [z][rhat] */
+    double *sums_factor;     /* inverse Cholesky factors of N: [x][z][z] */
     double *history_factor;  /* inverse Cholesky factors of these */
     double *record_response; /* of the rows to forces on rows: [own][own'][x] */
     double *record_factor;   /* inverse Cholesky factors: [x][own][own'] */
@@ -147,19 +173,23 @@ typedef struct {
     const Lapack *lapack;
     Watch *watch;
     int n_cells, n_row_cells, n_limits, n_block;
+    int value; /* the limit that stands for the value */
     bool is_full_exact, is_any_exact_row;
     double row_stiffness;
     double frugality;
-    double n_pairs;        /* complementary pairs, cells counted by mass */
+    bool is_frugal;        /* whether the gap is closed and I(Rhat; X | Z) is being minimised */
+    double n_pairs;        /* complementary pairs, cells counted by the weight of their barrier */
     bool *is_limited;      /* [limit] */
     double *budget;        /* 1 where there is no limit: [limit] */
+    double *barrier;       /* weight of each cell's barrier, over its mass: [z][x] */
     double *mass_z;        /* [z] */
     double *row_mass;      /* p(y, x): [row][x] */
     double *row_total;     /* p(y): [row] */
     double *log_row_prior; /* log p(x | y), 0 where it is never used: [row][x] */
     double least_constant; /* expected cost of the best constant release */
     Iterate now, next;
-    Direction affine, direction;
+    Direction affine, direction, trial;
+    double *cell_aim, *aim; /* products of complementary pairs to be reached: cells, [limit] */
     Newton newton;
     double *gradients;      /* of every limited leakage, times mass: [limit] cells */
     double *answers;        /* the channel's changes under them: [limit] cells */
@@ -172,6 +202,8 @@ typedef struct {
     void *memory;         /* what all of the above points into */
 } Solver;
 
+#define GRAM_SCRATCH 33 /* see invert_factor_of_gram */
+
 /* Curvature that holds exact full collusion's constraints; their multipliers take up the rest. */
 #define FULL_STIFFNESS 1e5
 
@@ -181,7 +213,8 @@ void collect_mass(const Solver *k, const double *cells, double *rows);
 void add_spread(const Solver *k, int z, const double *rows, double *block);
 
 /* lagrangian.c */
-double weight_of(const Solver *k, const Iterate *it, int limit);
+double weight_of(const Solver *k, const Iterate *it, int view);
+double value_weight(const Solver *k, const Iterate *it);
 void measure(const Solver *k, Iterate *it);
 void settle(const Solver *k, Iterate *it);
 void settle_residual(const Solver *k, Iterate *it);
@@ -192,12 +225,18 @@ void full_pull(const Solver *k, const double *c, double *cells);
 double exact_error(const Solver *k, const Iterate *it);
 
 /* newton.c */
-bool is_history_cheaper(const Problem *p);
-int unknowns_left(const Problem *p, bool is_history_first);
+Order choose_order(const Problem *p);
+int unknowns_left(const Problem *p, Order order);
 bool factorise(Solver *k, const Iterate *it);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
 
+/* letter_first.c */
+void gather_views(Solver *k);
+bool factorise_letter_first(Solver *k);
+void solve_letter_first(Solver *k);
+
 /* step.c */
+double frugal_response(Solver *k);
 bool advance(Solver *k);
 
 /* bound.c */
@@ -214,9 +253,18 @@ void work(const Solver *k, double n_operations);
 
 /* dense.c */
 bool invert_factor(const Solver *k, const double *a, int n, double *inverse);
+bool invert_factor_of_gram(const Solver *k, double *columns, int n_rows, int n, double *scratch,
+                           double *inverse);
 bool cholesky(const Solver *k, double *a, int n, double *diagonal);
 void solve_factored(const Solver *k, const double *factor, int n, double *side);
 void gram(const Solver *k, const double *a, int n_rows, int n, double *product);
+void add_product(const Solver *k, const double *a, int n_rows, int n, const double *in,
+                 double factor, double *out);
+void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int n, const double *in,
+                              double factor, double *out);
+void apply_lower(const Solver *k, const double *lower, int n, double *side);
+void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side);
+void add_gram(const Solver *k, const double *a, int n_rows, int n, double *product);
 void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns);
 void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch);
 

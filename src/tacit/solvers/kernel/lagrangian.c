@@ -4,11 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Weight of a leakage. */
-double weight_of(const Solver *k, const Iterate *it, int limit)
+/* Weight of E cost plus what is priced. */
+double value_weight(const Solver *k, const Iterate *it)
 {
-    const double own = it->multiplier[limit] + k->p.price[limit];
-    return limit == k->p.n_views ? own + k->frugality : own;
+    return k->is_frugal ? it->multiplier[k->value] : 1;
+}
+
+/* Weight of a leakage. */
+double weight_of(const Solver *k, const Iterate *it, int view)
+{
+    const double own = it->multiplier[view] + value_weight(k, it) * k->p.price[view];
+    return view == k->p.n_views ? own + k->frugality : own;
 }
 
 static void measure_rows(const Solver *k, Iterate *it)
@@ -44,10 +50,10 @@ void measure(const Solver *k, Iterate *it)
     memset(it->row_joint, 0, sizeof(double) * k->n_row_cells);
     for (int z = 0; z < p->n_z; z++) {
         const double *mass = p->mass + (size_t)z * n_x;
-        double leaked = 0;
+        double leaked = 0, spent = 0;
         for (int rhat = 0; rhat < p->n_rhat; rhat++) {
             const size_t at = (size_t)z * k->n_block + rhat * n_x;
-            const double *c = it->c + at;
+            const double *c = it->c + at, *cost = p->cost + at;
             double *own = joint + rhat * n_x, *log_ratio = it->full_log_ratio + at, total = 0;
             for (int x = 0; x < n_x; x++) {
                 own[x] = mass[x] * c[x];
@@ -57,13 +63,18 @@ void measure(const Solver *k, Iterate *it)
             const double log_average = log(total / k->mass_z[z]);
             for (int x = 0; x < n_x; x++)
                 log_ratio[x] = log(c[x]) - log_average;
-            for (int x = 0; x < n_x; x++)
+            for (int x = 0; x < n_x; x++) {
                 leaked += own[x] * log_ratio[x];
+                spent += own[x] * cost[x];
+            }
         }
         it->leakage[p->n_views] += leaked;
+        it->leakage[k->value] += spent;
         collect_block(k, z, joint, it->row_joint);
     }
     measure_rows(k, it);
+    for (int view = 0; view <= p->n_views; view++)
+        it->leakage[k->value] += p->price[view] * it->leakage[view];
 }
 
 /* The dual residual, with the multipliers of sum c = 1 that make it least. */
@@ -99,17 +110,17 @@ void settle(const Solver *k, Iterate *it)
         for (int i = 0; i < k->n_block; i++)
             rows[at + i] = weight * it->row_log_ratio[at + i] + it->row_force[at + i];
     }
-    const double full_weight = weight_of(k, it, p->n_views);
+    const double full_weight = weight_of(k, it, p->n_views), of_cost = value_weight(k, it);
     for (int z = 0; z < p->n_z; z++) {
         const size_t at = (size_t)z * k->n_block;
         const double *cost = p->cost + at, *log_ratio = it->full_log_ratio + at;
         double *gradient = it->gradient + at;
         if (k->is_full_exact)
             for (int i = 0; i < k->n_block; i++)
-                gradient[i] = cost[i] + it->full_force[at + i];
+                gradient[i] = of_cost * cost[i] + it->full_force[at + i];
         else
             for (int i = 0; i < k->n_block; i++)
-                gradient[i] = cost[i] + full_weight * log_ratio[i];
+                gradient[i] = of_cost * cost[i] + full_weight * log_ratio[i];
         add_spread(k, z, rows, gradient);
     }
     settle_residual(k, it);
@@ -126,11 +137,12 @@ double residual_norm(const Solver *k, const Iterate *it)
         }
     for (int z = 0; z < k->p.n_z; z++) {
         const double *mass = k->p.mass + (size_t)z * k->p.n_x;
+        const double *barrier = k->barrier + (size_t)z * k->p.n_x;
         for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
             const size_t at = (size_t)z * k->n_block + rhat * k->p.n_x;
             const double *c = it->c + at, *residual = it->residual + at;
             for (int x = 0; x < k->p.n_x; x++)
-                square += mass[x] * c[x] * residual[x] * residual[x];
+                square += mass[x] / barrier[x] * c[x] * residual[x] * residual[x];
         }
     }
     return sqrt(square);

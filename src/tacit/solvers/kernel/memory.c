@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define ALIGNMENT 64
+#define RAREST 1e-25 /* mass below which all cells are alike */
 
 /* Hands out doubles; without memory it only counts them. */
 typedef struct {
@@ -52,28 +53,58 @@ static void lay_out_direction(const Solver *k, Arena *arena, Direction *directio
     direction->slack = doubles(arena, k->n_limits);
 }
 
+static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
+{
+    const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_rows = k->p.n_rows, n_x = k->p.n_x;
+    const size_t n_shared = n_z + n_rows, n_sums = n_z * n_z;
+    const size_t n_widest = n_z > n_rows ? n_z : n_rows;
+    const size_t n_columns =
+        n_shared * n_widest > n_rhat * n_sums ? n_shared * n_widest : n_rhat * n_sums;
+    Letter *letter = &n->letter;
+    n->sums_factor = doubles(arena, n_x * n_sums);
+    letter->seen = doubles(arena, n_x * n_rows * n_z);
+    letter->answer = doubles(arena, n_z);
+    letter->alpha = doubles(arena, n_rows);
+    letter->rows = doubles(arena, n_rows);
+    letter->by_z = doubles(arena, n_z);
+    letter->columns = doubles(arena, n_columns);
+    letter->scratch = doubles(arena, GRAM_SCRATCH * n_widest);
+    letter->coupled = doubles(arena, n_rows * n_shared);
+    letter->product = doubles(arena, n_shared * n_shared);
+    letter->factors = doubles(arena, n_rhat * n_sums);
+    letter->sums = doubles(arena, n_sums);
+    letter->by_sums = doubles(arena, n_x * n_z);
+}
+
 static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
 {
     const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_x = k->p.n_x, n_block = k->n_block;
     const size_t n_own = n_rhat * k->p.n_rows, n_left = n->n_left, n_rows = k->n_row_cells;
-    const bool is_record_first = n_own && !n->is_history_first;
+    const bool is_record_first = n_own && n->order == RECORD_FIRST;
+    const bool is_letter_first = n_own && n->order == LETTER_FIRST;
     n->softness = doubles(arena, k->n_cells);
     n->share = doubles(arena, k->n_cells);
     n->massive = doubles(arena, k->n_cells);
     n->history_block = doubles(arena, n_z * n_rhat * n_rhat);
     n->history_factor = doubles(arena, n_z * n_rhat * n_rhat);
-    n->record_response = doubles(arena, n_own * n_own * n_x);
-    n->record_factor = doubles(arena, is_record_first ? n_own * n_own * n_x : 0);
-    size_t n_coupled = 0, n_gathered = 0;
-    if (is_record_first)
+    n->rest = doubles(arena, n_z * n_rhat);
+    n->record_response = doubles(arena, is_letter_first ? 0 : n_own * n_own * n_x);
+    size_t n_coupled = 0, n_gathered = 0, n_factor = 0;
+    if (is_letter_first) {
+        n_factor = n_x * n_rhat * k->p.n_rows * k->p.n_rows;
+        n_coupled = n_x * n_z * n_left;
+        lay_out_letter(k, arena, n);
+    } else if (is_record_first) {
+        n_factor = n_x * n_own * n_own;
         n_coupled = n_x * n_own * n_left;
-    else if (n_own) {
+    } else if (n_own) {
         n_coupled = n_z * n_rhat * n_block;
         if (!k->p.row_of_z)
             n_gathered = n_z * n_rhat * n_left;
         else if (k->p.n_rows > 1)
             n_gathered = n_coupled + n_block * n_block;
     }
+    n->record_factor = doubles(arena, n_factor);
     n->coupling = doubles(arena, n_coupled);
     n->gathered = doubles(arena, n_gathered);
     n->system = doubles(arena, n_left * n_left);
@@ -89,7 +120,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->correction = doubles(arena, k->n_cells);
     n->block = doubles(arena, n_block);
     n->units = doubles(arena, n_rhat * n_block);
-    n->own_block = doubles(arena, n_own * (n_own + 2));
+    n->own_block = doubles(arena, is_record_first ? n_own * (n_own + 2) : 0);
     n->total = doubles(arena, 2 * (n_x + n_rhat));
 }
 
@@ -106,6 +137,7 @@ static void lay_out(Solver *k, Arena *arena)
     lay_out_iterate(k, arena, &k->next);
     lay_out_direction(k, arena, &k->affine);
     lay_out_direction(k, arena, &k->direction);
+    lay_out_direction(k, arena, &k->trial);
     lay_out_newton(k, arena, &k->newton);
     k->gradients = doubles(arena, n_limits * n_cells);
     k->answers = doubles(arena, n_limits * n_cells);
@@ -118,6 +150,9 @@ static void lay_out(Solver *k, Arena *arena)
     k->pivots = take(arena, n_limits * sizeof(int));
     k->rows = doubles(arena, k->n_row_cells);
     k->cells = doubles(arena, n_cells);
+    k->aim = doubles(arena, n_limits);
+    k->cell_aim = doubles(arena, n_cells);
+    k->barrier = doubles(arena, (size_t)k->p.n_z * k->p.n_x);
 }
 
 /* p(y, x), p(y) and log p(x | y) of every row. */
@@ -143,6 +178,21 @@ static void weigh_rows(Solver *k)
     }
 }
 
+/* Half of the barrier is shared out by mass, so that rare cells do not shorten the steps, and half
+ * evenly, so that Newton's model holds for rare cells, too. Beside exact views all of it goes by
+ * mass: the multipliers of rare rows would otherwise be arbitrary and large. */
+static void weigh_barrier(Solver *k)
+{
+    const int n = k->p.n_z * k->p.n_x;
+    const bool is_even = !k->is_full_exact && !k->is_any_exact_row;
+    int n_seen = 0;
+    for (int i = 0; i < n; i++)
+        n_seen += k->p.mass[i] > 0;
+    for (int i = 0; i < n; i++)
+        k->barrier[i] = is_even ? 1 + 1 / (n_seen * fmax(k->p.mass[i], RAREST)) : 1;
+    k->n_pairs += (1 + is_even) * k->p.n_rhat;
+}
+
 static double least_constant_cost(const Solver *k)
 {
     double least = INFINITY;
@@ -160,18 +210,24 @@ static double least_constant_cost(const Solver *k)
 static void fill_in(Solver *k)
 {
     const Problem *p = &k->p;
-    k->n_pairs = p->n_rhat;
-    for (int i = 0; i < k->n_limits; i++) {
-        k->is_limited[i] = isfinite(p->budget[i]) && !p->is_exact[i] && p->price[i] == 0;
-        k->budget[i] = k->is_limited[i] ? p->budget[i] : 1;
-        k->n_pairs += k->is_limited[i];
+    k->n_pairs = 0;
+    for (int view = 0; view <= p->n_views; view++) {
+        k->is_limited[view] =
+            isfinite(p->budget[view]) && !p->is_exact[view] && p->price[view] == 0;
+        k->budget[view] = k->is_limited[view] ? p->budget[view] : 1;
+        k->n_pairs += k->is_limited[view];
     }
+    k->is_limited[k->value] = false;
+    k->budget[k->value] = 1;
     for (int z = 0; z < p->n_z; z++) {
         k->mass_z[z] = 0;
         for (int x = 0; x < p->n_x; x++)
             k->mass_z[z] += p->mass[(size_t)z * p->n_x + x];
     }
     weigh_rows(k);
+    weigh_barrier(k);
+    if (p->n_rows && k->newton.order == LETTER_FIRST)
+        gather_views(k);
     k->least_constant = least_constant_cost(k);
 }
 
@@ -198,15 +254,16 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
     k->n_block = p->n_rhat * p->n_x;
     k->n_cells = p->n_z * k->n_block;
     k->n_row_cells = p->n_rows * k->n_block;
-    k->n_limits = p->n_views + 1;
+    k->n_limits = p->n_views + 2;
+    k->value = p->n_views + 1;
     k->frugality = p->frugality;
     k->is_full_exact = p->is_exact[p->n_views];
     for (int view = 0; view < p->n_views; view++)
         k->is_any_exact_row |= p->is_exact[view];
     /* A stiff history answers forces on the rows that much less. */
     k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
-    k->newton.is_history_first = is_history_cheaper(p);
-    k->newton.n_left = unknowns_left(p, k->newton.is_history_first);
+    k->newton.order = choose_order(p);
+    k->newton.n_left = unknowns_left(p, k->newton.order);
     Arena arena = {NULL, 0};
     lay_out(k, &arena);
     k->memory = calloc(1, arena.used + ALIGNMENT);

@@ -25,23 +25,50 @@
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-10
 
-bool is_history_cheaper(const Problem *p)
+/* Operations of one factorisation, roughly. */
+static double history_first_work(const Problem *p)
 {
-    const double by_record = (double)p->n_rhat * p->n_rows;
-    const double after_history = by_record * p->n_x;
-    const double after_record = (double)p->n_rhat * p->n_z + by_record;
+    const double by_record = (double)p->n_rhat * p->n_rows, left = by_record * p->n_x;
     const double touched = p->n_rhat * p->n_x * (p->row_of_z ? p->n_views : by_record);
-    const double history = p->n_z * p->n_rhat * touched * touched + pow(after_history, 3) / 3;
-    const double record =
-        p->n_x * by_record * after_record * after_record + pow(after_record, 3) / 3;
-    return history < record;
+    return p->n_z * p->n_rhat * touched * touched + pow(left, 3) / 3;
 }
 
-int unknowns_left(const Problem *p, bool is_history_first)
+static double record_first_work(const Problem *p)
+{
+    const double own = (double)p->n_rhat * p->n_rows, left = (double)p->n_rhat * p->n_z + own;
+    return p->n_x * (own * left * left + own * own * left + pow(own, 3)) + pow(left, 3) / 3;
+}
+
+static double letter_first_work(const Problem *p)
+{
+    const double n_z = p->n_z, n_rows = p->n_rows, shared = n_z + n_rows;
+    const double left = p->n_rhat * shared;
+    const double of_letter = n_rows * n_z * shared + pow(n_rows, 3) + pow(n_z, 3) +
+                             n_rows * n_rows * shared + n_rows * shared * shared;
+    const double of_record = p->n_rhat * of_letter + pow(n_z, 3) + n_z * n_z * left;
+    return p->n_x * (of_record + n_z * left * left) + pow(left, 3) / 3;
+}
+
+/* Going letter by letter loses digits where some curvatures are far larger than others, as beside
+ * exact or priced views: there it must be worth it. */
+Order choose_order(const Problem *p)
+{
+    const double history = history_first_work(p), record = record_first_work(p);
+    double worth = 2;
+    for (int view = 0; view <= p->n_views; view++)
+        if (p->is_exact[view] || p->price[view] > 0)
+            worth = 10;
+    const double letter = worth * letter_first_work(p);
+    if (history < fmin(record, letter))
+        return HISTORY_FIRST;
+    return record < letter ? RECORD_FIRST : LETTER_FIRST;
+}
+
+int unknowns_left(const Problem *p, Order order)
 {
     if (!p->n_rows)
         return 0;
-    if (is_history_first)
+    if (order == HISTORY_FIRST)
         return p->n_rows * p->n_rhat * p->n_x;
     return p->n_rhat * (p->n_z + p->n_rows);
 }
@@ -72,7 +99,7 @@ static void soften(Solver *k, const Iterate *it)
                 sum[x] += softness[i];
                 rest += massive[i] * (k->is_full_exact ? s[i] / c[i] : s[i]);
             }
-            m[rhat * n_rhat + rhat] = rest / own;
+            n->rest[z * n_rhat + rhat] = m[rhat * n_rhat + rhat] = rest / own;
         }
         for (int rhat = 0; rhat < n_rhat; rhat++)
             for (int x = 0; x < n_x; x++)
@@ -511,8 +538,11 @@ bool factorise(Solver *k, const Iterate *it)
     if (!k->p.n_rows) /* only full collusion is limited: the histories separate */
         return factorise_histories(k);
     curve_rows(k, it);
+    if (k->newton.order == LETTER_FIRST)
+        return factorise_letter_first(k);
     respond_by_record(k);
-    return k->newton.is_history_first ? factorise_history_first(k) : factorise_record_first(k);
+    return k->newton.order == HISTORY_FIRST ? factorise_history_first(k)
+                                            : factorise_record_first(k);
 }
 
 static void solve_once(Solver *k, const double *force, double *change)
@@ -522,8 +552,10 @@ static void solve_once(Solver *k, const double *force, double *change)
     if (!k->p.n_rows) {
         memcpy(n->y, n->by_history, sizeof(double) * k->p.n_z * k->p.n_rhat);
         divide_by_history(k, n->y);
-    } else if (n->is_history_first)
+    } else if (n->order == HISTORY_FIRST)
         solve_history_first(k);
+    else if (n->order == LETTER_FIRST)
+        solve_letter_first(k);
     else
         solve_record_first(k);
     respond(k, n->softness, force, n->y, k->p.n_rows ? n->u : NULL, change, NULL, NULL);

@@ -1,11 +1,14 @@
-/* One step of Mehrotra's predictor-corrector, the barrier of each cell weighted by its mass, so
- * that rare cells do not shorten the steps. */
+/* One step of Mehrotra's predictor-corrector with Gondzio's (1996) corrections of centrality. */
 #include "kernel.h"
 
 #include <math.h>
 #include <string.h>
 
 #define BOUNDARY_FRACTION 0.98
+#define BEHIND 1e-3   /* how far complementarity may fall below infeasibility */
+#define LEAD 1.0      /* frugality over complementarity while the gap is being closed */
+#define CORRECTIONS 2 /* of centrality, at most, in one step */
+#define CENTRAL 10.0  /* products within this factor of the aimed ones are left alone */
 
 /* -- directions ------------------------------------------------------------------------------ */
 
@@ -17,22 +20,22 @@ static double inner(const double *a, const double *b, int n)
     return total;
 }
 
-/* Gradient of a leakage per unit of mass. */
+/* Gradient of a leakage, or of the value, per unit of mass. */
 static void limit_gradient(const Solver *k, const Iterate *it, int limit, double *gradient)
 {
     const Problem *p = &k->p;
-    if (limit == p->n_views) {
-        memcpy(gradient, it->full_log_ratio, sizeof(double) * k->n_cells);
+    const bool is_value = limit == k->value;
+    const double of_full = is_value ? p->price[p->n_views] : limit == p->n_views;
+    for (int i = 0; i < k->n_cells; i++)
+        gradient[i] = (is_value ? p->cost[i] : 0) + of_full * it->full_log_ratio[i];
+    if (limit == p->n_views)
         return;
-    }
     for (int row = 0; row < p->n_rows; row++) {
-        const size_t at = (size_t)row * k->n_block;
-        if (p->view_of_row[row] == limit)
-            memcpy(k->rows + at, it->row_log_ratio + at, sizeof(double) * k->n_block);
-        else
-            memset(k->rows + at, 0, sizeof(double) * k->n_block);
+        const int view = p->view_of_row[row];
+        const double weight = is_value ? p->price[view] : view == limit;
+        for (int i = row * k->n_block; i < (row + 1) * k->n_block; i++)
+            k->rows[i] = weight * it->row_log_ratio[i];
     }
-    memset(gradient, 0, sizeof(double) * k->n_cells);
     for (int z = 0; z < p->n_z; z++)
         add_spread(k, z, k->rows, gradient + (size_t)z * k->n_block);
 }
@@ -91,11 +94,34 @@ static bool prepare(Solver *k, const Iterate *it)
     return true;
 }
 
-/* The direction that makes the products s*c and multiplier*slack what is asked, given the change of
- * the channel at fixed multipliers. NULL asks for 0; else cell targets are per cell, and each limit
- * is asked for target - correction * (affine multiplier) * (affine slack). */
-static bool direct(Solver *k, const Iterate *it, const double *free, const double *cell_target,
-                   double target, double correction, Direction *out)
+/* How fast I(Rhat; X | Z) falls as its weight rises, the limits held; 0 where rounding forbids. */
+double frugal_response(Solver *k)
+{
+    const Iterate *it = &k->now;
+    const int n = k->n_limits, one = 1;
+    int info;
+    if (!prepare(k, it))
+        return 0;
+    solve(k, it, it->full_log_ratio, k->free);
+    for (int i = 0; i < n; i++)
+        k->side[i] = k->is_limited[i]
+                         ? -inner(k->gradients + (size_t)i * k->n_cells, k->free, k->n_cells)
+                         : 0;
+    memcpy(k->factor, k->schur, sizeof(double) * n * n);
+    k->lapack->dgesv(&n, &one, k->factor, &n, k->pivots, k->side, &n, &info);
+    if (info)
+        return 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; k->is_limited[i] && j < k->n_cells; j++)
+            k->free[j] += k->side[i] * k->answers[(size_t)i * k->n_cells + j];
+    multiply_by_mass(k, k->free);
+    return -inner(k->free, it->full_log_ratio, k->n_cells);
+}
+
+/* The direction that makes the products s*c and multiplier*slack what is aimed at, given the change
+ * of the channel at fixed multipliers. NULL aims at 0. */
+static bool direct(Solver *k, const Iterate *it, const double *free, const double *cell_aim,
+                   const double *aim, Direction *out)
 {
     const int n = k->n_limits, one = 1;
     int info;
@@ -103,10 +129,7 @@ static bool direct(Solver *k, const Iterate *it, const double *free, const doubl
         out->slack[i] = k->side[i] = 0;
         if (!k->is_limited[i])
             continue;
-        double asked = 0;
-        if (cell_target)
-            asked = target - correction * k->affine.multiplier[i] * k->affine.slack[i];
-        out->slack[i] = asked / it->multiplier[i] - it->slack[i];
+        out->slack[i] = (aim ? aim[i] : 0) / it->multiplier[i] - it->slack[i];
         const double moved = inner(k->gradients + (size_t)i * k->n_cells, free, k->n_cells);
         const double primal = it->leakage[i] + it->slack[i] - k->budget[i];
         k->side[i] = -(primal + moved + out->slack[i]);
@@ -126,23 +149,58 @@ static bool direct(Solver *k, const Iterate *it, const double *free, const doubl
         out->slack[i] -= it->slack[i] * change / it->multiplier[i];
     }
     for (int i = 0; i < k->n_cells; i++)
-        out->s[i] =
-            ((cell_target ? cell_target[i] : 0) - it->s[i] * out->c[i]) / it->c[i] - it->s[i];
+        out->s[i] = ((cell_aim ? cell_aim[i] : 0) - it->s[i] * out->c[i]) / it->c[i] - it->s[i];
     return true;
 }
 
-/* The corrected direction towards products of ``target``, the predictor's own products taken off.
+/* Aim at products of ``target``, weighted as the barrier is, the predictor's own products taken
+ * off.
  */
-static bool towards(Solver *k, const Iterate *it, double target, double correction, Direction *out)
+static void take_aim(Solver *k, double target, double correction)
 {
+    const int n_x = k->p.n_x;
     for (int i = 0; i < k->n_cells; i++) {
-        k->cells[i] = target - correction * k->affine.s[i] * k->affine.c[i];
-        k->force[i] = k->cells[i] / it->c[i];
+        const double weight = k->barrier[i / k->n_block * n_x + i % n_x];
+        k->cell_aim[i] = target * weight - correction * k->affine.s[i] * k->affine.c[i];
     }
+    for (int i = 0; i < k->n_limits; i++)
+        k->aim[i] = target - correction * k->affine.multiplier[i] * k->affine.slack[i];
+}
+
+/* What brings a product that a step would leave far from its aim back towards it. */
+static double off_centre(double product, double wanted)
+{
+    if (product < wanted / CENTRAL)
+        return wanted / CENTRAL - product;
+    return product > CENTRAL * wanted ? fmax(CENTRAL * wanted - product, -CENTRAL * wanted) : 0;
+}
+
+/* Correct the aim by what a step along a direction would leave off centre. */
+static void correct_aim(Solver *k, const Iterate *it, const Direction *along, double step,
+                        double target)
+{
+    const int n_x = k->p.n_x;
+    for (int i = 0; i < k->n_cells; i++) {
+        const double weight = k->barrier[i / k->n_block * n_x + i % n_x];
+        const double product = (it->c[i] + step * along->c[i]) * (it->s[i] + step * along->s[i]);
+        k->cell_aim[i] += off_centre(product, target * weight);
+    }
+    for (int i = 0; i < k->n_limits; i++)
+        if (k->is_limited[i])
+            k->aim[i] += off_centre((it->multiplier[i] + step * along->multiplier[i]) *
+                                        (it->slack[i] + step * along->slack[i]),
+                                    target);
+}
+
+/* The direction towards the aimed products. */
+static bool towards_aim(Solver *k, const Iterate *it, Direction *out)
+{
+    for (int i = 0; i < k->n_cells; i++)
+        k->force[i] = k->cell_aim[i] / it->c[i];
     solve(k, it, k->force, k->free);
     for (int i = 0; i < k->n_cells; i++)
         k->free[i] = k->affine_free[i] - k->free[i];
-    return direct(k, it, k->free, k->cells, target, correction, out);
+    return direct(k, it, k->free, k->cell_aim, k->aim, out);
 }
 
 /* -- steps ----------------------------------------------------------------------------------- */
@@ -243,10 +301,56 @@ static void recentre(const Solver *k, Iterate *it)
     const double tau = complementarity(k, it, NULL, 0) / k->n_pairs;
     for (int i = 0; i < k->n_cells; i++)
         if (fabs(it->residual[i]) > 0.5 * it->s[i] && it->c[i] < 1e-2) {
-            const double centre = tau / it->c[i], wanted = it->residual[i] + it->s[i];
+            const double weight = k->barrier[i / k->n_block * k->p.n_x + i % k->p.n_x];
+            const double centre = tau * weight / it->c[i], wanted = it->residual[i] + it->s[i];
             it->s[i] = fmin(fmax(wanted, 0.1 * centre), 10 * centre);
         }
     settle_residual(k, it);
+}
+
+/* Longer steps by corrections of centrality, which need no new factorisation. */
+static double centre(Solver *k, const Iterate *it, double target, double step)
+{
+    for (int round = 0; round < CORRECTIONS && step < 0.9; round++) {
+        correct_aim(k, it, &k->direction, fmin(1, step + 0.3), target);
+        if (!towards_aim(k, it, &k->trial))
+            break;
+        const double longer = longest_step(k, it, &k->trial);
+        if (!(longer > step + 0.03))
+            break;
+        const Direction old = k->direction;
+        k->direction = k->trial;
+        k->trial = old;
+        step = longer;
+    }
+    return step;
+}
+
+/* The direction of a step into k->direction, and how far it may go; 0 where rounding allows none.
+ */
+static double choose_direction(Solver *k, double comp, double norm)
+{
+    const Iterate *it = &k->now;
+    const double tau = comp / k->n_pairs;
+    if (!prepare(k, it) || !direct(k, it, k->affine_free, NULL, NULL, &k->affine))
+        return 0;
+    double step = longest_step(k, it, &k->affine);
+    const double after = complementarity(k, it, &k->affine, step) / comp;
+    const double centring = fmin(norm < comp ? 0.5 : 1, fmax(after * after * after, 1e-3));
+    /* Complementarity must not fall much faster than infeasibility. */
+    const double behind = fmin(BEHIND * norm / (k->p.n_rhat + 2), 2 * tau);
+    const double target = fmax(centring * tau, behind);
+    take_aim(k, target, step * step);
+    if (!towards_aim(k, it, &k->direction))
+        return 0;
+    step = centre(k, it, target, longest_step(k, it, &k->direction));
+    if (step < 0.2) { /* the second-order correction did not help: centre instead */
+        take_aim(k, fmax(target, 0.5 * tau), 0);
+        if (!towards_aim(k, it, &k->direction))
+            return 0;
+        step = longest_step(k, it, &k->direction);
+    }
+    return step;
 }
 
 /* The next iterate takes the place of the present one; false where
@@ -254,24 +358,13 @@ static void recentre(const Solver *k, Iterate *it)
 bool advance(Solver *k)
 {
     const Iterate *it = &k->now;
-    const double comp = complementarity(k, it, NULL, 0), tau = comp / k->n_pairs;
-    const double norm = residual_norm(k, it);
-    if (!prepare(k, it) || !direct(k, it, k->affine_free, NULL, 0, 0, &k->affine))
-        return false;
-    double step = longest_step(k, it, &k->affine);
-    const double after = complementarity(k, it, &k->affine, step) / comp;
-    const double centring = fmin(norm < comp ? 0.5 : 1, fmax(after * after * after, 1e-3));
-    /* Complementarity must not fall much faster than infeasibility. */
-    const double behind = fmin(0.1 * norm / (k->p.n_rhat + 2), 2 * tau);
-    const double target = fmax(centring * tau, behind);
-    if (!towards(k, it, target, step * step, &k->direction))
-        return false;
-    step = longest_step(k, it, &k->direction);
-    if (step < 0.2) { /* the second-order correction did not help: centre instead */
-        if (!towards(k, it, fmax(target, 0.5 * tau), 0, &k->direction))
-            return false;
-        step = longest_step(k, it, &k->direction);
+    const double comp = complementarity(k, it, NULL, 0);
+    if (!k->is_frugal) { /* where many channels are optimal, frugality curves the way there */
+        k->frugality = fmax(k->p.frugality, LEAD * comp / k->n_pairs);
+        settle(k, &k->now);
     }
+    const double norm = residual_norm(k, it);
+    double step = choose_direction(k, comp, norm);
     if (!(step > 0))
         return false;
     step = fmin(1, BOUNDARY_FRACTION * step);

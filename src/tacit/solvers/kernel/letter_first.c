@@ -1,0 +1,268 @@
+/* Newton's system where views have many letters: record by record and letter by letter.
+ *
+ * Given the multipliers nu of the sums, the letters rhat of one record x do not meet. With h the
+ * answer of a cell as mass, W = p(y | z, x) and alpha = a/l, the unknowns of one record are u and
+ * nu; y and beta = l db/b belong to all records:
+ *
+ *     D u + W h nu + W h y + alpha beta = -W h f,    D = alpha + W h W'    for each rhat,
+ *     sum_rhat h (W' u + nu + y)        = 0,
+ *     sum_x h (W' u + nu) - M y         = -sum_x h f,
+ *     sum_x alpha u                     = 0.
+ *
+ * Eliminating u leaves N = sum_rhat B for nu, B = (1/h + W' W/alpha)^-1, and eliminating nu leaves
+ *
+ *     M  +  sum_x P' P  +  sum_x T' T,
+ *
+ * P = L^-1 [W h | alpha] for D = L L', one block for each rhat, and T = L^-1 [B | -C] for N = L L'
+ * over all rhat, where C = h W' D^-1 alpha is a block of P' P. All are sums of positive terms, so
+ * nothing cancels. Forces f are shifted so that sum_rhat h f = 0.
+ */
+#include "kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Unknowns of one letter that are left: [z | row]. */
+static int n_shared(const Solver *k)
+{
+    return k->p.n_z + k->p.n_rows;
+}
+
+/* W of one record, [row][z]. */
+static const double *views_of(const Solver *k, int x)
+{
+    return k->newton.letter.seen + (size_t)x * k->p.n_rows * k->p.n_z;
+}
+
+static double seen_of(const Problem *p, int row, int z, int x)
+{
+    if (p->law)
+        return p->law[((size_t)row * p->n_z + z) * p->n_x + x];
+    return p->row_of_z[p->view_of_row[row] * p->n_z + z] == row;
+}
+
+/* W of every record: it stays. */
+void gather_views(Solver *k)
+{
+    double *seen = k->newton.letter.seen;
+    for (int x = 0; x < k->p.n_x; x++)
+        for (int row = 0; row < k->p.n_rows; row++)
+            for (int z = 0; z < k->p.n_z; z++)
+                *seen++ = seen_of(&k->p, row, z, x);
+}
+
+/* h and alpha of one record and letter. */
+static void gather_answers(const Solver *k, int x, int rhat, double *answer, double *alpha)
+{
+    const int n_x = k->p.n_x;
+    for (int z = 0; z < k->p.n_z; z++)
+        answer[z] = k->newton.massive[(size_t)z * k->n_block + rhat * n_x + x];
+    for (int row = 0; row < k->p.n_rows; row++)
+        alpha[row] = k->newton.alpha[((size_t)row * k->p.n_rhat + rhat) * n_x + x];
+}
+
+/* The inverse factor of D. A row and x of no mass is cut off by a unit on the diagonal. */
+static bool factorise_rows(Solver *k, const double *seen, const double *answer, const double *alpha,
+                           double *inverse)
+{
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    double *columns = k->newton.letter.columns;
+    memset(columns, 0, sizeof(double) * n * n_rows);
+    for (int row = 0; row < n_rows; row++) {
+        double *column = columns + (size_t)row * n;
+        for (int z = 0; z < n_z; z++)
+            column[z] = sqrt(answer[z]) * seen[(size_t)row * n_z + z];
+        column[n_z + row] = alpha[row] > 0 ? sqrt(alpha[row]) : 1;
+    }
+    return invert_factor_of_gram(k, columns, n, n_rows, k->newton.letter.scratch, inverse);
+}
+
+/* P of one record and letter, [row][z | row'], and P' P. */
+static void couple_rows(Solver *k, const double *seen, const double *answer, const double *alpha,
+                        const double *inverse, double *product)
+{
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    double *coupled = k->newton.letter.coupled;
+    for (int row = 0; row < n_rows; row++) {
+        double *own = coupled + (size_t)row * n;
+        for (int z = 0; z < n_z; z++)
+            own[z] = seen[(size_t)row * n_z + z] * answer[z];
+        memset(own + n_z, 0, sizeof(double) * n_rows);
+        own[n_z + row] = alpha[row];
+    }
+    multiply_lower(k, inverse, n_rows, coupled, n);
+    gram(k, coupled, n_rows, n, product);
+}
+
+/* F of one record and letter, [z][z'], B = F' F: F = L^-1 h^1/2, 1 + h^1/2 W' W/alpha h^1/2 = L L'.
+ */
+static bool factorise_sums(Solver *k, const double *seen, const double *answer, const double *alpha,
+                           double *factor)
+{
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    double *columns = k->newton.letter.columns;
+    memset(columns, 0, sizeof(double) * n * n_z);
+    for (int z = 0; z < n_z; z++) {
+        double *column = columns + (size_t)z * n;
+        for (int row = 0; row < n_rows; row++)
+            if (alpha[row] > 0)
+                column[row] = seen[(size_t)row * n_z + z] * sqrt(answer[z] / alpha[row]);
+        column[n_rows + z] = 1;
+    }
+    if (!invert_factor_of_gram(k, columns, n, n_z, k->newton.letter.scratch, factor))
+        return false;
+    for (int z = 0; z < n_z; z++)
+        for (int to = 0; to <= z; to++)
+            factor[(size_t)z * n_z + to] *= sqrt(answer[to]);
+    return true;
+}
+
+/* One letter of one record: P' P into the system, [B | -C] into T, F into the factor of N. */
+static bool add_letter(Solver *k, int x, int rhat, double *coupling)
+{
+    Letter *l = &k->newton.letter;
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k), n_left = k->newton.n_left;
+    double *inverse = k->newton.record_factor + ((size_t)x * k->p.n_rhat + rhat) * n_rows * n_rows;
+    double *factor = l->factors + (size_t)rhat * n_z * n_z;
+    const double *seen = views_of(k, x);
+    gather_answers(k, x, rhat, l->answer, l->alpha);
+    if (!factorise_rows(k, seen, l->answer, l->alpha, inverse))
+        return false;
+    couple_rows(k, seen, l->answer, l->alpha, inverse, l->product);
+    if (!factorise_sums(k, seen, l->answer, l->alpha, factor))
+        return false;
+    gram(k, factor, n_z, n_z, l->sums);
+    for (int i = 0; i < n; i++) {
+        double *row = k->newton.system + (size_t)(rhat * n + i) * n_left + rhat * n;
+        for (int j = 0; j < n; j++)
+            row[j] += l->product[(size_t)i * n + j];
+    }
+    for (int z = 0; z < n_z; z++) {
+        double *row = coupling + (size_t)z * n_left + rhat * n;
+        memcpy(row, l->sums + (size_t)z * n_z, sizeof(double) * n_z);
+        for (int i = n_z; i < n; i++)
+            row[i] = -l->product[(size_t)z * n + i];
+    }
+    return true;
+}
+
+/* The inverse factor of N = sum F' F, [z][z']. A cell of no mass is cut off by a unit. */
+static bool factorise_all_sums(Solver *k, double *inverse)
+{
+    const int n_z = k->p.n_z, n = k->p.n_rhat * n_z;
+    const double *factors = k->newton.letter.factors;
+    double *columns = k->newton.letter.columns;
+    for (int z = 0; z < n_z; z++) {
+        double *column = columns + (size_t)z * n, size = 0;
+        for (int i = 0; i < n; i++) {
+            column[i] = factors[(size_t)i * n_z + z];
+            size += fabs(column[i]);
+        }
+        if (!(size > 0))
+            column[z] = 1;
+    }
+    return invert_factor_of_gram(k, columns, n, n_z, k->newton.letter.scratch, inverse);
+}
+
+bool factorise_letter_first(Solver *k)
+{
+    const Problem *p = &k->p;
+    Newton *n = &k->newton;
+    const int n_z = p->n_z, n_left = n->n_left;
+    memset(n->system, 0, sizeof(double) * n_left * n_left);
+    for (int x = 0; x < p->n_x; x++) {
+        double *coupling = n->coupling + (size_t)x * n_z * n_left;
+        double *inverse = n->sums_factor + (size_t)x * n_z * n_z;
+        for (int rhat = 0; rhat < p->n_rhat; rhat++)
+            if (!add_letter(k, x, rhat, coupling))
+                return false;
+        if (!factorise_all_sums(k, inverse))
+            return false;
+        multiply_lower(k, inverse, n_z, coupling, n_left);
+        add_gram(k, coupling, n_z, n_left, n->system);
+    }
+    for (int rhat = 0; rhat < p->n_rhat; rhat++)
+        for (int z = 0; z < n_z; z++) {
+            const int own = rhat * n_shared(k) + z;
+            n->system[(size_t)own * n_left + own] += n->rest[z * p->n_rhat + rhat];
+        }
+    for (int i = 0; i < n_left; i++) /* add_gram filled one half */
+        for (int j = i + 1; j < n_left; j++)
+            n->system[(size_t)j * n_left + i] = n->system[(size_t)i * n_left + j];
+    return cholesky(k, n->system, n_left, n->left);
+}
+
+/* rows <- D^-1 rows of one record and letter. */
+static void divide_by_rows(const Solver *k, int x, int rhat, double *rows)
+{
+    const int n = k->p.n_rows;
+    const double *inverse = k->newton.record_factor + ((size_t)x * k->p.n_rhat + rhat) * n * n;
+    apply_lower(k, inverse, n, rows);
+    apply_lower_transposed(k, inverse, n, rows);
+}
+
+/* What a force on the rows of one record means for y and beta, and L^-1 of what it means for nu. */
+static void reduce_record(Solver *k, int x, double *by_sums)
+{
+    Letter *l = &k->newton.letter;
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n_rhat = k->p.n_rhat;
+    memset(by_sums, 0, sizeof(double) * n_z);
+    for (int rhat = 0; rhat < n_rhat; rhat++) {
+        double *left = k->newton.left + rhat * n_shared(k), *spread = l->by_z;
+        gather_answers(k, x, rhat, l->answer, l->alpha);
+        for (int row = 0; row < n_rows; row++)
+            l->rows[row] = k->newton.by_row[((size_t)row * n_rhat + rhat) * k->p.n_x + x];
+        divide_by_rows(k, x, rhat, l->rows);
+        memset(spread, 0, sizeof(double) * n_z);
+        add_product_of_transpose(k, views_of(k, x), n_rows, n_z, l->rows, 1, spread);
+        for (int z = 0; z < n_z; z++) {
+            left[z] -= l->answer[z] * spread[z];
+            by_sums[z] -= l->answer[z] * spread[z];
+        }
+        for (int row = 0; row < n_rows; row++)
+            left[n_z + row] -= l->alpha[row] * l->rows[row];
+    }
+    apply_lower(k, k->newton.sums_factor + (size_t)x * n_z * n_z, n_z, by_sums);
+}
+
+/* u of one record, given y, beta and -L' nu. */
+static void recover_record(Solver *k, int x, double *by_sums)
+{
+    Letter *l = &k->newton.letter;
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n_rhat = k->p.n_rhat;
+    apply_lower_transposed(k, k->newton.sums_factor + (size_t)x * n_z * n_z, n_z, by_sums);
+    for (int rhat = 0; rhat < n_rhat; rhat++) {
+        const double *y = k->newton.left + rhat * n_shared(k), *beta = y + n_z;
+        gather_answers(k, x, rhat, l->answer, l->alpha);
+        for (int z = 0; z < n_z; z++)
+            l->by_z[z] = l->answer[z] * (y[z] - by_sums[z]);
+        for (int row = 0; row < n_rows; row++)
+            l->rows[row] = -k->newton.by_row[((size_t)row * n_rhat + rhat) * k->p.n_x + x] -
+                           l->alpha[row] * beta[row];
+        add_product(k, views_of(k, x), n_rows, n_z, l->by_z, -1, l->rows);
+        divide_by_rows(k, x, rhat, l->rows);
+        for (int row = 0; row < n_rows; row++)
+            k->newton.u[((size_t)row * n_rhat + rhat) * k->p.n_x + x] = l->rows[row];
+    }
+}
+
+void solve_letter_first(Solver *k)
+{
+    Newton *n = &k->newton;
+    const int n_z = k->p.n_z, n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    double *by_sums = n->letter.by_sums;
+    memset(n->left, 0, sizeof(double) * n->n_left);
+    for (int rhat = 0; rhat < n_rhat; rhat++)
+        for (int z = 0; z < n_z; z++)
+            n->left[rhat * n_shared(k) + z] = n->by_history[z * n_rhat + rhat];
+    for (int x = 0; x < n_x; x++)
+        reduce_record(k, x, by_sums + (size_t)x * n_z);
+    add_product_of_transpose(k, n->coupling, n_x * n_z, n->n_left, by_sums, -1, n->left);
+    solve_factored(k, n->system, n->n_left, n->left);
+    add_product(k, n->coupling, n_x * n_z, n->n_left, n->left, 1, by_sums);
+    for (int x = 0; x < n_x; x++)
+        recover_record(k, x, by_sums + (size_t)x * n_z);
+    for (int rhat = 0; rhat < n_rhat; rhat++)
+        for (int z = 0; z < n_z; z++)
+            n->y[z * n_rhat + rhat] = n->left[rhat * n_shared(k) + z];
+}
