@@ -61,7 +61,7 @@ def test_releases_on_classes_are_those_on_cells(memory):
     for asked, party in REQUESTS:
         options = {"party": party, "individual": 0.4, "gap_tol": GAP_TOL}
         mine = on_classes.release(asked, **options)
-        theirs = on_cells.release(mine.question.p_r_given_x, **options)
+        theirs = on_cells.release(mine.variable.p_r_given_x, **options)
         assert mine.value == pytest.approx(theirs.value, abs=NEAR)
         assert theirs.table.shape[1] == len(p_x)
     assert [step.table.shape[1] for step in on_classes.steps] == [3, 6, 6, 24]
