@@ -21,6 +21,7 @@ class Status(Enum):
     OPTIMAL = "the certified gap is within gap_tol"
     INACCURATE = "feasible, but the certified gap is above gap_tol; see gap"
     STATIONARY = "feasible and locally optimal; the problem is not convex"
+    OUT_OF_TIME = "feasible; the time limit ended the search; see gap"
     FIXED = "feasible; a mechanism of fixed form, not optimised"
 
 
