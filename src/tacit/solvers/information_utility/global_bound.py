@@ -55,12 +55,12 @@ _OUTSIDE, _PATIENCE = 0.05, 6
 
 _LETTERS_KEPT = 64
 
-_ENTRIES_AT_ONCE = 2**18
+_ENTRIES_AT_ONCE = 2**16
 
-_MOST_ENTRIES = 4 * 10**6
+_MOST_ENTRIES = 25 * 10**5
 """Of the letters of all cells together: how finely the simplex may be cut, with ``_MOST_CELLS``."""
 
-_MOST_CELLS = 10_000
+_MOST_CELLS = 12_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class Prices:
         self.mass, self.rows = statement.mass, statement.rows
         self.p_r = statement.joint_zxr.sum(axis=(0, 1))
         cell = np.where(self.mass > 0, self.mass, 1.0)
-        self.p_r_given_zx = statement.joint_zxr / cell[..., None]
+        self._p_r_given_cell = (statement.joint_zxr / cell[..., None]).reshape(-1, len(self.p_r))
         self.multiplier = np.where(statement.is_spent(limits), _SPENT_PRICE, multipliers)
         self.multiplier[-1] = max(self.multiplier[-1], _LEAST_PRICE)
         self._prior = self.mass / self.mass.sum(axis=1, keepdims=True)
@@ -125,7 +125,9 @@ class Prices:
         is_used = joint[0].sum(axis=1) > _UNUSED
         q = posteriors(joint, np.ones_like(joint))[0, is_used]
         used = channel[is_used]
-        cost = self.expect(-np.log(np.maximum(q, 1e-12))) + self.told(self.mass * used)
+        w = self.mass * used
+        told = self.told_partial(w) + self.told_everyone(w)
+        cost = self.expect(-np.log(np.maximum(q, 1e-12))) + told
         is_rare = (used <= _RARE * used.max(axis=0)) & (used < used.max(axis=0))
         least = np.where(is_rare, np.inf, cost).min(axis=0)
         mean = (used * cost).sum(axis=0) / np.maximum(used.sum(axis=0), 1e-300)
@@ -133,12 +135,18 @@ class Prices:
         return np.asarray(np.maximum(least, mean - lost))
 
     def expect(self, values: Array) -> Array:
-        """E[value(R) | z, x] of values [..., r]: [..., z, x]."""
-        return np.asarray(np.tensordot(values, self.p_r_given_zx, axes=(-1, -1)))
+        """E[value(R) | z, x] of values [letter, r]: [letter, z, x]."""
+        return np.asarray(values @ self._p_r_given_cell.T).reshape(-1, *self.mass.shape)
 
     def posterior(self, w: Array) -> Array:
-        """The law of R that letters [..., z, x] imply, [..., r]."""
-        return np.asarray(np.einsum("...zx,zxr->...r", w, self.p_r_given_zx))
+        """The law of R that letters [letter, z, x] imply, [letter, r]."""
+        return np.asarray(w.reshape(len(w), -1) @ self._p_r_given_cell)
+
+    @property
+    def least_posterior(self) -> Array:
+        """Posteriors of R are means of p(r | z, x): the least of each probability, [r]."""
+        laws = self._p_r_given_cell[self.mass.reshape(-1) > 0]
+        return np.asarray((1 - 1e-12) * laws.min(axis=0))
 
     def told_partial(self, w: Array) -> Array:
         """sum_S mu_S sum_y p(y | z, x) log q_S(x | y) / p(x | y) of the partial views; [..., z, x].
@@ -153,32 +161,37 @@ class Prices:
         ratio = np.where(is_possible, law, 1.0) / np.where(is_possible, self._row_prior, 1.0)
         return np.asarray(self.rows.spread(self._row_price * np.log(ratio)))
 
-    def told(self, w: Array) -> Array:
-        """The same with full collusion: <told(w), w> = sum_S mu_S D_S(w)."""
+    def told_everyone(self, w: Array) -> Array:
+        """The term of full collusion: with the partial views', <told, w> = sum_S mu_S D_S(w)."""
         total = w.sum(axis=-1, keepdims=True)
         law = w / np.where(total > 0, total, 1.0)
-        is_possible = law > 0
-        ratio = np.where(is_possible, law, 1.0) / np.where(is_possible, self._prior, 1.0)
-        return np.asarray(self.told_partial(w) + self.multiplier[-1] * np.log(ratio))
+        ratio = np.divide(law, self._prior, out=np.ones_like(law), where=law > 0)
+        return np.asarray(self.multiplier[-1] * np.log(ratio))
 
-    def most(self, worth: Array, w: Array) -> Array:
-        """Upper bound on max over w' of <worth, w'> - sum_S mu_S D_S(w'), [...]; worth [..., z, x].
+    def most(self, left: Array) -> Array:
+        """Upper bound on max over w of <worth, w> - sum_S mu_S D_S(w), [letter].
 
-        D_S(w') >= <log q_S / p, w'> for the posteriors q_S of any w; full collusion in closed form.
+        ``left`` is the worth less ``told_partial`` of any letters, [letter, z, x]: D_S(w) is at
+        least <log q_S / p, w> for any q_S. Full collusion is maximised over in closed form.
         """
         price = self.multiplier[-1]
-        scaled = (worth - self.told_partial(w)) / price
+        scaled = left / price
         peak = np.where(self.mass > 0, scaled, -np.inf).max(axis=-1, keepdims=True)
         mean = (self._prior * np.exp(np.where(self.mass > 0, scaled - peak, 0.0))).sum(axis=-1)
         return np.asarray((price * (peak[..., 0] + np.log(mean))).max(axis=-1))
 
-    def step(self, worth: Array, w: Array) -> Array:
-        """A step of mirror ascent, which never loses.
+    def excess(self, w: Array) -> Array:
+        """What letters are worth beyond their price, [letter]."""
+        gain = self.cell_price - self.told_partial(w) - self.told_everyone(w)
+        return np.asarray((w * gain).sum(axis=(1, 2)) - entropy_nats(self.posterior(w)))
+
+    def step(self, w: Array, gain: Array) -> Array:
+        """A step of mirror ascent from letters along their gradient, which never loses.
 
         D_S of a view that has seen nothing is smooth beside the divergence of laws of x, and of
         any other view beside that of laws of (z, x): steps are long where no price holds them.
         """
-        gain = (worth - self.told(w)) / self._price_of_seen
+        gain = gain / self._price_of_seen
         by_record = w.sum(axis=-2)
         peak = gain.max(axis=-2, keepdims=True)
         grown = w * np.exp(gain - peak)
@@ -193,7 +206,13 @@ class Prices:
 
 
 def refine_bound(
-    statement: Statement, limits: Array, channel: Array, multipliers: Array, tolerance: float
+    statement: Statement,
+    limits: Array,
+    channel: Array,
+    multipliers: Array,
+    *,
+    tolerance: float,
+    effort: float = 1.0,
 ) -> Iterator[Bound]:
     """Ever better bounds, until ``tolerance`` bits are all that finer cells could gain.
 
@@ -203,10 +222,11 @@ def refine_bound(
         channel: a release, [rhat, z, x]; the better, the better the bound.
         multipliers: what a bit is worth to it, [view + 1].
         tolerance: bits.
+        effort: share of the cells that there may be.
     """
     prices = Prices(statement, limits, channel, multipliers, 0.5 * tolerance * LN2)
     fixed, margin = _fixed_part(statement, limits, prices)
-    tree = _Tree(prices)
+    tree = _Tree(prices, effort)
     while True:
         loose = tree.upper.max() - max(tree.lower, 0.0)
         yield Bound(
@@ -245,14 +265,13 @@ class _Tree:
         found_excess, found_posterior: of the best letters found, best first.
     """
 
-    def __init__(self, prices: Prices) -> None:
+    def __init__(self, prices: Prices, effort: float) -> None:
         n_r = len(prices.p_r)
         self._prices, self._cut = prices, 0.0
         self.found_excess, self.found_posterior = np.empty(0), np.empty((0, n_r))
-        self._most_cells = min(_MOST_CELLS, max(64, _MOST_ENTRIES // prices.mass.size))
-        # Posteriors are means of p(r | z, x).
-        least = np.where((prices.mass > 0)[..., None], prices.p_r_given_zx, 1.0).min(axis=(0, 1))
-        least = least * (1 - 1e-12)
+        most_cells = min(_MOST_CELLS, _MOST_ENTRIES // prices.mass.size)
+        self._most_cells = max(64, int(effort * most_cells))
+        least = prices.least_posterior
         self._corners = (least + (1 - least.sum()) * np.eye(n_r))[None]
         self._letters = prices.mass[None].copy()
         self.upper = self._evaluate(self._corners, self._letters)
@@ -288,10 +307,8 @@ class _Tree:
             raise_if_late()
             own = slice(start, start + size)
             upper[own] = self._climb(corners[own], letters[own])
-            told = self._prices.told(letters[own])
-            excess[own] = (letters[own] * (self._prices.cell_price - told)).sum(axis=(1, 2))
+            excess[own] = self._prices.excess(letters[own])
         q = self._prices.posterior(letters)
-        excess -= entropy_nats(q)
         excess, q = np.append(self.found_excess, excess), np.append(self.found_posterior, q, axis=0)
         best = np.argsort(-excess, kind="stable")[:_LETTERS_KEPT]
         self.found_excess, self.found_posterior = excess[best], q[best]
@@ -310,9 +327,11 @@ class _Tree:
         for step in range(_STEPS):
             linear = _linear_below(corners[live], inverse[live], lowered[live])
             worth, w = prices.cell_price - prices.expect(linear), letters[live]
-            upper[live] = np.minimum(upper[live], prices.most(worth, w))
-            reached = (w * (worth - prices.told(w))).sum(axis=(1, 2))
-            letters[live] = w = prices.step(worth, w)
+            left = worth - prices.told_partial(w)
+            upper[live] = np.minimum(upper[live], prices.most(left))
+            gain = left - prices.told_everyone(w)
+            reached = (w * gain).sum(axis=(1, 2))
+            letters[live] = w = prices.step(w, gain)
             place = np.einsum("kr,kri->ki", prices.posterior(w), inverse[live])
             if step >= 1:  # the first letter is that of a larger cell
                 moved = lowered[live] - place / size[live] / (1 + (step - 1) / 3)

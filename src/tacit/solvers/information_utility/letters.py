@@ -59,15 +59,24 @@ def merge_alike(channel: Array, joint: Array, unused: float) -> Array:
         unused: probability below which a letter goes.
     """
     is_used = joint.sum(axis=1) > unused
-    channel, joint = channel[is_used], joint[is_used]
-    while len(channel) > 1:
-        first, second, loss = _closest(joint)
-        if loss > _MERGED_BITS:
+    n_r = joint.shape[1]
+    rows = np.concatenate([joint[is_used], channel[is_used].reshape(is_used.sum(), -1)], axis=1)
+    merged = merge_rows(rows, _MERGED_BITS, n_r)[:, n_r:].reshape(-1, *channel.shape[1:])
+    return np.asarray(merged / merged.sum(axis=0))
+
+
+def merge_rows(rows: Array, most_bits: float, n_r: int | None = None) -> Array:
+    """Rows with those added up whose first ``n_r`` entries, p(letter, r), tell nearly the same.
+
+    Each merge loses at most ``most_bits`` of I(letter; R).
+    """
+    while len(rows) > 1:
+        first, second, loss = _closest(rows[:, :n_r])
+        if loss > most_bits:
             break
-        channel[first] += channel[second]
-        joint[first] += joint[second]
-        channel, joint = np.delete(channel, second, axis=0), np.delete(joint, second, axis=0)
-    return np.asarray(channel / channel.sum(axis=0))
+        merged = rows[first] + rows[second]
+        rows = np.append(np.delete(rows, [first, second], axis=0), merged[None], axis=0)
+    return rows
 
 
 def _closest(weights: Array) -> tuple[int, int, float]:

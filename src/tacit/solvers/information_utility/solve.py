@@ -22,13 +22,19 @@ from tacit.solvers.information_utility.ascent import (
     posteriors,
 )
 from tacit.solvers.information_utility.global_bound import Bound, refine_bound
-from tacit.solvers.information_utility.letters import fewer_letters, merge_alike, new_letters
+from tacit.solvers.information_utility.letters import (
+    fewer_letters,
+    merge_alike,
+    merge_rows,
+    new_letters,
+)
 from tacit.solvers.information_utility.mixtures import (
     best_mixture,
     disclosed_channel,
     undisclosed_channel,
 )
 from tacit.solvers.information_utility.plain_bound import plain_bound
+from tacit.solvers.kernel import one_thread
 
 Progress = Callable[[float, float, float], None]
 """Called with the best value and bound so far, in bits, and the seconds since the start."""
@@ -47,6 +53,10 @@ _TARGET_SHARE = 0.01
 
 _MOST_LETTERS = 24
 _MOST_EXCHANGES = 30
+
+_COARSE = 0.1
+"""Share of the cells that a search for better letters may use."""
+
 _UNUSED = 1e-9
 """Probability below which a letter is left out."""
 
@@ -75,7 +85,7 @@ def solve_information(
     search = _Search(statement, limits, gap_tol, progress)
     is_late = False
     try:
-        with deadline(time_limit):
+        with deadline(time_limit), one_thread():
             search.run()
     except TimeoutError:
         is_late = True
@@ -136,33 +146,48 @@ class _Search:
     def _first_ascent(self) -> Ascent:
         n_letters = min(self.n_r + 1, _MOST_LETTERS)
         starts = self._starts(_STARTS, n_letters, [])
+        self._climb(starts[:1], rounds=1, is_free=True)  # something to return, soon
         first = self._climb(starts, rounds=_FIRST_ROUNDS, is_free=True)
-        return self._climb(first.posterior[:1], is_free=True)
+        return self._climb(first.posterior[:1], tolerance=0.05 * self._target, is_free=True)
 
     def _exchange_letters(self, found: Ascent) -> Ascent:
-        """Bound the optimum; ascend again with the letters that are worth more than their price."""
+        """Bound the optimum; ascend again with the letters that are worth more than their price.
+
+        Coarse cells find letters quickly. Where they find none that help, fine ones bound.
+        """
+        is_fine = False
         for _ in range(_MOST_EXCHANGES):
-            bound = self._bound_at(found)
+            bound = self._bound_at(found, 1.0 if is_fine else _COARSE)
             if self.bound - found.value[0] <= self._target:
                 break
             letters = new_letters(bound.posterior, bound.excess, 0.1 * self._target)
-            if not len(letters):
-                break
-            room = _MOST_LETTERS - len(letters)
-            start = np.concatenate([fewer_letters(self._used_letters(found), room), letters])
-            again = self._climb(start[None], is_free=True)
+            again = self._ascend_from(found, letters)
             gain = again.value[0] - found.value[0]
             found = again if gain > 0 else found
-            if gain <= 0.01 * self._target:
+            is_helped = gain > 0.01 * max(self._target, bound.looseness)
+            if is_fine and not is_helped:
                 break
-        return found
+            is_fine = not is_helped
+        return self._climb(found.posterior[:1], is_free=True)
 
-    def _bound_at(self, found: Ascent) -> Bound:
+    def _ascend_from(self, found: Ascent, letters: Array) -> Ascent:
+        """Ascend from the letters of a release and some more."""
+        if not len(letters):
+            return found
+        own = merge_rows(self._used_letters(found), 0.01 * self._target)
+        own = fewer_letters(own, _MOST_LETTERS - len(letters))
+        start = np.concatenate([own, letters])
+        return self._climb(start[None], tolerance=0.05 * self._target, is_free=True)
+
+    def _bound_at(self, found: Ascent, effort: float) -> Bound:
         """Refine the bound at the prices of a release."""
-        answers = found.answers
-        tolerance = 0.25 * self._target
         bounds = refine_bound(
-            self.statement, self.limits, answers.channel[0], answers.multipliers[0], tolerance
+            self.statement,
+            self.limits,
+            found.answers.channel[0],
+            found.answers.multipliers[0],
+            tolerance=0.25 * self._target,
+            effort=effort,
         )
         for bound in bounds:
             self._lower(max(bound.bits, self.best.value))
@@ -184,12 +209,18 @@ class _Search:
             starts[index, : len(merged)] = merged
         return starts
 
-    def _climb(self, starts: Array, *, rounds: int = _ROUNDS, is_free: bool = False) -> Ascent:
+    def _climb(
+        self,
+        starts: Array,
+        *,
+        rounds: int = _ROUNDS,
+        tolerance: float = 0.0,
+        is_free: bool = False,
+    ) -> Ascent:
         """Ascend, keeping the best; with ``is_free``, only where letters need not be counted."""
         limits = np.tile(self.limits, (len(starts), 1))
-        for ascent in ascend(
-            self.statement, starts, limits, gap_tol=self.inner_tol, max_rounds=rounds
-        ):
+        tolerance = max(tolerance, self.inner_tol)
+        for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
             if self.asked is None or not is_free:
                 self._offer(_candidate(ascent), self.inner_tol)
         return ascent
