@@ -29,8 +29,8 @@ from scipy.special import entr
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.solvers.convex.program import LIMIT_TOL, Statement
-from tacit.solvers.deadline import raise_if_late
 from tacit.solvers.information_utility.ascent import joint_rhat_r, posteriors
+from tacit.solvers.kernel import raise_if_late
 
 _LEAST_PRICE = 1e-7
 """Multiplier that full collusion has at least: its term smooths the maximum over records."""
@@ -230,8 +230,8 @@ def refine_bound(
     while True:
         loose = tree.upper.max() - max(tree.lower, 0.0)
         yield Bound(
-            (fixed + tree.upper.max() + margin) / LN2,
-            loose / LN2,
+            float(fixed + tree.upper.max() + margin) / LN2,
+            float(loose) / LN2,
             tree.found_excess / LN2,
             tree.found_posterior,
         )

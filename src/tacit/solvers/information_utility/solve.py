@@ -13,7 +13,6 @@ from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution, Status, TimeSharing
 from tacit.solvers.convex.certificate import make_feasible
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
-from tacit.solvers.deadline import deadline
 from tacit.solvers.information_utility.ascent import (
     Ascent,
     ascend,
@@ -34,7 +33,7 @@ from tacit.solvers.information_utility.mixtures import (
     undisclosed_channel,
 )
 from tacit.solvers.information_utility.plain_bound import plain_bound
-from tacit.solvers.kernel import one_thread
+from tacit.solvers.kernel import deadline, one_thread
 
 Progress = Callable[[float, float, float], None]
 """Called with the best value and bound so far, in bits, and the seconds since the start."""
@@ -45,7 +44,7 @@ _FIXED_STARTS, _SURVIVORS = 12, 4
 """The same where the number of letters is given: then local optima matter more."""
 
 _ROUNDS = 80
-_TARGET = 1e-4
+_TARGET = 5e-5
 """Bits by which better letters, finer cells or another kind of mixture must be able to help."""
 
 _TARGET_SHARE = 0.01
@@ -158,17 +157,18 @@ class _Search:
         is_fine = False
         for _ in range(_MOST_EXCHANGES):
             bound = self._bound_at(found, 1.0 if is_fine else _COARSE)
-            if self.bound - found.value[0] <= self._target:
-                break
+            is_closed = self.bound - found.value[0] <= self._target
             letters = new_letters(bound.posterior, bound.excess, 0.1 * self._target)
-            again = self._ascend_from(found, letters)
+            again = found if is_closed else self._ascend_from(found, letters)
             gain = again.value[0] - found.value[0]
             found = again if gain > 0 else found
             is_helped = gain > 0.01 * max(self._target, bound.looseness)
-            if is_fine and not is_helped:
+            if is_closed or (is_fine and not is_helped):
                 break
             is_fine = not is_helped
-        return self._climb(found.posterior[:1], is_free=True)
+            if is_fine:  # prices are no better than the release that they are read off
+                found = self._climb(found.posterior[:1], is_free=True)
+        return found
 
     def _ascend_from(self, found: Ascent, letters: Array) -> Ascent:
         """Ascend from the letters of a release and some more."""

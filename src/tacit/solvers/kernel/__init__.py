@@ -22,10 +22,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from functools import cache
+from math import inf
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,7 +38,6 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from tacit.arrays import Array
-from tacit.solvers.deadline import raise_if_late
 
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -342,6 +344,32 @@ def _check_signature(name: str, signature: str) -> None:
             f"SciPy {scipy.__version__} offers {name} as {signature!r} and tacit's kernel calls it "
             f"as {wanted!r}: install a SciPy whose BLAS and LAPACK take 32-bit integers"
         )
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+_END: ContextVar[float] = ContextVar("end", default=inf)
+"""When solves end, on the clock of ``monotonic``."""
+
+
+@contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Let solves inside end with TimeoutError after ``seconds``; ``None`` sets no limit."""
+    end = inf if seconds is None else monotonic() + seconds
+    token = _END.set(min(end, _END.get()))
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
+def raise_if_late() -> float:
+    """Seconds that are left, inf without a deadline; TimeoutError where there are none."""
+    left = _END.get() - monotonic()
+    if left <= 0:
+        raise TimeoutError("the time limit ended a search")
+    return left
 
 
 # -- threads ---------------------------------------------------------------------------------------

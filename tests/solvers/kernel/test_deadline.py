@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit import Problem, solve
-from tacit.solvers.deadline import deadline, raise_if_late
+from tacit.solvers.kernel import deadline, raise_if_late
 
 WITHIN = 1.0
 """Seconds past the deadline: what the kernel promises."""
