@@ -42,8 +42,8 @@ class Solution:
         channel: p(rhat | z1, ..., zk, x), rhat last; rows sum to 1. Under disclosed time-sharing
             the last axis enumerates (t, rhat), t first.
         value: E d(Rhat, R), or I(Rhat; R) in bits.
-        bound: no release does better than this ([M] fact 2, rounding included); ``None`` where
-            no proof is known.
+        bound: no release does better than this ([M] fact 2, rounding included); ``None`` for
+            mechanisms of fixed form.
         leakage: view -> upper bound on I(Rhat, Y; X) in bits, rounding included.
         multipliers: view -> what one more bit for that view would be worth, at most; the
             multipliers of the bound.

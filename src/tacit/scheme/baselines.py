@@ -66,17 +66,20 @@ class _Baseline(Scheme, ABC):
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
+        time_limit: float | None,
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         joint_xr = self.p_x[:, None] * question.p_r_given_x
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
-        solution = self._design_alone(problem, question, gap_tol)
+        solution = self._design_alone(problem, question, gap_tol, time_limit)
         channel = np.broadcast_to(solution.channel, (self.n_states, *solution.channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
         return Design(party, question, solution, channel, limits, keys, ())
 
     @abstractmethod
-    def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:
+    def _design_alone(
+        self, problem: Problem, question: Question, gap_tol: float, time_limit: float | None
+    ) -> Solution:
         """A channel [x, rhat] for a problem without history."""
 
 
@@ -87,8 +90,11 @@ class NonAdaptiveScheme(_Baseline):
     itself, not on what a returning party holds.
     """
 
-    def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:
-        return solve(problem, gap_tol=gap_tol)
+    def _design_alone(
+        self, problem: Problem, question: Question, gap_tol: float, time_limit: float | None
+    ) -> Solution:
+        seconds = time_limit if problem.is_information else None
+        return solve(problem, gap_tol=gap_tol, time_limit=seconds)
 
 
 class SymmetricScheme(_Baseline):
@@ -99,7 +105,9 @@ class SymmetricScheme(_Baseline):
     reads r. ``Release.solution`` has no bound: nothing is optimised.
     """
 
-    def _design_alone(self, problem: Problem, question: Question, gap_tol: float) -> Solution:
+    def _design_alone(
+        self, problem: Problem, question: Question, gap_tol: float, time_limit: float | None
+    ) -> Solution:
         n_r = problem.joint.shape[-1]
         if not problem.is_information and len(problem.distortion) != n_r:
             raise InvalidInputError(

@@ -250,16 +250,18 @@ class Scheme:
         individual: float | None = None,
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
+        time_limit: float | None = None,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
-        Its ``solution`` may be INACCURATE; ``release`` would raise.
+        ``time_limit`` are the seconds that utility ``"information"`` may take, as for ``solve``.
+        The ``solution`` may be INACCURATE; ``release`` would raise.
         """
         question = asked
         if not isinstance(question, Question):
             question = read_question(question, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
-        return self._design(question, utility, party, limits, gap_tol)
+        return self._design(question, utility, party, limits, gap_tol, time_limit)
 
     def p_rhat_given_r(self, question: Question, channel: Array) -> Array:
         """What the recipient of a channel [m, x, rhat], used now, may know: [r, rhat]."""
@@ -275,11 +277,13 @@ class Scheme:
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
+        time_limit: float | None,
     ) -> Design:
         problem, keys, covered = self._problem(question, utility, party, limits)
         solution = self._repeat(question, problem, gap_tol)
         if solution is None:
-            solution = solve(problem, gap_tol=gap_tol)
+            seconds = time_limit if problem.is_information else None
+            solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
         return Design(party, question, solution, solution.channel, limits, keys, covered)
 
     def _repeat(self, question: Question, problem: Problem, gap_tol: float) -> Solution | None:

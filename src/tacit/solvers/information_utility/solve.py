@@ -223,6 +223,8 @@ class _Search:
         for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
             if self.asked is None or not is_free:
                 self._offer(_candidate(ascent), self.inner_tol)
+            if self.bound - ascent.value[0] <= self.gap_tol:
+                break
         return ascent
 
     # -- a given number of letters -----------------------------------------------------------------
