@@ -174,24 +174,34 @@ class Prices:
         ``left`` is the worth less ``told_partial`` of any letters, [letter, z, x]: D_S(w) is at
         least <log q_S / p, w> for any q_S. Full collusion is maximised over in closed form.
         """
+        return np.asarray(self._by_history(left)[0].max(axis=-1))
+
+    def _by_history(self, left: Array) -> tuple[Array, Array]:
+        """The maximum for letters with one history each, [letter, z], and their laws of x."""
         price = self.multiplier[-1]
         scaled = left / price
         peak = np.where(self.mass > 0, scaled, -np.inf).max(axis=-1, keepdims=True)
-        mean = (self._prior * np.exp(np.where(self.mass > 0, scaled - peak, 0.0))).sum(axis=-1)
-        return np.asarray((price * (peak[..., 0] + np.log(mean))).max(axis=-1))
+        grown = self._prior * np.exp(np.where(self.mass > 0, scaled - peak, 0.0))
+        mean = grown.sum(axis=-1)
+        return price * (peak[..., 0] + np.log(mean)), grown / mean[..., None]
 
     def excess(self, w: Array) -> Array:
         """What letters are worth beyond their price, [letter]."""
         gain = self.cell_price - self.told_partial(w) - self.told_everyone(w)
         return np.asarray((w * gain).sum(axis=(1, 2)) - entropy_nats(self.posterior(w)))
 
-    def step(self, w: Array, gain: Array) -> Array:
-        """A step of mirror ascent from letters along their gradient, which never loses.
+    def step(self, w: Array, left: Array) -> Array:
+        """A step from letters to better ones: to the best where full collusion alone is priced.
+
+        Elsewhere a step of mirror ascent, which never loses; ``left`` as for ``most``.
 
         D_S of a view that has seen nothing is smooth beside the divergence of laws of x, and of
         any other view beside that of laws of (z, x): steps are long where no price holds them.
         """
-        gain = gain / self._price_of_seen
+        if not self.multiplier[:-1].any():
+            worth, law = self._by_history(left)
+            return np.asarray(law * np.eye(len(self.mass))[worth.argmax(axis=-1)][..., None])
+        gain = (left - self.told_everyone(w)) / self._price_of_seen
         by_record = w.sum(axis=-2)
         peak = gain.max(axis=-2, keepdims=True)
         grown = w * np.exp(gain - peak)
@@ -329,9 +339,8 @@ class _Tree:
             worth, w = prices.cell_price - prices.expect(linear), letters[live]
             left = worth - prices.told_partial(w)
             upper[live] = np.minimum(upper[live], prices.most(left))
-            gain = left - prices.told_everyone(w)
-            reached = (w * gain).sum(axis=(1, 2))
-            letters[live] = w = prices.step(w, gain)
+            reached = (w * (left - prices.told_everyone(w))).sum(axis=(1, 2))
+            letters[live] = w = prices.step(w, left)
             place = np.einsum("kr,kri->ki", prices.posterior(w), inverse[live])
             if step >= 1:  # the first letter is that of a larger cell
                 moved = lowered[live] - place / size[live] / (1 + (step - 1) / 3)
