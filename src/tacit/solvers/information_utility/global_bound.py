@@ -258,12 +258,10 @@ def _fixed_part(statement: Statement, limits: Array, prices: Prices) -> tuple[fl
     p_x = statement.mass.sum(axis=0)
     room = np.minimum(room * LN2, float(entropy_nats(p_x)))  # I(Rhat; X | Y) <= H(X)
     paid = float((prices.multiplier * np.maximum(room, 0.0)).sum())
-    entropy, charged = (
-        float(entropy_nats(prices.p_r)),
-        float((statement.mass * prices.cell_price).sum()),
-    )
+    entropy = float(entropy_nats(prices.p_r))
+    charged = float((statement.mass * prices.cell_price).sum())
     size = entropy + float(np.abs(prices.cell_price).max()) + paid
-    size += float(prices.multiplier.sum()) * (2 - np.log(_FLOOR)) + 64.0  # 64: slopes of entropy
+    size += float(prices.multiplier.sum()) * (2 - np.log(_FLOOR)) + 1.0
     return entropy - charged + paid, 64 * gamma(statement.mass.size + 256) * size
 
 
@@ -356,12 +354,13 @@ class _Tree:
 def _linear_below(corners: Array, inverse: Array, lowered: Array) -> Array:
     """Linear functions, [cell, r], that at the corners are at least ``lowered`` below the entropy.
 
-    The constant takes off what rounding may have added.
+    The constant takes off what rounding may have added to it, and will add to its means.
     """
     height = entropy_nats(corners)
     slope = (inverse @ (height - lowered)[..., None])[..., 0]
     above = (corners @ slope[..., None])[..., 0] - height
-    return np.asarray(slope - np.maximum(above.max(axis=1), 0.0)[:, None] - 1e-14)
+    rounding = 64 * gamma(corners.shape[1] + 8) * (1 + np.abs(slope).max(axis=1))
+    return np.asarray(slope - (np.maximum(above.max(axis=1), 0.0) + rounding)[:, None])
 
 
 def _bisected(corners: Array) -> Array:

@@ -109,9 +109,10 @@ class _Search:
     def run(self) -> None:
         """Search until the gap is closed or nothing more is tried; keeps the best of each."""
         free = self._exchange_letters(self._first_ascent())
-        if self.asked is not None:
-            self._ascend_with(self.asked, free)
-        if self.asked is not None and self.bound - self.best.value > self._target:
+        if self.asked is None:
+            return
+        self._ascend_with(self.asked, free)
+        if self.bound - self.best.value > self._target:
             self._mix()
 
     @property
