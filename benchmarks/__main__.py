@@ -16,7 +16,17 @@ from pathlib import Path
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS, so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
-from benchmarks import adult, caps, coalitions, delivery, engine, growth, returning, surface
+from benchmarks import (
+    adult,
+    caps,
+    coalitions,
+    delivery,
+    engine,
+    growth,
+    information,
+    returning,
+    surface,
+)
 
 SUITES = {
     "engine": engine.run,
@@ -26,6 +36,7 @@ SUITES = {
     "adult": adult.run,
     "caps": caps.run,
     "growth": growth.run,
+    "information": information.run,
     "delivery": delivery.run,
 }
 

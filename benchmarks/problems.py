@@ -155,6 +155,32 @@ def coalition_problem() -> tacit.Problem:
     )
 
 
+def information_problem(size: Size) -> tacit.Problem:
+    """The random problem of that size, judged by information."""
+    plain = random_problem(size)
+    return tacit.Problem(plain.joint, "information", plain.individual, plain.collusion)
+
+
+def small_information_problem(seed: int) -> tacit.Problem:
+    """A small random problem with history: two to four letters each, R - X - Z or not.
+
+    Laws go from even to nearly deterministic; one limit in ten is left out.
+    """
+    rng = np.random.default_rng(seed)
+    n_z, n_x, n_r = rng.integers(2, 5, size=3).tolist()
+    evenness = rng.choice([0.2, 0.5, 1.0])
+    if rng.random() < 0.5:
+        joint = rng.dirichlet(np.full(n_z * n_x * n_r, evenness)).reshape(n_z, n_x, n_r)
+    else:
+        joint_xr = rng.dirichlet(np.full(n_x * n_r, evenness)).reshape(n_x, n_r)
+        p_z_given_x = rng.dirichlet(np.full(n_z, evenness), size=n_x)
+        joint = p_z_given_x.T[:, :, None] * joint_xr
+    individual = rng.uniform(0.02, 0.8) if rng.random() < 0.9 else None
+    room = rng.uniform(0.02, 0.8) if rng.random() < 0.9 else None
+    collusion = None if room is None else held_bits(joint, (0,)) + room
+    return tacit.Problem(joint, "information", individual, collusion)
+
+
 def table_one_joint() -> Array:
     """p(z, x, r) of [TVC] Table I."""
     return np.array(

@@ -21,6 +21,7 @@ class Status(Enum):
     OPTIMAL = "the certified gap is within gap_tol"
     INACCURATE = "feasible, but the certified gap is above gap_tol; see gap"
     STATIONARY = "feasible and locally optimal; the problem is not convex"
+    OUT_OF_TIME = "feasible; the time limit ended the search; see gap"
     FIXED = "feasible; a mechanism of fixed form, not optimised"
 
 
@@ -41,8 +42,8 @@ class Solution:
         channel: p(rhat | z1, ..., zk, x), rhat last; rows sum to 1. Under disclosed time-sharing
             the last axis enumerates (t, rhat), t first.
         value: E d(Rhat, R), or I(Rhat; R) in bits.
-        bound: no release does better than this ([M] fact 2, rounding included); ``None`` where
-            no proof is known.
+        bound: no release does better than this ([M] fact 2, rounding included); ``None`` for
+            mechanisms of fixed form.
         leakage: view -> upper bound on I(Rhat, Y; X) in bits, rounding included.
         multipliers: view -> what one more bit for that view would be worth, at most; the
             multipliers of the bound.

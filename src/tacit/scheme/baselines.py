@@ -67,6 +67,7 @@ class _Baseline(Scheme, ABC):
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
+        time_limit: float | None,
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         class_of_x = self._memory.class_of_x
@@ -74,14 +75,16 @@ class _Baseline(Scheme, ABC):
         rows = class_rows(alone, variable.p_r_given_x)
         joint_xr = class_sums(alone, self.p_x)[:, None] * rows
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
-        solution = self._design_alone(problem, rows, gap_tol)
+        solution = self._design_alone(problem, rows, gap_tol, time_limit)
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
         return Design(party, variable, solution, table, class_of_x, limits, keys, {}, ())
 
     @abstractmethod
-    def _design_alone(self, problem: Problem, p_r_given_x: Array, gap_tol: float) -> Solution:
+    def _design_alone(
+        self, problem: Problem, p_r_given_x: Array, gap_tol: float, time_limit: float | None
+    ) -> Solution:
         """A channel [x, rhat] for a problem without history."""
 
 
@@ -92,8 +95,11 @@ class NonAdaptiveScheme(_Baseline):
     itself, not on what a returning party holds.
     """
 
-    def _design_alone(self, problem: Problem, p_r_given_x: Array, gap_tol: float) -> Solution:
-        return solve(problem, gap_tol=gap_tol)
+    def _design_alone(
+        self, problem: Problem, p_r_given_x: Array, gap_tol: float, time_limit: float | None
+    ) -> Solution:
+        seconds = time_limit if problem.is_information else None
+        return solve(problem, gap_tol=gap_tol, time_limit=seconds)
 
 
 class SymmetricScheme(_Baseline):
@@ -104,7 +110,9 @@ class SymmetricScheme(_Baseline):
     reads r. ``Release.solution`` has no bound: nothing is optimised.
     """
 
-    def _design_alone(self, problem: Problem, p_r_given_x: Array, gap_tol: float) -> Solution:
+    def _design_alone(
+        self, problem: Problem, p_r_given_x: Array, gap_tol: float, time_limit: float | None
+    ) -> Solution:
         n_r = problem.joint.shape[-1]
         if not problem.is_information and len(problem.distortion) != n_r:
             raise InvalidInputError(

@@ -274,10 +274,12 @@ class Scheme:
         individual: float | None = None,
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
+        time_limit: float | None = None,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
-        Its ``solution`` may be INACCURATE; ``release`` would raise.
+        ``time_limit`` are the seconds that utility ``"information"`` may take, as for ``solve``.
+        The ``solution`` may be INACCURATE; ``release`` would raise.
         """
         variable = asked
         if not isinstance(variable, Variable):
@@ -285,7 +287,7 @@ class Scheme:
         limits = self._limits(party, individual, collusion)
         classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x)
         self._memory = self._memory.refine(classes, self.p_x)
-        return self._design(variable, utility, party, limits, gap_tol)
+        return self._design(variable, utility, party, limits, gap_tol, time_limit)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -301,13 +303,15 @@ class Scheme:
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
+        time_limit: float | None,
     ) -> Design:
         n_rhat = _most_answers(utility, variable)
         rooms = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         problem, keys, covered = self._problem(variable, utility, party, limits, rooms)
         solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
-            solution = solve(problem, gap_tol=gap_tol)
+            seconds = time_limit if problem.is_information else None
+            solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
         classes = self._memory.class_of_x
         return Design(
             party, variable, solution, solution.channel, classes, limits, keys, rooms, covered

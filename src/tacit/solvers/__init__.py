@@ -9,21 +9,32 @@ from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
-from tacit.solvers.information_utility.solve import solve_information
+from tacit.solvers.information_utility.solve import Progress, solve_information
 
 __all__ = ["feasible_solutions", "solve"]
 
 
-def solve(problem: Problem, *, gap_tol: float = GAP_TOL) -> Solution:
+def solve(
+    problem: Problem,
+    *,
+    gap_tol: float = GAP_TOL,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Solution:
     """The best release for a problem, with a certificate of how good it is.
 
     Args:
         problem: what to solve.
         gap_tol: asked distance between value and certified bound, in units of the utility.
+        time_limit: seconds after which the search for a release of utility ``"information"`` ends
+            with the best one found and its bound; ``None`` for no limit. Other utilities need none.
+        progress: called whenever that search finds a better release or bound, with value, bound
+            and seconds since the start.
 
     Raises:
         InfeasibleError: a limit is below what has leaked already.
-        InvalidInputError: this is no problem, or the tolerance is no positive number.
+        InvalidInputError: this is no problem, or an option is no positive number or does not fit
+            the utility.
     """
     if not isinstance(problem, Problem):
         raise InvalidInputError(
@@ -32,7 +43,12 @@ def solve(problem: Problem, *, gap_tol: float = GAP_TOL) -> Solution:
         )
     _check(gap_tol)
     if problem.is_information:
-        return solve_information(problem, gap_tol)
+        _check_time_limit(time_limit)
+        return solve_information(problem, gap_tol, time_limit, progress)
+    if time_limit is not None or progress is not None:
+        raise InvalidInputError(
+            "time_limit and progress are for utility='information': leave them out for a distortion"
+        )
     return solve_distortion(problem, gap_tol)
 
 
@@ -46,7 +62,7 @@ def feasible_solutions(problems: Sequence[Problem], gap_tol: float) -> list[Solu
 
 def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
     try:
-        return solve_information(problem, gap_tol)
+        return solve_information(problem, gap_tol, time_limit=None, progress=None)
     except InfeasibleError:
         return None
 
@@ -54,3 +70,10 @@ def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
 def _check(gap_tol: float) -> None:
     if not 0 < gap_tol < inf:
         raise InvalidInputError(f"gap_tol is {gap_tol}: give a positive, finite number")
+
+
+def _check_time_limit(time_limit: float | None) -> None:
+    if time_limit is not None and not time_limit > 0:
+        raise InvalidInputError(
+            f"time_limit is {time_limit}: give a positive number of seconds, or None"
+        )

@@ -31,7 +31,7 @@ LIMIT_SLACK = 1e-12
 """Bits: solvers.convex.program.LIMIT_TOL."""
 
 TARGET = 1e-4
-"""Bits: what solvers.information_utility asks of letters, cells and mixtures."""
+"""Bits: twice what solvers.information_utility asks of letters, cells and mixtures."""
 
 POINTS = [
     (0.25, 0.27, 2),

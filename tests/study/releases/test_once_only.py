@@ -201,7 +201,7 @@ def test_nothing_of_the_sources_order_survives(tmp_path: Path, public_id: bool) 
 
 
 def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) -> None:
-    """The engine seldom finds time-sharing worth its letters, so it is recorded by hand here."""
+    """Shares that are known, recorded by hand; ``test_time_sharing`` has those of the engine."""
     folder = tmp_path / "clinic"
     shared = time_shared(drafted_by_hand(folder, study), shares=(0.75, 0.25), flips=(0.4, 0.2))
     record(folder, study, shared)

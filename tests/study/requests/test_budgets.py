@@ -159,6 +159,20 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
     assert_within_limits(tmp_path / "clinic", limits, Policy(everyone=0.3))
 
 
+def test_information_that_ran_out_of_time_is_released_with_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.study.requests.draft._MOST_SECONDS", 0.05)
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.4)
+        quoted = study.quote("lab-a", ["age", "diagnosis"], utility="information")
+        assert quoted.bound is not None
+        assert quoted.value <= quoted.bound <= 0.4
+        study.release("lab-a", ["age", "diagnosis"], out=tmp_path / "a.csv", utility="information")
+        assert study.verify().problems == ()
+    assert_within_limits(tmp_path / "clinic", dict.fromkeys(PARTIES, 0.4), Policy())
+
+
 # -- limits that are changed ------------------------------------------------------------------
 
 

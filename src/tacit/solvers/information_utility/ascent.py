@@ -3,11 +3,13 @@
 For any law q, I(Rhat; R) >= H(R) + E log2 q(R | Rhat), with equality at the posterior. Maximising
 the right-hand side over channels at fixed q is a distortion problem; setting q to the posterior of
 its answer is the step q4 of [TVC] Algorithm 2. The two in turn never lose. A fixed point is a fixed
-point of Algorithm 2 at the multipliers that meet the limits.
+point of Algorithm 2 at the multipliers that meet the limits. Plain rounds converge slowly, so q
+goes further than the posterior while that gains.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +20,15 @@ from tacit.solvers.convex.solve import Answers, solve_batch
 
 _SMALLEST_POSTERIOR = 1e-12
 
+_LONGEST_STRETCH = 6.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ascent:
-    """Where the starts ended, best first.
+    """Where the starts are, best first.
 
     Attributes:
-        answers: certified answers of the last distortion problems.
+        answers: certified answers of the distortion problems behind them.
         value: I(Rhat; R) in bits, [batch].
         posterior: p(r | rhat), [batch, rhat, r].
         rounds: distortion problems solved in a row.
@@ -56,8 +60,8 @@ def posteriors(joint: Array, fallback: Array) -> Array:
 
 def ascend(
     statement: Statement, starts: Array, limits: Array, *, gap_tol: float, max_rounds: int
-) -> Ascent:
-    """Ascend from many posteriors at once.
+) -> Iterator[Ascent]:
+    """Ascend from many posteriors at once: where they are after each round.
 
     Args:
         statement: the problem.
@@ -66,20 +70,56 @@ def ascend(
         gap_tol: bits; gap of each distortion problem, and of what a round must gain to go on.
         max_rounds: cap on rounds, at least 1.
     """
-    posterior = starts
-    value = np.full(len(starts), -np.inf)
-    rounds = 0
-    while rounds < max_rounds:
-        rounds += 1
-        cost = posterior_cost(statement, posterior)
-        answers = solve_batch(statement, cost, limits, gap_tol)
+    best: Ascent | None = None
+    q, stretch = starts, np.zeros(len(starts))
+    for rounds in range(1, max_rounds + 1):
+        answers = solve_batch(statement, posterior_cost(statement, q), limits, gap_tol)
         joint = joint_rhat_r(statement, answers.channel)
-        posterior = posteriors(joint, posterior)
-        before, value = value, information_bits(joint)
-        if (value - before).max() <= gap_tol:
-            break
-    order = np.argsort(-value, kind="stable")
-    return Ascent(answers.take(order), value[order], posterior[order], rounds)
+        new = Ascent(answers, information_bits(joint), posteriors(joint, q), rounds)
+        if best is None:
+            best, gain, moved = new, new.value, np.zeros_like(q)
+        else:
+            gain = new.value - best.value
+            moved = _logs(new.posterior) - _logs(best.posterior)
+            # At a plain round the multipliers are those of the fixed point.
+            best = _better(best, new, np.where(stretch > 0, 0.0, -gap_tol))
+        order = np.argsort(-best.value, kind="stable")
+        yield Ascent(best.answers.take(order), best.value[order], best.posterior[order], rounds)
+        if (gain <= gap_tol).all() and not stretch.any():
+            return
+        # After a loss, or next to no gain, a plain round from the best: it never loses.
+        is_gaining = gain > gap_tol
+        stretch = np.where(is_gaining, np.minimum(1.5 * stretch + 0.5, _LONGEST_STRETCH), 0.0)
+        if rounds in (1, max_rounds - 1):  # nothing to go by, or the last one
+            stretch[:] = 0.0
+        q = _normalised(_logs(best.posterior) + stretch[:, None, None] * moved)
+
+
+def _better(best: Ascent, new: Ascent, least_gain: Array) -> Ascent:
+    """The new round for each start where it gains enough, else the best one."""
+    is_better = new.value > best.value + least_gain
+    answers = Answers(
+        *(
+            np.where(
+                is_better.reshape(-1, *[1] * (getattr(new.answers, name).ndim - 1)),
+                getattr(new.answers, name),
+                getattr(best.answers, name),
+            )
+            for name in Answers.__slots__
+        )
+    )
+    value = np.where(is_better, new.value, best.value)
+    posterior = np.where(is_better[:, None, None], new.posterior, best.posterior)
+    return Ascent(answers, value, posterior, new.rounds)
+
+
+def _logs(posterior: Array) -> Array:
+    return np.log(np.maximum(posterior, _SMALLEST_POSTERIOR))
+
+
+def _normalised(logs: Array) -> Array:
+    grown = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=-1, keepdims=True))
 
 
 def posterior_cost(statement: Statement, posterior: Array) -> Array:

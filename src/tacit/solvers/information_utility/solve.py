@@ -1,8 +1,10 @@
-"""The solver for I(Rhat; R): local ascent from many starts, a global bound, time-sharing."""
+"""The solver for I(Rhat; R): ascent, a global bound that names better letters, time-sharing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
@@ -11,30 +13,51 @@ from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution, Status, TimeSharing
 from tacit.solvers.convex.certificate import make_feasible
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
-from tacit.solvers.convex.reduction import Reduction
 from tacit.solvers.information_utility.ascent import (
     Ascent,
     ascend,
     information_bits,
     joint_rhat_r,
+    posteriors,
 )
-from tacit.solvers.information_utility.global_bound import CellBound, bound_by_cells, entropy_bits
+from tacit.solvers.information_utility.global_bound import Bound, refine_bound
+from tacit.solvers.information_utility.letters import (
+    fewer_letters,
+    merge_alike,
+    merge_rows,
+    new_letters,
+)
 from tacit.solvers.information_utility.mixtures import (
     best_mixture,
     disclosed_channel,
     undisclosed_channel,
 )
+from tacit.solvers.information_utility.plain_bound import plain_bound
+from tacit.solvers.kernel import deadline, one_thread
 
-_STARTS = 12
-_SURVIVORS = 4
+Progress = Callable[[float, float, float], None]
+"""Called with the best value and bound so far, in bits, and the seconds since the start."""
+
+_STARTS, _FIRST_ROUNDS = 6, 4
+
+_FIXED_STARTS, _SURVIVORS = 12, 4
+"""The same where the number of letters is given: then local optima matter more."""
+
 _ROUNDS = 80
-_TARGET = 1e-4
-"""Bits by which more letters, more cells or another kind of mixture must be able to help."""
+_TARGET = 5e-5
+"""Bits by which better letters, finer cells or another kind of mixture must be able to help."""
+
+_TARGET_SHARE = 0.01
+"""The same as a share of the bound, where that is less."""
 
 _MOST_LETTERS = 24
+_MOST_EXCHANGES = 30
 
-_SYSTEM_SIZE = 400
-"""Letters times the smaller alphabet: how large the relaxation over cells may become."""
+_COARSE = 0.1
+"""Share of the cells that a search for better letters may use."""
+
+_UNUSED = 1e-9
+"""Probability below which a letter is left out."""
 
 _POOL_SCALES = (0.3, 0.6, 1.0, 1.6, 2.5)
 
@@ -51,178 +74,241 @@ class _Candidate:
     steps: int
 
 
-def solve_information(problem: Problem, gap_tol: float) -> Solution:
-    """The most I(Rhat; R) found under the limits, and where possible a proof of how good it is."""
+def solve_information(
+    problem: Problem, gap_tol: float, time_limit: float | None, progress: Progress | None
+) -> Solution:
+    """The most I(Rhat; R) found under the limits, and a proof of how good it is."""
     statement = Statement.of(problem)
     limits = statement.limits(problem.limits)
     raise_if_infeasible(statement, limits)
-    search = _Search(statement, limits, max(gap_tol, GAP_TOL))
-    cells = search.bound()
-    best = search.best_ascent(cells)
-    if cells is None or cells.bound - best.value > _TARGET:
-        best = search.better_of(best, search.mixtures(best))
-    return _solution(statement, limits, best, cells, gap_tol)
+    search = _Search(statement, limits, gap_tol, progress)
+    is_late = False
+    try:
+        with deadline(time_limit), one_thread():
+            search.run()
+    except TimeoutError:
+        is_late = True
+    return _solution(statement, limits, search.best, search.bound, gap_tol, is_late)
 
 
 class _Search:
-    def __init__(self, statement: Statement, limits: Array, gap_tol: float) -> None:
-        self.statement, self.limits, self.gap_tol = statement, limits, gap_tol
-        self.n_r = statement.problem.joint.shape[-1]
-        self.n_z, self.n_x = self._reduced_shape()
-        self.random = np.random.default_rng(0)
+    """The best release and the best bound met so far."""
 
-    def bound(self) -> CellBound | None:
-        """The global bound, where the relaxation is small enough to be worth its time."""
-        n_rows = self.statement.rows.n_rows
-        unknowns = min(self.n_x * n_rows, self.n_z + n_rows)
-        max_cells = min(100, _SYSTEM_SIZE // max(1, unknowns))
-        if max_cells < 4 * self.n_r:
-            return None
-        return bound_by_cells(
+    def __init__(
+        self, statement: Statement, limits: Array, gap_tol: float, progress: Progress | None
+    ) -> None:
+        self.statement, self.limits = statement, limits
+        self.gap_tol, self.inner_tol = gap_tol, max(0.1 * _TARGET * _TARGET_SHARE, GAP_TOL)
+        self.n_r = statement.problem.joint.shape[-1]
+        self.asked = statement.problem.rhat_size
+        self.random = np.random.default_rng(0)
+        self.bound = plain_bound(statement, limits)
+        self.best = self._silence()
+        self._progress, self._start = progress, monotonic()
+
+    def run(self) -> None:
+        """Search until the gap is closed or nothing more is tried; keeps the best of each."""
+        free = self._exchange_letters(self._first_ascent())
+        if self.asked is None:
+            return
+        self._ascend_with(self.asked, free)
+        if self.bound - self.best.value > self._target:
+            self._mix()
+
+    @property
+    def _target(self) -> float:
+        return max(self.gap_tol, min(_TARGET, _TARGET_SHARE * self.bound))
+
+    def _silence(self) -> _Candidate:
+        """A constant release."""
+        channel = np.zeros((self.asked or 1, *self.statement.mass.shape))
+        channel[0] = 1.0
+        nothing = np.zeros(len(self.limits))
+        return _Candidate(channel, 0.0, nothing, TimeSharing.NONE, (1.0,), 0)
+
+    def _offer(self, candidate: _Candidate, tolerance: float) -> None:
+        """Keep a candidate that is at least as good; of equals, the one that was refined longer."""
+        if candidate.value > self.best.value - tolerance:
+            self.best = candidate
+            self._report()
+
+    def _lower(self, bound: float) -> None:
+        if bound < self.bound:
+            self.bound = bound
+            self._report()
+
+    def _report(self) -> None:
+        if self._progress is not None:
+            self._progress(self.best.value, self.bound, monotonic() - self._start)
+
+    # -- any number of letters ---------------------------------------------------------------------
+
+    def _first_ascent(self) -> Ascent:
+        n_letters = min(self.n_r + 1, _MOST_LETTERS)
+        starts = self._starts(_STARTS, n_letters, [])
+        self._climb(starts[:1], rounds=1, is_free=True)  # something to return, soon
+        first = self._climb(starts, rounds=_FIRST_ROUNDS, is_free=True)
+        return self._climb(first.posterior[:1], tolerance=0.05 * self._target, is_free=True)
+
+    def _exchange_letters(self, found: Ascent) -> Ascent:
+        """Bound the optimum; ascend again with the letters that are worth more than their price.
+
+        Coarse cells find letters quickly. Where they find none that help, fine ones bound.
+        """
+        is_fine = False
+        for _ in range(_MOST_EXCHANGES):
+            bound = self._bound_at(found, 1.0 if is_fine else _COARSE)
+            is_closed = self.bound - found.value[0] <= self._target
+            letters = new_letters(bound.posterior, bound.excess, 0.1 * self._target)
+            again = found if is_closed else self._ascend_from(found, letters)
+            gain = again.value[0] - found.value[0]
+            found = again if gain > 0 else found
+            is_helped = gain > 0.01 * max(self._target, bound.looseness)
+            if is_closed or (is_fine and not is_helped):
+                break
+            is_fine = not is_helped
+            if is_fine:  # prices are no better than the release that they are read off
+                found = self._climb(found.posterior[:1], is_free=True)
+        return found
+
+    def _ascend_from(self, found: Ascent, letters: Array) -> Ascent:
+        """Ascend from the letters of a release and some more."""
+        if not len(letters):
+            return found
+        own = merge_rows(self._used_letters(found), 0.01 * self._target)
+        own = fewer_letters(own, _MOST_LETTERS - len(letters))
+        start = np.concatenate([own, letters])
+        return self._climb(start[None], tolerance=0.05 * self._target, is_free=True)
+
+    def _bound_at(self, found: Ascent, effort: float) -> Bound:
+        """Refine the bound at the prices of a release."""
+        bounds = refine_bound(
             self.statement,
             self.limits,
-            gap_tol=1e-6,
-            target=0.5 * _TARGET,
-            max_cells=max_cells,
+            found.answers.channel[0],
+            found.answers.multipliers[0],
+            tolerance=0.25 * self._target,
+            effort=effort,
         )
-
-    def _reduced_shape(self) -> tuple[int, int]:
-        cost = self.statement.cost_of(np.eye(self.n_r))[None]
-        program = self.statement.program(cost, self.limits[None])
-        reduced = Reduction.of(program, np.arange(program.rows.n_views)).program
-        return reduced.mass.shape[0], reduced.mass.shape[1]
-
-    def best_ascent(self, cells: CellBound | None) -> _Candidate:
-        """Ascend with the asked number of letters, or with more and more while that helps."""
-        asked = self.statement.problem.rhat_size
-        if asked is not None:
-            return self._ascent(asked, cells)
-        best = self._ascent(self.n_r, cells)
-        n_idle = 0
-        # Carathéodory: the law of (z, x), the utility and each leakage can be kept with this many.
-        enough = min(self.n_z * self.n_x + len(self.limits), _MOST_LETTERS)
-        for n_letters in range(self.n_r + 1, enough + 1):
-            if n_idle == 2 or (cells is not None and cells.bound - best.value <= _TARGET):
+        for bound in bounds:
+            self._lower(max(bound.bits, self.best.value))
+            if self.bound - found.value[0] <= self._target:
                 break
-            more = self._ascent(n_letters, cells)
-            n_idle = 0 if more.value > best.value + 0.1 * _TARGET else n_idle + 1
-            best = more if more.value > best.value else best
-        return best
+        return bound
 
-    def _ascent(self, n_letters: int, cells: CellBound | None) -> _Candidate:
-        starts = self.random.dirichlet(np.full(self.n_r, 0.7), size=(_STARTS, n_letters))
-        if cells is not None:
-            starts[0] = _fewer_letters(cells.posterior, n_letters, starts[0])
+    def _used_letters(self, found: Ascent) -> Array:
+        """p(rhat, r) of the letters that occur."""
+        joint = joint_rhat_r(self.statement, found.answers.channel[:1])[0]
+        return np.asarray(joint[joint.sum(axis=1) > _UNUSED])
+
+    def _starts(self, n_starts: int, n_letters: int, known: list[Array]) -> Array:
+        """Posteriors [start, rhat, r]: what letters, histories or records tell, merged; random."""
+        starts = self.random.dirichlet(np.full(self.n_r, 0.7), size=(n_starts, n_letters))
+        joint = self.statement.joint_zxr
+        for index, letters in enumerate([*known, joint.sum(axis=1), joint.sum(axis=0)]):
+            merged = fewer_letters(letters, n_letters)
+            starts[index, : len(merged)] = merged
+        return starts
+
+    def _climb(
+        self,
+        starts: Array,
+        *,
+        rounds: int = _ROUNDS,
+        tolerance: float = 0.0,
+        is_free: bool = False,
+    ) -> Ascent:
+        """Ascend, keeping the best; with ``is_free``, only where letters need not be counted."""
         limits = np.tile(self.limits, (len(starts), 1))
-        first = ascend(self.statement, starts, limits, gap_tol=self.gap_tol, max_rounds=4)
-        kept = first.posterior[:_SURVIVORS]
-        final = ascend(
-            self.statement,
-            kept,
-            limits[: len(kept)],
-            gap_tol=self.gap_tol,
-            max_rounds=_ROUNDS,
-        )
-        return _candidate(final, TimeSharing.NONE)
+        tolerance = max(tolerance, self.inner_tol)
+        for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
+            if self.asked is None or not is_free:
+                self._offer(_candidate(ascent), self.inner_tol)
+            if self.bound - ascent.value[0] <= self.gap_tol:
+                break
+        return ascent
 
-    def mixtures(self, best: _Candidate) -> list[_Candidate]:
+    # -- a given number of letters -----------------------------------------------------------------
+
+    def _ascend_with(self, n_letters: int, free: Ascent) -> None:
+        starts = self._starts(_FIXED_STARTS, n_letters, [self._used_letters(free)])
+        first = self._climb(starts, rounds=_FIRST_ROUNDS)
+        self._climb(first.posterior[:_SURVIVORS])
+
+    def _mix(self) -> None:
         """Time-sharing over channels designed for other limits, disclosed and undisclosed."""
-        pool = self._pool(best)
+        pool = self._pool()
         budgets = self.statement.budgets(self.limits)
         mixture = best_mixture(pool.value, pool.answers.added, budgets)
         if mixture is None or len(mixture.members) < 2:
-            return []
+            return
         channels = pool.answers.channel[mixture.members]
-        disclosed = disclosed_channel(channels, mixture.weights)
         weights = tuple(mixture.weights.tolist())
-        undisclosed = undisclosed_channel(channels, mixture.weights)
-        return [
-            self._mixed(disclosed, mixture.multipliers, TimeSharing.DISCLOSED, weights),
-            self._mixed(undisclosed, mixture.multipliers, TimeSharing.UNDISCLOSED, weights),
-        ]
+        for channel, kind in (
+            (disclosed_channel(channels, mixture.weights), TimeSharing.DISCLOSED),
+            (undisclosed_channel(channels, mixture.weights), TimeSharing.UNDISCLOSED),
+        ):
+            feasible, _ = make_feasible(self.statement, channel[None], self.limits[None])
+            value = float(information_bits(joint_rhat_r(self.statement, feasible))[0])
+            mixed = _Candidate(feasible[0], value, mixture.multipliers, kind, weights, 0)
+            self._offer(mixed, -0.1 * self._target)  # enough to be worth its letters
 
-    def better_of(self, single: _Candidate, mixtures: list[_Candidate]) -> _Candidate:
-        """The best mixture, if it beats the single channel by enough to be worth its letters."""
-        best = max(mixtures, key=lambda mixture: mixture.value, default=single)
-        return best if best.value > single.value + 0.1 * _TARGET else single
-
-    def _pool(self, best: _Candidate) -> Ascent:
+    def _pool(self) -> Ascent:
+        """Channels for several limits around the ones asked."""
         budgets = self.statement.budgets(self.limits)
-        joint = joint_rhat_r(self.statement, best.channel[None])[0]
-        own = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        own = np.where(joint.sum(axis=1, keepdims=True) > 1e-12, own, 1.0 / self.n_r)
+        joint = joint_rhat_r(self.statement, self.best.channel[None])
+        own = posteriors(joint, np.full_like(joint, 1.0 / self.n_r))[0]
         limits, starts = [], []
         for partial in _POOL_SCALES:
             for full in _POOL_SCALES:
                 scaled = np.append(partial * budgets[:-1], full * budgets[-1])
                 limits.append(self.statement.leaked_upper + scaled)
                 starts.append(0.9 * own + 0.1 * self.random.dirichlet(np.ones(self.n_r), len(own)))
-        return ascend(
+        ascents = ascend(
             self.statement,
             np.array(starts),
             np.array(limits),
-            gap_tol=10 * self.gap_tol,
+            gap_tol=10 * self.inner_tol,
             max_rounds=_ROUNDS // 4,
         )
-
-    def _mixed(
-        self,
-        channel: Array,
-        multipliers: Array,
-        kind: TimeSharing,
-        weights: tuple[float, ...],
-    ) -> _Candidate:
-        feasible, _ = make_feasible(self.statement, channel[None], self.limits[None])
-        value = float(information_bits(joint_rhat_r(self.statement, feasible))[0])
-        return _Candidate(feasible[0], value, multipliers, kind, weights, 0)
+        *_, last = ascents
+        return last
 
 
-def _candidate(ascent: Ascent, kind: TimeSharing) -> _Candidate:
+def _candidate(ascent: Ascent) -> _Candidate:
     return _Candidate(
         ascent.answers.channel[0],
         float(ascent.value[0]),
         ascent.answers.multipliers[0],
-        kind,
+        TimeSharing.NONE,
         (1.0,),
         ascent.rounds,
     )
-
-
-def _fewer_letters(posterior: Array, n_letters: int, spare: Array) -> Array:
-    """Merge the closest posteriors (by Jensen-Shannon divergence) until ``n_letters`` are left."""
-    laws = list(posterior)
-    while len(laws) > n_letters:
-        stack = np.array(laws)
-        height = entropy_bits(stack)
-        middle = entropy_bits(0.5 * (stack[:, None] + stack))
-        distance = middle - 0.5 * (height[:, None] + height)
-        np.fill_diagonal(distance, np.inf)
-        first, second = np.unravel_index(distance.argmin(), distance.shape)
-        merged = 0.5 * (stack[first] + stack[second])
-        laws = [law for index, law in enumerate(laws) if index not in (first, second)]
-        laws.append(merged)
-    return np.array([*laws, *spare[len(laws) :]])
 
 
 def _solution(
     statement: Statement,
     limits: Array,
     best: _Candidate,
-    cells: CellBound | None,
+    bound: float,
     gap_tol: float,
+    is_late: bool,
 ) -> Solution:
-    channel, leakage = make_feasible(statement, best.channel[None], limits[None])
-    value = float(information_bits(joint_rhat_r(statement, channel))[0])
-    bound = None if cells is None else max(cells.bound, value)
-    is_closed = bound is not None and bound - value <= gap_tol
+    channel = best.channel
+    if statement.problem.rhat_size is None:
+        channel = merge_alike(channel, joint_rhat_r(statement, channel[None])[0], _UNUSED)
+    feasible, leakage = make_feasible(statement, channel[None], limits[None])
+    value = float(information_bits(joint_rhat_r(statement, feasible))[0])
+    bound = max(bound, value)
+    unfinished = Status.OUT_OF_TIME if is_late else Status.STATIONARY
     return Solution(
         problem=statement.problem,
-        channel=full_channel(statement, channel[0]),
+        channel=full_channel(statement, feasible[0]),
         value=value,
         bound=bound,
         leakage=dict(zip(statement.keys, leakage[0].tolist(), strict=True)),
         multipliers=dict(zip(statement.keys, best.multipliers.tolist(), strict=True)),
-        status=Status.OPTIMAL if is_closed else Status.STATIONARY,
+        status=Status.OPTIMAL if bound - value <= gap_tol else unfinished,
         steps=best.steps,
         time_sharing=best.time_sharing,
         weights=best.weights,

@@ -22,10 +22,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from functools import cache
+from math import inf
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,7 +41,7 @@ from tacit.arrays import Array
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 3
+ABI = 4
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(
@@ -163,6 +166,7 @@ def minimise(
     Raises:
         KeyboardInterrupt: Ctrl-C, or what another signal's handler raises; within a second.
         MemoryError: the problem is too large to be held or indexed.
+        TimeoutError: the time of a ``deadline`` ran out; within a second.
         ValueError: the arrays do not fit together.
     """
     (n_z, n_x), n_rhat = mass.shape, len(cost)
@@ -242,7 +246,10 @@ class _Lapack(ctypes.Structure):
 
 
 class _Interpreter(ctypes.Structure):
-    _fields_ = _fields(ctypes.c_void_p, "release acquire check_signals")
+    _fields_ = [
+        *_fields(ctypes.c_void_p, "release acquire check_signals"),
+        *_fields(ctypes.c_double, "seconds_left"),
+    ]
 
 
 class _Problem(ctypes.Structure):
@@ -259,13 +266,18 @@ class _Outcome(ctypes.Structure):
         *_fields(ctypes.c_void_p, "channel is_zero witness multiplier row_force full_force"),
         *_fields(ctypes.c_double, "frugality bound waste"),
         *_fields(ctypes.c_int, "steps"),
+        *_fields(ctypes.c_bool, "is_late"),
     ]
 
 
 def _run(problem: _Problem, outcome: _Outcome) -> None:
     """Solve one problem; the caller owns every array that the two structs point to."""
-    run, lapack, interpreter = _kernel()
-    if not run(*map(ctypes.byref, (lapack, interpreter, problem, outcome))):
+    run, lapack, python = _kernel()
+    interpreter = _Interpreter(*python, raise_if_late())
+    is_held = run(*map(ctypes.byref, (lapack, interpreter, problem, outcome)))
+    if outcome.is_late:
+        raise TimeoutError("the time limit ended a solve")
+    if not is_held:
         cells = f"{problem.n_rhat} x {problem.n_z} x {problem.n_x}"
         raise MemoryError(
             f"a problem of {cells} letters of rhat, histories and records with {problem.n_rows} "
@@ -275,7 +287,7 @@ def _run(problem: _Problem, outcome: _Outcome) -> None:
 
 
 @cache
-def _kernel() -> tuple[Callable[..., bool], _Lapack, _Interpreter]:
+def _kernel() -> tuple[Callable[..., bool], _Lapack, tuple[int | None, ...]]:
     # PyDLL, because an exception that a signal's handler raises must reach the caller. The kernel
     # itself lets other threads run while it computes.
     try:
@@ -292,17 +304,9 @@ def _kernel() -> tuple[Callable[..., bool], _Lapack, _Interpreter]:
     run.restype = ctypes.c_bool
     run.argtypes = [ctypes.c_void_p] * 4
     api = ctypes.pythonapi
-    interpreter = _Interpreter(
-        *(
-            ctypes.cast(function, ctypes.c_void_p).value
-            for function in (
-                api.PyEval_SaveThread,
-                api.PyEval_RestoreThread,
-                api.PyErr_CheckSignals,
-            )
-        )
-    )
-    return run, _Lapack(*map(_borrowed_address, _BORROWED)), interpreter
+    python = (api.PyEval_SaveThread, api.PyEval_RestoreThread, api.PyErr_CheckSignals)
+    addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value for function in python)
+    return run, _Lapack(*map(_borrowed_address, _BORROWED)), addresses
 
 
 def _not_usable(reason: str) -> ImportError:
@@ -343,6 +347,32 @@ def _check_signature(name: str, signature: str) -> None:
             f"SciPy {scipy.__version__} offers {name} as {signature!r} and tacit's kernel calls it "
             f"as {wanted!r}: install a SciPy whose BLAS and LAPACK take 32-bit integers"
         )
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+_END: ContextVar[float] = ContextVar("end", default=inf)
+"""When solves end, on the clock of ``monotonic``."""
+
+
+@contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Let solves inside end with TimeoutError after ``seconds``; ``None`` sets no limit."""
+    end = inf if seconds is None else monotonic() + seconds
+    token = _END.set(min(end, _END.get()))
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
+def raise_if_late() -> float:
+    """Seconds that are left, inf without a deadline; TimeoutError where there are none."""
+    left = _END.get() - monotonic()
+    if left <= 0:
+        raise TimeoutError("the time limit ended a search")
+    return left
 
 
 # -- threads ---------------------------------------------------------------------------------------

@@ -298,6 +298,7 @@ EXPORT bool tacit_minimise(const Lapack *lapack, const Interpreter *interpreter,
     if (!setjmp(watch.stopped))
         search(&k, outcome);
     end_watch(&watch);
+    outcome->is_late = watch.is_late;
     close_solver(&k);
     return true;
 }

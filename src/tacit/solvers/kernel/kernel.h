@@ -22,7 +22,7 @@
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 3
+#define TACIT_ABI 4
 
 /* Fortran BLAS and LAPACK, as SciPy hands them out. */
 typedef struct {
@@ -55,11 +55,12 @@ typedef struct {
 } Lapack;
 
 /* What the kernel needs of Python's C interface: other threads run while it computes, and a signal
- * (Ctrl-C) ends it. */
+ * (Ctrl-C) or the clock ends it. */
 typedef struct {
     void *(*release)(void);     /* PyEval_SaveThread */
     void (*acquire)(void *);    /* PyEval_RestoreThread */
     int (*check_signals)(void); /* PyErr_CheckSignals: not 0 once a handler has raised */
+    double seconds_left;        /* until the solve ends without an answer; may be infinite */
 } Interpreter;
 
 /* Where a solve looks for signals, and where it returns to when one has come. */
@@ -67,6 +68,8 @@ typedef struct {
     const Interpreter *interpreter;
     void *thread; /* what release() returned */
     double work;  /* operations since the last look */
+    double end;   /* on the clock of now() */
+    bool is_late;
     jmp_buf stopped;
 } Watch;
 
@@ -100,6 +103,7 @@ typedef struct {
     double bound;       /* on E cost and what is priced */
     double waste;       /* nats leaked to everyone beyond the least, where that was not reached */
     int steps;          /* Newton steps until the best channel */
+    bool is_late;       /* whether the time ran out: then nothing else here means anything */
 } Outcome;
 
 /* Everything that moves. */

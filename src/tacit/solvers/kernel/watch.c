@@ -1,13 +1,24 @@
-/* Signals during a solve. Python runs its handlers in the main thread, and only when that thread
- * asks: the kernel asks whenever it has done some tens of milliseconds of work. */
+/* Signals and the clock during a solve. Python runs its handlers in the main thread, and only when
+ * that thread asks: the kernel asks whenever it has done some tens of milliseconds of work. */
+#include <time.h>
+
 #include "kernel.h"
 
 #define WORK_BETWEEN_LOOKS 1e8 /* operations; on a slow machine a tenth of a second */
+
+static double now(void)
+{
+    struct timespec clock;
+    timespec_get(&clock, TIME_UTC);
+    return (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+}
 
 void start_watch(Watch *watch, const Interpreter *interpreter)
 {
     watch->interpreter = interpreter;
     watch->work = 0;
+    watch->end = now() + interpreter->seconds_left;
+    watch->is_late = false;
     watch->thread = interpreter->release();
 }
 
@@ -16,7 +27,8 @@ void end_watch(Watch *watch)
     watch->interpreter->acquire(watch->thread);
 }
 
-/* Counts operations; where a signal's handler has raised, returns to the start of the solve. */
+/* Counts operations; where a signal's handler has raised, or the time is over, returns to the start
+ * of the solve. */
 void work(const Solver *k, double n_operations)
 {
     Watch *watch = k->watch;
@@ -27,6 +39,7 @@ void work(const Solver *k, double n_operations)
     watch->interpreter->acquire(watch->thread);
     const bool is_raised = watch->interpreter->check_signals();
     watch->thread = watch->interpreter->release();
-    if (is_raised)
+    watch->is_late = now() > watch->end;
+    if (is_raised || watch->is_late)
         longjmp(watch->stopped, 1);
 }

@@ -23,6 +23,9 @@ from tacit.study.proofs.optimality import SPENT_BITS, prove
 _WORST_GAP = 1e-3
 """Largest certified gap of a design that is released. A larger gap means that the solver failed."""
 
+_MOST_SECONDS = 30.0
+"""For a design that is judged by information: then the best one found is released."""
+
 _LEAST_BITS = 10 * RESERVE_BITS
 """A party or coalition with fewer bits left than this has nothing left: designs stay
 ``RESERVE_BITS`` below each limit."""
@@ -263,6 +266,7 @@ def _design(books: Books, request: Request, ceiling: float) -> Design:
             utility=request.utility,
             individual=None if ceiling == inf else ceiling,
             gap_tol=GAP_TOL,
+            time_limit=_MOST_SECONDS,
         )
     except InfeasibleError as error:
         raise _held_already(books, frozenset(error.coalition)) from None

@@ -1,0 +1,127 @@
+"""Disclosed time-sharing that the engine chooses, through ledger, file and estimate.
+
+Where letters are free the engine exchanges them and needs no time-sharing. With two letters it
+does: that design is recorded here in the place of the draft.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tacit.study.books.kinds import read_books
+
+from tacit import Problem, Solution, TimeSharing, estimate_file, solve
+from tacit.ledger import Ledger
+from tacit.sampling import IntegerChannel
+from tacit.study import Study
+from tacit.study.books.books import Request
+from tacit.study.books.records import Measure
+from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
+from tests.cli.clinic import done
+from tests.study.clinic import entries_of, read_release
+
+COUNTS = {"a": (135, 0), "b": (30, 60), "c": (60, 75), "d": (9, 36)}
+"""Group -> records whose answer is against, and for."""
+
+BITS = 0.5
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Iterator[Study]:
+    """A survey; one party holds 0.6 bits about the groups already."""
+    rows = [
+        (group, answer)
+        for group, counts in COUNTS.items()
+        for answer, count in zip(("against", "for"), counts, strict=True)
+        for _ in range(count)
+    ]
+    with (tmp_path / "survey.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("person", "group", "answer"))
+        writer.writerows((f"p{number:04d}", *row) for number, row in enumerate(rows))
+    with Study.create(
+        tmp_path / "survey",
+        str(tmp_path / "survey.csv"),
+        id="person",
+        private=["group"],
+        external=["answer"],
+        everyone=0.78,
+        ledger="folder",
+    ) as made:
+        made.set_party("first", 0.6)
+        made.set_party("second", BITS)
+        made.release("first", "group", out=tmp_path / "first.csv", bits=0.6)
+        yield made
+
+
+def test_two_letters_share_time_from_the_engine_to_the_estimate(
+    survey: Study, tmp_path: Path
+) -> None:
+    drafted = drafted_with_two_letters(tmp_path / "survey")
+    solution = drafted.design.solution
+    assert solution.time_sharing is TimeSharing.DISCLOSED
+    assert min(solution.weights) > 0.05
+    n_shares = len(solution.weights)
+    record(tmp_path / "survey", survey, drafted)
+    for name in ("second.parquet", "second.csv"):
+        out = tmp_path / name
+        survey.release("second", "answer", out=out, utility="information", bits=BITS)
+        names, rows = read_release(out)
+        assert names == ["record", "rhat", "t"]
+        assert {t for *_, t in rows} == {str(t) for t in range(n_shares)}
+        assert {rhat for _, rhat, _ in rows} <= {"1", "2"}
+        assert_estimated(out)
+    assert survey.verify().problems == ()
+
+
+def assert_estimated(file: Path) -> None:
+    """The estimate reads the column t, and its interval holds the truth (errors: 1e-9)."""
+    n_for, n_all = sum(count for _, count in COUNTS.values()), sum(map(sum, COUNTS.values()))
+    found = {level.level: level for level in estimate_file(file, confidence=1 - 1e-9).levels}
+    assert found["for"].low <= n_for / n_all <= found["for"].high
+    assert found["for"].high - found["for"].low < 0.9
+    said = done("estimate", file, "--json").json
+    assert {level["level"] for level in said["levels"]} == {"against", "for"}
+
+
+def drafted_with_two_letters(folder: Path) -> Draft:
+    """The draft of the request, designed again by the engine with two letters."""
+    books = read_books(entries_of(folder))
+    wish = Request("second", books.externals["answer"], Measure.of_utility("information"), BITS)
+    drafted = draft(books, wish)
+    free = drafted.design.solution
+    assert free.time_sharing is TimeSharing.NONE
+    solution = solved_with_two_letters(free.problem)
+    assert solution.value <= free.value + 1e-6
+    channel = IntegerChannel.quantised(solution.channel)
+    after, next_state = drafted.before.after("second", channel)
+    return replace(
+        drafted,
+        design=replace(drafted.design, solution=solution, channel=solution.channel),
+        channel=channel,
+        next_state=next_state,
+        after=after,
+        value=value_of(told_law(drafted.before, wish, channel), wish),
+    )
+
+
+def solved_with_two_letters(problem: Problem) -> Solution:
+    return solve(replace(problem, rhat_size=2))
+
+
+def record(folder: Path, study: Study, drafted: Draft) -> None:
+    """Append the intent as ``Study.release`` does."""
+    books = read_books(entries_of(folder))
+    configuration = study.configuration
+    with Ledger.open(configuration.ledger or folder / "ledger.sqlite") as ledger:
+        ledger.append(
+            configuration.study,
+            "intent",
+            intent_record(drafted, books.past).model_dump(mode="json"),
+            drafted.channel.to_bytes(),
+            head=ledger.head(configuration.study),
+        )
