@@ -12,8 +12,9 @@
 #define SMALL 24
 #define CALL_WORK 2e9 /* operations in one call of LAPACK: a fraction of a second */
 #define BLOCK 256
-#define CLEAR 1e-3 /* share of a column that is its own, above which Cholesky is accurate enough   \
-                    */
+#define CLEAR                                                                                      \
+    1e-6 /* share of a column that is its own, above which Cholesky is accurate enough             \
+          */
 
 /* Rounding may make a positive definite matrix indefinite: the least jitter that helps. */
 static const double JITTER[] = {0.0, 1e-15, 1e-13, 1e-11, 1e-9};
