@@ -329,8 +329,8 @@ def _solve_binding(whole: Program, gap_tol: float) -> tuple[Reduction, Array, Ou
     if sizes[limited].sum() > _ROWS_AT_ONCE:
         chosen = limited[(sizes[limited] == 1) | whole.is_exact[limited]]
     is_rough = len(chosen) < len(limited)
-    # Half for the method, half for undoing and repairing; exact views take more repair.
-    share = 0.2 if whole.is_exact.any() else 0.5
+    # The rest is for undoing and repairing; exact views take more of it.
+    share = 0.2 if whole.is_exact.any() else 0.8
     while True:
         reduction = Reduction.of(whole, chosen)
         tolerance = np.minimum(share * gap_tol / reduction.scale, _COARSEST_TOL)
