@@ -257,6 +257,30 @@ void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
             product[(size_t)j * n + i] = product[(size_t)i * n + j];
 }
 
+/* The same for the columns from ``first`` on. */
+void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int first,
+                     double *product)
+{
+    const int own = n - first;
+    const double one = 1, none = 0;
+    k->lapack->dsyrk("L", "N", &own, &n_rows, &one, a + first, &n, &none, product, &own);
+    work(k, (double)own * own * n_rows);
+    for (int i = 0; i < own; i++)
+        for (int j = i + 1; j < own; j++)
+            product[(size_t)j * own + i] = product[(size_t)i * own + j];
+}
+
+/* product = a1' a2, a1 the first columns of a and a2 the others. */
+void multiply_columns(const Solver *k, const double *a, int n_rows, int n, int n_first,
+                      double *product)
+{
+    const int own = n - n_first;
+    const double one = 1, none = 0;
+    k->lapack->dgemm("N", "T", &own, &n_first, &n_rows, &one, a + n_first, &n, a, &n, &none,
+                     product, &own);
+    work(k, (double)own * n_first * n_rows);
+}
+
 /* b <- lower b, b of n rows. */
 void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns)
 {

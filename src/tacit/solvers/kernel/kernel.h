@@ -138,6 +138,7 @@ typedef struct {
     double *columns, *scratch;     /* for orthogonal factors */
     double *coupled;               /* P: [row][z | row] */
     double *product;               /* P' P */
+    double *cross;                 /* C: [z][row] */
     double *factors, *sums;        /* F: [rhat][z][z]; B: [z][z] */
     double *by_sums;               /* [x][z] */
 } Letter;
@@ -146,6 +147,7 @@ typedef struct {
  */
 typedef struct {
     Order order;
+    int n_coupled; /* histories whose y is among the unknowns left: all, or none */
     Letter letter;
     int n_left;              /* unknowns after elimination */
     double *softness;        /* answer of a cell to a force, before its sum is held: cells */
@@ -230,7 +232,7 @@ double exact_error(const Solver *k, const Iterate *it);
 
 /* newton.c */
 Order choose_order(const Problem *p);
-int unknowns_left(const Problem *p, Order order);
+int unknowns_left(const Problem *p, Order order, int n_coupled);
 bool factorise(Solver *k, const Iterate *it);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
 
@@ -269,6 +271,10 @@ void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int 
 void apply_lower(const Solver *k, const double *lower, int n, double *side);
 void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side);
 void add_gram(const Solver *k, const double *a, int n_rows, int n, double *product);
+void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int first,
+                     double *product);
+void multiply_columns(const Solver *k, const double *a, int n_rows, int n, int n_first,
+                      double *product);
 void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns);
 void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch);
 

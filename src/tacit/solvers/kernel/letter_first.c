@@ -22,10 +22,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Unknowns of one letter that are left: [z | row]. */
+/* Unknowns of one letter that are left: [z | row]; without [z] where y is left to refinement. */
 static int n_shared(const Solver *k)
 {
-    return k->p.n_z + k->p.n_rows;
+    return k->newton.n_coupled + k->p.n_rows;
 }
 
 /* W of one record, [row][z]. */
@@ -65,7 +65,7 @@ static void gather_answers(const Solver *k, int x, int rhat, double *answer, dou
 static bool factorise_rows(Solver *k, const double *seen, const double *answer, const double *alpha,
                            double *inverse)
 {
-    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_z + n_rows;
     double *columns = k->newton.letter.columns;
     memset(columns, 0, sizeof(double) * n * n_rows);
     for (int row = 0; row < n_rows; row++) {
@@ -77,12 +77,13 @@ static bool factorise_rows(Solver *k, const double *seen, const double *answer, 
     return invert_factor_of_gram(k, columns, n, n_rows, k->newton.letter.scratch, inverse);
 }
 
-/* P of one record and letter, [row][z | row'], and P' P. */
+/* P of one record and letter, [row][z | row'], P' P, and C = (W h)' D^-1 alpha, [z][row]. */
 static void couple_rows(Solver *k, const double *seen, const double *answer, const double *alpha,
-                        const double *inverse, double *product)
+                        const double *inverse)
 {
-    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
-    double *coupled = k->newton.letter.coupled;
+    Letter *l = &k->newton.letter;
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_z + n_rows;
+    double *coupled = l->coupled;
     for (int row = 0; row < n_rows; row++) {
         double *own = coupled + (size_t)row * n;
         for (int z = 0; z < n_z; z++)
@@ -91,7 +92,8 @@ static void couple_rows(Solver *k, const double *seen, const double *answer, con
         own[n_z + row] = alpha[row];
     }
     multiply_lower(k, inverse, n_rows, coupled, n);
-    gram(k, coupled, n_rows, n, product);
+    gram_of_columns(k, coupled, n_rows, n, n_z - k->newton.n_coupled, l->product);
+    multiply_columns(k, coupled, n_rows, n, n_z, l->cross);
 }
 
 /* F of one record and letter, [z][z'], B = F' F: F = L^-1 h^1/2, 1 + h^1/2 W' W/alpha h^1/2 = L L'.
@@ -99,7 +101,7 @@ static void couple_rows(Solver *k, const double *seen, const double *answer, con
 static bool factorise_sums(Solver *k, const double *seen, const double *answer, const double *alpha,
                            double *factor)
 {
-    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_shared(k);
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_z + n_rows;
     double *columns = k->newton.letter.columns;
     memset(columns, 0, sizeof(double) * n * n_z);
     for (int z = 0; z < n_z; z++) {
@@ -128,10 +130,11 @@ static bool add_letter(Solver *k, int x, int rhat, double *coupling)
     gather_answers(k, x, rhat, l->answer, l->alpha);
     if (!factorise_rows(k, seen, l->answer, l->alpha, inverse))
         return false;
-    couple_rows(k, seen, l->answer, l->alpha, inverse, l->product);
+    couple_rows(k, seen, l->answer, l->alpha, inverse);
     if (!factorise_sums(k, seen, l->answer, l->alpha, factor))
         return false;
-    gram(k, factor, n_z, n_z, l->sums);
+    if (k->newton.n_coupled)
+        gram(k, factor, n_z, n_z, l->sums);
     for (int i = 0; i < n; i++) {
         double *row = k->newton.system + (size_t)(rhat * n + i) * n_left + rhat * n;
         for (int j = 0; j < n; j++)
@@ -139,9 +142,9 @@ static bool add_letter(Solver *k, int x, int rhat, double *coupling)
     }
     for (int z = 0; z < n_z; z++) {
         double *row = coupling + (size_t)z * n_left + rhat * n;
-        memcpy(row, l->sums + (size_t)z * n_z, sizeof(double) * n_z);
-        for (int i = n_z; i < n; i++)
-            row[i] = -l->product[(size_t)z * n + i];
+        memcpy(row, l->sums + (size_t)z * n_z, sizeof(double) * k->newton.n_coupled);
+        for (int i = 0; i < n_rows; i++)
+            row[n - n_rows + i] = -l->cross[(size_t)z * n_rows + i];
     }
     return true;
 }
@@ -182,7 +185,7 @@ bool factorise_letter_first(Solver *k)
         add_gram(k, coupling, n_z, n_left, n->system);
     }
     for (int rhat = 0; rhat < p->n_rhat; rhat++)
-        for (int z = 0; z < n_z; z++) {
+        for (int z = 0; z < n->n_coupled; z++) {
             const int own = rhat * n_shared(k) + z;
             n->system[(size_t)own * n_left + own] += n->rest[z * p->n_rhat + rhat];
         }
@@ -205,6 +208,7 @@ static void divide_by_rows(const Solver *k, int x, int rhat, double *rows)
 static void reduce_record(Solver *k, int x, double *by_sums)
 {
     Letter *l = &k->newton.letter;
+    const int n_coupled = k->newton.n_coupled;
     const int n_z = k->p.n_z, n_rows = k->p.n_rows, n_rhat = k->p.n_rhat;
     memset(by_sums, 0, sizeof(double) * n_z);
     for (int rhat = 0; rhat < n_rhat; rhat++) {
@@ -215,12 +219,12 @@ static void reduce_record(Solver *k, int x, double *by_sums)
         divide_by_rows(k, x, rhat, l->rows);
         memset(spread, 0, sizeof(double) * n_z);
         add_product_of_transpose(k, views_of(k, x), n_rows, n_z, l->rows, 1, spread);
-        for (int z = 0; z < n_z; z++) {
-            left[z] -= l->answer[z] * spread[z];
-            by_sums[z] -= l->answer[z] * spread[z];
-        }
+        for (int z = 0; z < n_z; z++)
+            by_sums[z] -= spread[z] *= l->answer[z];
+        for (int z = 0; z < n_coupled; z++)
+            left[z] -= spread[z];
         for (int row = 0; row < n_rows; row++)
-            left[n_z + row] -= l->alpha[row] * l->rows[row];
+            left[n_coupled + row] -= l->alpha[row] * l->rows[row];
     }
     apply_lower(k, k->newton.sums_factor + (size_t)x * n_z * n_z, n_z, by_sums);
 }
@@ -229,13 +233,14 @@ static void reduce_record(Solver *k, int x, double *by_sums)
 static void recover_record(Solver *k, int x, double *by_sums)
 {
     Letter *l = &k->newton.letter;
+    const int n_coupled = k->newton.n_coupled;
     const int n_z = k->p.n_z, n_rows = k->p.n_rows, n_rhat = k->p.n_rhat;
     apply_lower_transposed(k, k->newton.sums_factor + (size_t)x * n_z * n_z, n_z, by_sums);
     for (int rhat = 0; rhat < n_rhat; rhat++) {
-        const double *y = k->newton.left + rhat * n_shared(k), *beta = y + n_z;
+        const double *y = k->newton.left + rhat * n_shared(k), *beta = y + n_coupled;
         gather_answers(k, x, rhat, l->answer, l->alpha);
         for (int z = 0; z < n_z; z++)
-            l->by_z[z] = l->answer[z] * (y[z] - by_sums[z]);
+            l->by_z[z] = l->answer[z] * ((n_coupled ? y[z] : 0) - by_sums[z]);
         for (int row = 0; row < n_rows; row++)
             l->rows[row] = -k->newton.by_row[((size_t)row * n_rhat + rhat) * k->p.n_x + x] -
                            l->alpha[row] * beta[row];
@@ -253,7 +258,7 @@ void solve_letter_first(Solver *k)
     double *by_sums = n->letter.by_sums;
     memset(n->left, 0, sizeof(double) * n->n_left);
     for (int rhat = 0; rhat < n_rhat; rhat++)
-        for (int z = 0; z < n_z; z++)
+        for (int z = 0; z < n->n_coupled; z++)
             n->left[rhat * n_shared(k) + z] = n->by_history[z * n_rhat + rhat];
     for (int x = 0; x < n_x; x++)
         reduce_record(k, x, by_sums + (size_t)x * n_z);
@@ -262,7 +267,8 @@ void solve_letter_first(Solver *k)
     add_product(k, n->coupling, n_x * n_z, n->n_left, n->left, 1, by_sums);
     for (int x = 0; x < n_x; x++)
         recover_record(k, x, by_sums + (size_t)x * n_z);
+    memset(n->y, 0, sizeof(double) * n_z * n_rhat);
     for (int rhat = 0; rhat < n_rhat; rhat++)
-        for (int z = 0; z < n_z; z++)
+        for (int z = 0; z < n->n_coupled; z++)
             n->y[z * n_rhat + rhat] = n->left[rhat * n_shared(k) + z];
 }

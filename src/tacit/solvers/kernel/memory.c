@@ -71,6 +71,7 @@ static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
     letter->scratch = doubles(arena, GRAM_SCRATCH * n_widest);
     letter->coupled = doubles(arena, n_rows * n_shared);
     letter->product = doubles(arena, n_shared * n_shared);
+    letter->cross = doubles(arena, n_z * n_rows);
     letter->factors = doubles(arena, n_rhat * n_sums);
     letter->sums = doubles(arena, n_sums);
     letter->by_sums = doubles(arena, n_x * n_z);
@@ -263,7 +264,7 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
     /* A stiff history answers forces on the rows that much less. */
     k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
     k->newton.order = choose_order(p);
-    k->newton.n_left = unknowns_left(p, k->newton.order);
+    k->newton.n_left = unknowns_left(p, k->newton.order, p->n_z);
     Arena arena = {NULL, 0};
     lay_out(k, &arena);
     k->memory = calloc(1, arena.used + ALIGNMENT);

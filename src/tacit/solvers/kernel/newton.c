@@ -64,13 +64,22 @@ Order choose_order(const Problem *p)
     return record < letter ? RECORD_FIRST : LETTER_FIRST;
 }
 
-int unknowns_left(const Problem *p, Order order)
+int unknowns_left(const Problem *p, Order order, int n_coupled)
 {
     if (!p->n_rows)
         return 0;
     if (order == HISTORY_FIRST)
         return p->n_rows * p->n_rhat * p->n_x;
-    return p->n_rhat * (p->n_z + p->n_rows);
+    return p->n_rhat * (n_coupled + p->n_rows);
+}
+
+/* While full collusion has no weight but a frugality far below the barrier, what couples records
+ * within a history is left to refinement. */
+static bool is_coupled(const Solver *k)
+{
+    const int full = k->p.n_views;
+    return k->is_frugal || k->is_full_exact || k->is_limited[full] || k->p.price[full] > 0 ||
+           k->newton.order == HISTORY_FIRST;
 }
 
 /* -- cells ----------------------------------------------------------------------------------- */
@@ -451,7 +460,7 @@ static void couple_records(Solver *k)
     const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
     double *coupling = k->newton.coupling, *response = k->newton.units;
     memset(coupling, 0, sizeof(double) * n_x * n_own * n);
-    for (int z = 0; z < p->n_z; z++) {
+    for (int z = 0; z < k->newton.n_coupled; z++) {
         respond_to_units(k, z, response);
         for (int row = 0; row < p->n_rows; row++) {
             if (p->row_of_z && !shows(p, z, row))
@@ -469,7 +478,7 @@ static void couple_records(Solver *k)
     }
     for (int x = 0; x < n_x; x++)
         for (int i = 0; i < n_own; i++)
-            coupling[((size_t)x * n_own + i) * n + p->n_z * n_rhat + i] =
+            coupling[((size_t)x * n_own + i) * n + k->newton.n_coupled * n_rhat + i] =
                 k->newton.alpha[(size_t)i * n_x + x];
 }
 
@@ -486,7 +495,7 @@ static bool factorise_record_first(Solver *k)
         multiply_lower(k, inverse, n_own, k->newton.coupling + (size_t)x * n_own * n, n);
     }
     gram(k, k->newton.coupling, p->n_x * n_own, n, k->newton.system);
-    for (int z = 0; z < p->n_z; z++)
+    for (int z = 0; z < k->newton.n_coupled; z++)
         for (int i = 0; i < n_rhat; i++)
             for (int j = 0; j < n_rhat; j++)
                 k->newton.system[(size_t)(z * n_rhat + i) * n + z * n_rhat + j] +=
@@ -506,8 +515,9 @@ static void divide_by_record(const Solver *k, double *rows)
 
 static void solve_record_first(Solver *k)
 {
-    const int n_x = k->p.n_x, n_history = k->p.n_z * k->p.n_rhat, n_own = k->p.n_rows * k->p.n_rhat;
     Newton *n = &k->newton;
+    const int n_x = k->p.n_x, n_own = k->p.n_rows * k->p.n_rhat;
+    const int n_history = n->n_coupled * k->p.n_rhat;
     double *inner = n->by_row, *beta = n->left + n_history;
     divide_by_record(k, inner);
     respond(k, n->massive, NULL, NULL, inner, NULL, n->y, NULL);
@@ -519,6 +529,7 @@ static void solve_record_first(Solver *k)
             beta[own] -= n->alpha[own * n_x + x] * inner[own * n_x + x];
     }
     solve_factored(k, n->system, n->n_left, n->left);
+    memset(n->y, 0, sizeof(double) * k->p.n_z * k->p.n_rhat);
     memcpy(n->y, n->left, sizeof(double) * n_history);
     respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n->u);
     for (int own = 0; own < n_own; own++)
@@ -535,6 +546,8 @@ static void solve_record_first(Solver *k)
 bool factorise(Solver *k, const Iterate *it)
 {
     soften(k, it);
+    k->newton.n_coupled = is_coupled(k) ? k->p.n_z : 0;
+    k->newton.n_left = unknowns_left(&k->p, k->newton.order, k->newton.n_coupled);
     if (!k->p.n_rows) /* only full collusion is limited: the histories separate */
         return factorise_histories(k);
     curve_rows(k, it);

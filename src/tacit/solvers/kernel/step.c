@@ -6,7 +6,6 @@
 
 #define BOUNDARY_FRACTION 0.98
 #define BEHIND 1e-3   /* how far complementarity may fall below infeasibility */
-#define LEAD 1.0      /* frugality over complementarity while the gap is being closed */
 #define CORRECTIONS 2 /* of centrality, at most, in one step */
 #define CENTRAL 10.0  /* products within this factor of the aimed ones are left alone */
 
@@ -359,10 +358,6 @@ bool advance(Solver *k)
 {
     const Iterate *it = &k->now;
     const double comp = complementarity(k, it, NULL, 0);
-    if (!k->is_frugal) { /* where many channels are optimal, frugality curves the way there */
-        k->frugality = fmax(k->p.frugality, LEAD * comp / k->n_pairs);
-        settle(k, &k->now);
-    }
     const double norm = residual_norm(k, it);
     double step = choose_direction(k, comp, norm);
     if (!(step > 0))
