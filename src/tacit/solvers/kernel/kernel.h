@@ -208,6 +208,13 @@ typedef struct {
     void *memory;         /* what all of the above points into */
 } Solver;
 
+/* Loops that a compiler makes faster for wider vectors, chosen when the library is loaded. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTORISED
+#endif
+
 #define GRAM_SCRATCH 33 /* see invert_factor_of_gram */
 
 /* Curvature that holds exact full collusion's constraints; their multipliers take up the rest. */

@@ -78,7 +78,7 @@ void measure(const Solver *k, Iterate *it)
 }
 
 /* The dual residual, with the multipliers of sum c = 1 that make it least. */
-void settle_residual(const Solver *k, Iterate *it)
+VECTORISED void settle_residual(const Solver *k, Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     double *mean = k->newton.total;
@@ -100,7 +100,7 @@ void settle_residual(const Solver *k, Iterate *it)
 }
 
 /* Fill in what follows from channel, multipliers and leakages: gradient and residual. */
-void settle(const Solver *k, Iterate *it)
+VECTORISED void settle(const Solver *k, Iterate *it)
 {
     const Problem *p = &k->p;
     double *rows = k->rows;
@@ -149,7 +149,8 @@ double residual_norm(const Solver *k, const Iterate *it)
 }
 
 /* Sum of all products of complementary pairs after a step along a direction (or none). */
-double complementarity(const Solver *k, const Iterate *it, const Direction *along, double step)
+VECTORISED double complementarity(const Solver *k, const Iterate *it, const Direction *along,
+                                  double step)
 {
     double total = 0;
     for (int z = 0; z < k->p.n_z; z++) {

@@ -86,7 +86,7 @@ static bool is_coupled(const Solver *k)
 
 /* How a cell answers a force, and M = p(rhat, z)/l_f minus that answer summed over x: c/l - h =
  * h (s/c) c/l, so the difference is written as a sum of positive terms. */
-static void soften(Solver *k, const Iterate *it)
+VECTORISED static void soften(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     Newton *n = &k->newton;
@@ -135,8 +135,9 @@ static bool factorise_histories(Solver *k)
 
 /* The cells' answer to force + y + spread(u), parts of which may be NULL: as it is into change,
  * sign turned, or (softness being massive) as mass summed over x and over histories. */
-static void respond(const Solver *k, const double *softness, const double *force, const double *y,
-                    const double *u, double *change, double *by_history, double *by_row)
+VECTORISED static void respond(const Solver *k, const double *softness, const double *force,
+                               const double *y, const double *u, double *change, double *by_history,
+                               double *by_row)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     double *sum = k->newton.total;
@@ -206,7 +207,7 @@ static void divide_by_history(const Solver *k, double *y)
 /* Curvature of the partial views' terms; an exact view's is a fixed, stiff one, alike for all rhat:
  * were it relative to p(rhat, y, x), the multipliers of letters that are hardly used would grow
  * without bound. */
-static void curve_rows(Solver *k, const Iterate *it)
+VECTORISED static void curve_rows(Solver *k, const Iterate *it)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x;
@@ -231,7 +232,7 @@ static void curve_rows(Solver *k, const Iterate *it)
 }
 
 /* The rows' answer to forces on rows, [row, rhat][row', rhat'][x]. */
-static void respond_by_record(Solver *k)
+VECTORISED static void respond_by_record(Solver *k)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat;
@@ -454,7 +455,7 @@ static void record_block(const Solver *k, int x, double *block)
 }
 
 /* E of every record: [x][row, rhat][z, rhat' | row', rhat']. */
-static void couple_records(Solver *k)
+VECTORISED static void couple_records(Solver *k)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
@@ -595,8 +596,8 @@ static void strain_rows(const Solver *k, const double *change, double *rows)
 }
 
 /* What the change leaves of the force, less its part along the sums, and how large that is. */
-static double leave(Solver *k, const Iterate *it, const double *force, const double *change,
-                    double *left)
+VECTORISED static double leave(Solver *k, const Iterate *it, const double *force,
+                               const double *change, double *left)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);

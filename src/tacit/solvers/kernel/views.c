@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* rows += what the views see of one history's block. */
-void collect_block(const Solver *k, int z, const double *block, double *rows)
+VECTORISED void collect_block(const Solver *k, int z, const double *block, double *rows)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_block = k->n_block;
@@ -28,7 +28,7 @@ void collect_block(const Solver *k, int z, const double *block, double *rows)
 }
 
 /* The transpose: block += what rows mean for one history. */
-void add_spread(const Solver *k, int z, const double *rows, double *block)
+VECTORISED void add_spread(const Solver *k, int z, const double *rows, double *block)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_block = k->n_block;
