@@ -21,6 +21,9 @@ ViewName = str | frozenset[str]
 Utility = str | ArrayLike
 """A name of ``DISTORTIONS``, a matrix d[rhat, r], or ``INFORMATION``."""
 
+_ROUNDED = 1e-12
+"""Bits. A limit this little below 0 is a difference of rounded numbers, and is read as 0."""
+
 INFORMATION = "information"
 """The utility I(Rhat; R)."""
 
@@ -299,9 +302,9 @@ def _limit(name: str, bits: float | None) -> float:
         raise InvalidInputError(
             f"{name} is {bits!r}: a limit is a number of bits >= 0, or None"
         ) from None
-    if isnan(bits) or bits < 0:
+    if isnan(bits) or bits < -_ROUNDED:
         raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0, or None")
-    return bits
+    return max(bits, 0.0)
 
 
 def _is_number(value: object) -> bool:

@@ -25,6 +25,9 @@ _MOST_COLUMNS = 60
 _PATIENCE = 10
 """Columns that may pass without closing the gap any further."""
 
+_FILL = 1 - 1e-6
+"""Share of each budget that a mixture may use: the rest covers rounding on the whole program."""
+
 _OWN_SHARE = 0.1
 """Share of the gap that one column may leave open at its own prices."""
 
@@ -107,7 +110,7 @@ class _Mixture:
         solved = linprog(
             self._costs,
             A_ub=used,
-            b_ub=np.ones(len(used)),
+            b_ub=np.full(len(used), _FILL),
             A_eq=np.ones((1, len(self._costs))),
             b_eq=[1.0],
             method="highs-ds",

@@ -8,7 +8,6 @@
 
 #define ALIGNMENT 64
 #define RAREST 1e-25 /* mass below which all cells are alike */
-#define RAREST_BESIDE_EXACT 1e-5
 
 /* Hands out doubles; without memory it only counts them. */
 typedef struct {
@@ -186,7 +185,7 @@ static void weigh_barrier(Solver *k)
 {
     const int n = k->p.n_z * k->p.n_x;
     const bool is_any_exact = k->is_full_exact || k->is_any_exact_row;
-    const double rarest = is_any_exact ? RAREST_BESIDE_EXACT : RAREST;
+    const double rarest = is_any_exact ? k->p.rarest : RAREST;
     int n_seen = 0;
     for (int i = 0; i < n; i++)
         n_seen += k->p.mass[i] > 0;
