@@ -125,12 +125,16 @@ def as_numbers(values: ArrayLike, *, name: str = "p") -> Array:
         ) from error
 
 
+_ROUNDED = 1e-12
+"""Bits. A limit this little below 0 is a difference of rounded numbers, and is read as 0."""
+
+
 def as_limit(bits: object, *, name: str) -> float:
     """A limit in bits: 0 or more; infinity for none."""
     number = _as_number(bits, name)
-    if not number >= 0:
+    if not number >= -_ROUNDED:
         raise InvalidInputError(f"{name} is {number}: a limit is a number of bits >= 0")
-    return number
+    return max(number, 0.0)
 
 
 def as_positive_bits(bits: object, *, name: str) -> float:

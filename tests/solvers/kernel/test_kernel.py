@@ -143,7 +143,7 @@ def arguments(**changes: object) -> dict[str, object]:
         "budget": np.array([0.1, np.inf]),
         "is_exact": np.zeros(2, dtype=bool),
         "price": np.zeros(2),
-        "pace": kernel.Pace(1e-8, 2e-5, 1e-9, 1e7, is_multiplicative=False),
+        "pace": kernel.Pace(1e-8, 2e-5, 1e-9, 1e7, 1e-5, is_multiplicative=False),
     }
     return {**given, **changes}
 

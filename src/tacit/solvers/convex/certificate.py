@@ -204,13 +204,15 @@ def _updated_channel(program: Program, witness: Witness) -> Array:
 def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
     """G of [M] fact 2 without the term of full collusion, and how far off it may be.
 
-    Every price is a sum of terms with relative error gamma(n); the laws q_S sum to 1 only within
-    gamma(n), which costs mu_S gamma(n). Constants are generous. Both are [batch, rhat, z, x].
+    Every price is a sum of terms with relative error gamma(n). Constants are generous. Both are
+    [batch, rhat, z, x].
     """
     multiplier = witness.multiplier[:, program.rows.view_of_row][:, None, :, None]
     support, force = program.row_support, witness.row_force
-    by_row = multiplier * witness.row_log_ratio
-    size = multiplier * (np.where(support, np.abs(witness.row_log_ratio), 0.0) + 4.0)
+    excess = _log_total(program, witness.row_log_ratio)
+    by_row = multiplier * (witness.row_log_ratio - excess)
+    log_ratio_size = np.where(support, np.abs(witness.row_log_ratio), 0.0)
+    size = multiplier * (log_ratio_size + np.abs(excess))
     if force is not None and program.is_any_row_exact:
         size = size + 2 * np.abs(force)
         # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
@@ -219,6 +221,18 @@ def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
     price, terms = program.rows.spread(by_row), program.rows.spread(size)
     error = 16.0 * program.rounding * (np.abs(program.cost) + terms)
     return np.asarray(program.cost + price), np.asarray(error)
+
+
+def _log_total(program: Program, row_log_ratio: Array) -> Array:
+    """At least log sum_x q_S(x | rhat, y): laws that sum to 1 or less give a valid bound.
+
+    Where a view learns next to nothing the ratios are close to 1. Summed as differences from 1
+    they lose no digits, which counts where a nat costs a million. [batch, rhat, row, 1].
+    """
+    prior = np.exp(program.log_row_prior) * program.row_support
+    off = prior * np.expm1(row_log_ratio)
+    rounding = 16.0 * program.rounding * np.abs(off).sum(axis=-1, keepdims=True)
+    return np.log1p(np.maximum(off.sum(axis=-1, keepdims=True) + rounding, -0.5))
 
 
 def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:

@@ -22,8 +22,14 @@ from tacit.solvers.kernel import Outcome, Pace
 
 _MOST_COLUMNS = 60
 
-_PATIENCE = 15
+_PATIENCE = 10
 """Columns that may pass without closing the gap any further."""
+
+_FILL = 1 - 1e-6
+"""Share of each budget that a mixture may use: the rest covers rounding on the whole program."""
+
+_OWN_SHARE = 0.1
+"""Share of the gap that one column may leave open at its own prices."""
 
 _GUESSES = 4
 """Prices that are guessed from the last leakage, before the linear program is trusted."""
@@ -35,13 +41,15 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
     budgets = program.budgets[0, own]
     # The price of a slack budget need not fall to 0: below this it loses next to nothing.
     least_price = 0.02 * pace.gap_tol / budgets
-    within_half = replace(pace, gap_tol=0.5 * pace.gap_tol)
+    for_column = replace(
+        pace, gap_tol=_OWN_SHARE * pace.gap_tol, frugality=_OWN_SHARE * pace.frugality
+    )
     price = np.zeros(len(own))
     price[own] = np.maximum(0.3 / np.sqrt(budgets), least_price)
     mixture = _Mixture(program, len(budgets))
     towards, before, idle = 0.5, np.inf, 0
     while True:
-        column = program.minimise(price, within_half)
+        column = program.minimise(price, for_column)
         used = leakage_upper_nats(program, column.channel)[1][0, own] / budgets
         mixture.add(column, price, used, float(column.bound[0] - price[own] @ budgets))
         value, shares, worth = mixture.best()
@@ -102,7 +110,7 @@ class _Mixture:
         solved = linprog(
             self._costs,
             A_ub=used,
-            b_ub=np.ones(len(used)),
+            b_ub=np.full(len(used), _FILL),
             A_eq=np.ones((1, len(self._costs))),
             b_eq=[1.0],
             method="highs-ds",

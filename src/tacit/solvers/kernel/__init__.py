@@ -41,7 +41,7 @@ from tacit.arrays import Array
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 4
+ABI = 5
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(
@@ -76,6 +76,9 @@ class Pace:
         row_stiffness: curvature that holds the constraints of exact views, until their multipliers
             do. Rounding grows with it; with too little of it, views that nearly depend on each
             other take very many steps.
+        rarest: mass below which all cells' barriers are alike beside exact views. With too little of
+            it the multipliers of rare rows become large; with too much of it rare cells shorten the
+            steps.
         is_multiplicative: whether steps scale the channel's entries instead of adding to them:
             better where the letters' frequencies hardly matter, worse where letters die out.
     """
@@ -84,6 +87,7 @@ class Pace:
     frugal_tol: float
     frugality: float
     row_stiffness: float
+    rarest: float
     is_multiplicative: bool
 
 
@@ -256,7 +260,7 @@ class _Problem(ctypes.Structure):
     _fields_ = [
         *_fields(ctypes.c_int, "n_rhat n_z n_x n_views n_rows"),
         *_fields(ctypes.c_void_p, "mass cost view_of_row row_of_z law budget is_exact price"),
-        *_fields(ctypes.c_double, "frugality gap_tol frugal_tol row_stiffness"),
+        *_fields(ctypes.c_double, "frugality gap_tol frugal_tol row_stiffness rarest"),
         *_fields(ctypes.c_bool, "is_multiplicative"),
     ]
 

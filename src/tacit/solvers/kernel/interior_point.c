@@ -39,6 +39,9 @@ static bool is_well_inside(const Solver *k, const Iterate *it)
     for (int i = 0; i < k->n_limits; i++)
         if (k->is_limited[i] && it->leakage[i] > 0.7 * k->budget[i])
             return false;
+    for (int i = 0; i <= k->p.n_views; i++)
+        if (k->p.price[i] * it->leakage[i] > 0.1)
+            return false;
     return true;
 }
 

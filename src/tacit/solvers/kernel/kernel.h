@@ -22,7 +22,7 @@
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 4
+#define TACIT_ABI 5
 
 /* Fortran BLAS and LAPACK, as SciPy hands them out. */
 typedef struct {
@@ -88,6 +88,7 @@ typedef struct {
     double gap_tol;         /* stop when the gap is below this ... */
     double frugal_tol;      /* ... and I(Rhat; X | Z) within this of the least, if it is slack */
     double row_stiffness;   /* curvature that holds the exact partial views' constraints */
+    double rarest;          /* beside exact views, mass below which all cells' barriers are alike */
     bool is_multiplicative; /* whether steps scale a channel's entries instead of adding to them */
 } Problem;
 

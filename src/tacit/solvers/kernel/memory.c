@@ -180,18 +180,20 @@ static void weigh_rows(Solver *k)
 }
 
 /* Half of the barrier is shared out by mass, so that rare cells do not shorten the steps, and half
- * evenly, so that Newton's model holds for rare cells, too. Beside exact views all of it goes by
- * mass: the multipliers of rare rows would otherwise be arbitrary and large. */
+ * evenly, so that Newton's model holds for rare cells, too. Beside exact views the rarest cells get
+ * less of it: the multipliers of rare rows would otherwise be arbitrary and large. */
 static void weigh_barrier(Solver *k)
 {
     const int n = k->p.n_z * k->p.n_x;
-    const bool is_even = !k->is_full_exact && !k->is_any_exact_row;
+    const bool is_any_exact = k->is_full_exact || k->is_any_exact_row;
+    const double rarest = is_any_exact ? k->p.rarest : RAREST;
     int n_seen = 0;
     for (int i = 0; i < n; i++)
         n_seen += k->p.mass[i] > 0;
     for (int i = 0; i < n; i++)
-        k->barrier[i] = is_even ? 1 + 1 / (n_seen * fmax(k->p.mass[i], RAREST)) : 1;
-    k->n_pairs += (1 + is_even) * k->p.n_rhat;
+        k->barrier[i] = 1 + 1 / (n_seen * fmax(k->p.mass[i], rarest));
+    for (int i = 0; i < n; i++)
+        k->n_pairs += k->p.mass[i] * k->barrier[i] * k->p.n_rhat;
 }
 
 static double least_constant_cost(const Solver *k)
