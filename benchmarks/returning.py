@@ -4,21 +4,35 @@ Adult in 32 cells, three parties in turn, each asking for its own attribute at 0
 64 states of memory. Nothing of what a party holds is merged here, so its letters multiply. The
 problem is the party's next visit: its own limit, and no other. Full collusion is slack, so the
 optimum is flat in how the channel reads z.
+
+tacit's time includes the second stage, which finds the release that leaks least to everyone among
+the optimal ones. cvxpy is timed without and with that stage.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
+import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
 import tacit
-from benchmarks.contenders import Score, fastest, say, score_cvxpy, score_tacit
+from benchmarks.contenders import (
+    Score,
+    fastest,
+    finite_limits,
+    say,
+    score_cvxpy,
+    score_tacit,
+)
 from benchmarks.tables import gap_text, print_table, ratio_text, seconds_text, verdict_text
 from tacit.datasets import adult
 from tacit.scheme.states import merge_states
+from tests import oracles
 
 Array = NDArray[np.float64]
 
@@ -41,12 +55,21 @@ class ReturningResult:
     n_limits: int
     tacit: Score
     cvxpy: list[Score]
+    cvxpy_second_stage: float
 
     @property
     def cvxpy_ratio(self) -> float | None:
-        """Seconds of the fastest formulation over tacit's."""
+        """Seconds of the fastest formulation, any optimum, over tacit's."""
         best = fastest(self.cvxpy)
         return None if best is None else best.seconds / self.tacit.seconds
+
+    @property
+    def frugal_ratio(self) -> float | None:
+        """Seconds of the fastest formulation and of its second stage over tacit's."""
+        best = fastest(self.cvxpy)
+        if best is None:
+            return None
+        return (best.seconds + self.cvxpy_second_stage) / self.tacit.seconds
 
 
 def run(*, quick: bool) -> list[ReturningResult]:
@@ -61,7 +84,8 @@ def run(*, quick: bool) -> list[ReturningResult]:
         forms = ("cvxpy primal", "cvxpy dual")
         theirs = [score_cvxpy(name, problem, bound) for name in forms]
         n_limits = sum(bits < np.inf for bits in problem.limits.values())
-        results.append(ReturningResult(visit, letters, n_limits, ours, theirs))
+        again = _second_stage_seconds(problem, solution.value)
+        results.append(ReturningResult(visit, letters, n_limits, ours, theirs, again))
     print_table(
         f"A party that comes back: 4x{STATES}x32 (target {TARGET:g}x, gap 1e-7)",
         ["visit", "letters", "limits", "contender", "time", "gap", "time / tacit's", "note"],
@@ -69,7 +93,11 @@ def run(*, quick: bool) -> list[ReturningResult]:
     )
     for result in results:
         verdict = verdict_text(result.cvxpy_ratio, TARGET)
-        print(f"Visit {result.visit}: {ratio_text(result.cvxpy_ratio)} (target {verdict})")
+        print(
+            f"Visit {result.visit}, {result.letters} letters, {result.n_limits} limits: "
+            f"{ratio_text(result.cvxpy_ratio)} (target {verdict}); "
+            f"{ratio_text(result.frugal_ratio)} with cvxpy's second stage"
+        )
     return results
 
 
@@ -91,6 +119,17 @@ def returning_problems(visits: tuple[int, ...]) -> Iterator[tuple[int, int, taci
                     yield visit, len(laws[0]), _beside_others(laws, problem)
             channel = tacit.solve(problem, gap_tol=1e-5).channel
             laws = _followed(laws, party, channel)
+
+
+def _second_stage_seconds(problem: tacit.Problem, value: float) -> float:
+    """Seconds that cvxpy takes for the least leakage to everyone at no more than ``value``."""
+    say("cvxpy, second stage ...")
+    start = time.perf_counter()
+    with suppress(cp.SolverError):
+        oracles.least_collusion_by_cvxpy(
+            problem.joint, problem.distortion, value, finite_limits(problem), problem.views
+        )
+    return time.perf_counter() - start
 
 
 def _problem(laws: list[Array], party: int, p_r_given_x: Array, visit: int) -> tacit.Problem:
