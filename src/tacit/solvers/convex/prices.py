@@ -20,9 +20,9 @@ from tacit.solvers.convex.certificate import leakage_upper_nats
 from tacit.solvers.convex.program import Program
 from tacit.solvers.kernel import Outcome, Pace
 
-_MOST_COLUMNS = 60
+_MOST_COLUMNS = 40
 
-_PATIENCE = 10
+_PATIENCE = 6
 """Columns that may pass without closing the gap any further."""
 
 _FILL = 1 - 1e-6
