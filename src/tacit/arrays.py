@@ -13,3 +13,10 @@ Array: TypeAlias = NDArray[np.float64]
 
 LN2 = log(2.0)
 """Nats in a bit."""
+
+_ROUNDED_BITS = 1e-12
+
+
+def as_limit(bits: float) -> float:
+    """A limit in bits; 0 where a difference of rounded numbers came out a little below 0."""
+    return 0.0 if -_ROUNDED_BITS <= bits < 0 else bits

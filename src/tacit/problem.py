@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.arrays import Array
+from tacit.arrays import Array, as_limit
 from tacit.errors import InvalidInputError
 from tacit.information.laws import as_law, as_numbers, as_rows, as_weights
 
@@ -20,9 +20,6 @@ ViewName = str | frozenset[str]
 
 Utility = str | ArrayLike
 """A name of ``DISTORTIONS``, a matrix d[rhat, r], or ``INFORMATION``."""
-
-_ROUNDED = 1e-12
-"""Bits. A limit this little below 0 is a difference of rounded numbers, and is read as 0."""
 
 INFORMATION = "information"
 """The utility I(Rhat; R)."""
@@ -297,14 +294,14 @@ def _limit(name: str, bits: float | None) -> float:
     if bits is None:
         return inf
     try:
-        bits = float(bits)
+        bits = as_limit(float(bits))
     except (TypeError, ValueError):
         raise InvalidInputError(
             f"{name} is {bits!r}: a limit is a number of bits >= 0, or None"
         ) from None
-    if isnan(bits) or bits < -_ROUNDED:
+    if isnan(bits) or bits < 0:
         raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0, or None")
-    return max(bits, 0.0)
+    return bits
 
 
 def _is_number(value: object) -> bool:

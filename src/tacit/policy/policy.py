@@ -15,6 +15,7 @@ from math import inf, isnan
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
+from tacit.arrays import as_limit
 from tacit.errors import InvalidInputError
 
 Parties = frozenset[str]
@@ -49,6 +50,7 @@ class Limit(ABC):
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
+        object.__setattr__(self, "bits", as_limit(self.bits))
         if isnan(self.bits) or self.bits < 0:
             raise InvalidInputError(
                 f"the limit on {self.in_words} is {self.bits}: a limit is a number of bits >= 0"

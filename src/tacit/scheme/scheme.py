@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.arrays import Array
+from tacit.arrays import Array, as_limit
 from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law
@@ -299,7 +299,7 @@ class Scheme:
     ) -> dict[Parties, float]:
         """Limits on every coalition with ``party``; refused where one holds more already."""
         for name, bits in (("individual", individual), ("collusion", collusion)):
-            if bits is not None and not bits >= 0:
+            if bits is not None and not as_limit(bits) >= 0:
                 raise InvalidInputError(f"{name} is {bits}: a limit is a number of bits >= 0")
         if individual is not None and collusion is not None and individual > collusion:
             raise InvalidInputError(

@@ -20,9 +20,12 @@ from tacit.solvers.convex.certificate import leakage_upper_nats
 from tacit.solvers.convex.program import Program
 from tacit.solvers.kernel import Outcome, Pace
 
-_MOST_COLUMNS = 40
+_MOST_COLUMNS = 60
 
-_PATIENCE = 6
+_MOST_STEPS = 2500
+"""Newton steps of all columns together."""
+
+_PATIENCE = 15
 """Columns that may pass without closing the gap any further."""
 
 _FILL = 1 - 1e-6
@@ -56,7 +59,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         gap = value - mixture.bound
         idle = 0 if gap < 0.99 * before else idle + 1
         is_given_up = idle == _PATIENCE or mixture.n_columns == _MOST_COLUMNS
-        if gap < pace.gap_tol or is_given_up:
+        if gap < pace.gap_tol or is_given_up or mixture.n_steps > _MOST_STEPS:
             return mixture.outcome(shares)
         if mixture.n_columns <= _GUESSES:
             # Near no leakage the cost often falls as the root of the leakage, and the leakage as
@@ -80,6 +83,7 @@ class _Mixture:
         bound: the best lower bound on what any mixture costs.
         best_price: the prices that gave it, [view + 1].
         n_columns: releases that were added.
+        n_steps: Newton steps that they took.
     """
 
     def __init__(self, program: Program, n_budgets: int) -> None:
@@ -94,6 +98,7 @@ class _Mixture:
         self.bound = -np.inf
         self.best_price = np.zeros(0)
         self.n_columns = 0
+        self.n_steps = 0
 
     def add(self, column: Outcome, price: Array, used: Array, bound: float) -> None:
         """A release at some prices, the share of each priced budget that it uses, and its bound."""
@@ -101,6 +106,7 @@ class _Mixture:
         self._costs.append(float((self._program.mass * self._program.cost * column.channel).sum()))
         self._used.append(used)
         self.n_columns += 1
+        self.n_steps += int(column.steps[0])
         if self._proof is None or bound > self.bound:
             self.bound, self.best_price, self._proof = bound, price, column
 
