@@ -16,7 +16,7 @@ from pathlib import Path
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS, so that its threads are limited too)
 from threadpoolctl import threadpool_limits
 
-from benchmarks import adult, caps, coalitions, delivery, engine, growth, surface
+from benchmarks import adult, caps, coalitions, corners, delivery, engine, growth, surface
 
 SUITES = {
     "engine": engine.run,
@@ -25,6 +25,7 @@ SUITES = {
     "adult": adult.run,
     "caps": caps.run,
     "growth": growth.run,
+    "corners": corners.run,
     "delivery": delivery.run,
 }
 

@@ -359,3 +359,23 @@ def test_a_scheme_and_its_releases_show_themselves():
         assert "&lt;lab&gt;" in page
         assert "<lab>" not in page
     assert first._repr_html_().count("<tr>") == 1 + first.p_rhat_given_r.shape[0]
+
+
+@pytest.mark.parametrize("memory", [None, 32])
+def test_a_coalition_with_nothing_left_is_told_nothing_new(memory: int | None) -> None:
+    rng = np.random.default_rng(5)
+    policy = tacit.Policy(groups={("a", "b"): 0.3})
+    scheme = tacit.Scheme(rng.dirichlet(np.ones(8)), policy=policy, memory=memory)
+
+    def ask(party: str) -> tacit.Release:
+        answers = np.eye(3)[rng.integers(0, 3, size=8)]
+        return scheme.release(answers, party=party, individual=1.0, gap_tol=GAP_TOL)
+
+    ask("a")
+    ask("b")
+    held = scheme.leakage({"a", "b"})
+    assert held == pytest.approx(0.3, abs=GAP_TOL)
+    ask("c")
+    again = ask("a")
+    assert again.solution.status is tacit.Status.OPTIMAL
+    assert scheme.leakage({"a", "b"}) == pytest.approx(held, abs=LIMIT_TOL)

@@ -34,6 +34,9 @@ _FILL = 1 - 1e-6
 _OWN_SHARE = 0.1
 """Share of the gap that one column may leave open at its own prices."""
 
+_TOWARDS = (0.5, 0.2, 0.05, 0.9)
+"""How far to go from the best prices to the linear program's, in turn while nothing is gained."""
+
 _GUESSES = 4
 """Prices that are guessed from the last leakage, before the linear program is trusted."""
 
@@ -50,7 +53,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
     price = np.zeros(len(own))
     price[own] = np.maximum(0.3 / np.sqrt(budgets), least_price)
     mixture = _Mixture(program, len(budgets))
-    towards, before, idle = 0.5, np.inf, 0
+    before, idle = np.inf, 0
     while True:
         column = program.minimise(price, for_column)
         used = leakage_upper_nats(program, column.channel)[1][0, own] / budgets
@@ -68,7 +71,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         else:
             # Part of the way from the best prices yet (Wentges, 1997): far jumps are mostly
             # wasted, and short ones may add nothing.
-            towards = 0.5 * (1 + towards) if idle else 0.5
+            towards = _TOWARDS[idle % len(_TOWARDS)]
             best_price = mixture.best_price[own]
             wanted = best_price + towards * (worth / budgets - best_price)
         before = min(gap, before)
