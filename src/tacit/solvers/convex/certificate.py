@@ -233,7 +233,7 @@ def _log_total(program: Program, row_log_ratio: Array) -> Array:
     prior = np.exp(program.log_row_prior) * program.row_support
     off = prior * np.expm1(row_log_ratio)
     rounding = 16.0 * program.rounding * np.abs(off).sum(axis=-1, keepdims=True)
-    return np.log1p(np.maximum(off.sum(axis=-1, keepdims=True) + rounding, -0.5))
+    return np.asarray(np.log1p(np.maximum(off.sum(axis=-1, keepdims=True) + rounding, -0.5)))
 
 
 def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:
