@@ -20,6 +20,7 @@ from benchmarks import (
     adult,
     caps,
     coalitions,
+    corners,
     delivery,
     engine,
     growth,
@@ -37,6 +38,7 @@ SUITES = {
     "caps": caps.run,
     "growth": growth.run,
     "information": information.run,
+    "corners": corners.run,
     "delivery": delivery.run,
 }
 

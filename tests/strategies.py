@@ -174,6 +174,58 @@ def _releasable_joint(
     return joint.reshape(*history, n_x, n_r)
 
 
+HAIRS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
+"""Bits left by the limits of ugly problems."""
+
+
+def ugly_release(seed: int) -> Release:
+    """A problem in a corner: histories deterministic but for 1e-12, rare records, up to a dozen
+    coalitions and views, laws down to 1e-9, limits a hair above what is held.
+    """
+    rng = np.random.default_rng(seed)
+    history = tuple(rng.integers(2, 4, size=rng.integers(1, 4)).tolist())
+    n_x, n_r = int(rng.integers(2, 9)), int(rng.integers(2, 5))
+    joint = _ugly_joint(rng, history, n_x, n_r)
+    nothing_new = np.ones((*joint.shape[:-1], 1))
+    axes = [
+        each for size in range(len(history) + 1) for each in combinations(range(len(history)), size)
+    ]
+    limits = {
+        each: (leakage_bits(joint, nothing_new, each) if each else 0.0) + rng.choice(HAIRS)
+        for each in axes
+        if rng.random() < 0.7
+    }
+    views = {}
+    for index in range(rng.choice([0, 0, 1, 2, 3])):
+        law = rng.dirichlet(
+            np.full(rng.integers(2, 7), rng.choice([0.05, 0.3, 1.0])), size=joint.shape[:-1]
+        )
+        law = np.where(law < 1e-9, rng.choice([0.0, 1e-9]), law)
+        law /= law.sum(axis=-1, keepdims=True)
+        held = view_leakage_bits(joint, nothing_new, law)
+        views[f"view {index}"] = (law, max(held, 0.0) + rng.choice(HAIRS))
+    return Release(joint, 1.0 - np.eye(n_r), limits, views)
+
+
+def _ugly_joint(rng: np.random.Generator, history: tuple[int, ...], n_x: int, n_r: int) -> Array:
+    """p(z, x, r) with rare records and nearly deterministic histories."""
+    n_z = int(np.prod(history))
+    p_x = np.maximum(
+        rng.dirichlet(np.full(n_x, rng.choice([0.1, 0.5, 1.0]))), rng.choice([1e-12, 1e-9])
+    )
+    kind = rng.integers(3)
+    if kind == 0:
+        p_z_given_x = np.eye(n_z)[rng.integers(n_z, size=n_x)] + rng.choice([0.0, 1e-12, 1e-9])
+    elif kind == 1:
+        p_z_given_x = rng.dirichlet(np.full(n_z, 0.05), size=n_x)
+    else:
+        p_z_given_x = rng.dirichlet(np.full(n_z, 0.5), size=n_x)
+        p_z_given_x[p_z_given_x < rng.choice([1e-3, 1e-9])] = rng.choice([0.0, 1e-12])
+    p_r_given_x = rng.dirichlet(np.full(n_r, rng.choice([0.02, 0.3, 1.0])), size=n_x)
+    joint = np.einsum("x,xz,xr->zxr", p_x, p_z_given_x, p_r_given_x)
+    return np.asarray(joint / joint.sum()).reshape(*history, n_x, n_r)
+
+
 def relabellings(letters: int) -> st.SearchStrategy[list[int]]:
     """Orders of an alphabet's letters."""
     return st.permutations(range(letters))

@@ -418,3 +418,23 @@ def test_parties_that_keep_coming_back_stay_within_every_limit(monkeypatch):
                 assert scheme.leakage(parties) <= bits + LIMIT_TOL
                 assert scheme.view(parties).n_letters <= 8
     assert scheme.view({"a"}).rise <= 0.01 * 0.3
+
+
+@pytest.mark.parametrize("memory", [None, 32])
+def test_a_coalition_with_nothing_left_is_told_nothing_new(memory: int | None) -> None:
+    rng = np.random.default_rng(5)
+    policy = tacit.Policy(groups={("a", "b"): 0.3})
+    scheme = tacit.Scheme(rng.dirichlet(np.ones(8)), policy=policy, memory=memory)
+
+    def ask(party: str) -> tacit.Release:
+        answers = np.eye(3)[rng.integers(0, 3, size=8)]
+        return scheme.release(answers, party=party, individual=1.0, gap_tol=GAP_TOL)
+
+    ask("a")
+    ask("b")
+    held = scheme.leakage({"a", "b"})
+    assert held == pytest.approx(0.3, abs=GAP_TOL)
+    ask("c")
+    again = ask("a")
+    assert again.solution.status is tacit.Status.OPTIMAL
+    assert scheme.leakage({"a", "b"}) == pytest.approx(held, abs=LIMIT_TOL)

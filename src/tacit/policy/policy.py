@@ -55,7 +55,7 @@ class Limit(ABC):
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
-        as_limit(self.bits, name=f"the limit on {self.in_words}")
+        object.__setattr__(self, "bits", as_limit(self.bits, name=f"the limit on {self.in_words}"))
 
     @property
     @abstractmethod

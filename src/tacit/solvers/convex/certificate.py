@@ -76,29 +76,30 @@ def best_bound(
     Returns:
         bounds [batch] in units of the cost, and multipliers per nat, [batch, view + 1].
     """
-    bound, multipliers = _bound_at(whole, reduction, outcome, outcome.witness, forgone)
-    if len(reduction.columns[-1]) > 1:  # some view sees all that full collusion does
-        program, weights = reduction.program, outcome.all_weights
-        witness = Witness.of(program, outcome.witness, weights, outcome.row_force)
-        updated = _updated_channel(program, witness)
-        again, others = _bound_at(whole, reduction, outcome, updated, forgone)
+    weights = reduction.lift_multipliers(outcome.all_weights, whole.budgets)
+    forces = reduction.lift_forces(outcome, whole)
+    laws = Witness.of(whole, reduction.lift(outcome.witness), weights, forces)
+    bound, multipliers = _bound_at(whole, reduction, outcome, laws, forgone)
+    as_full = reduction.columns[-1][:-1]
+    if len(as_full):  # some view sees all that full collusion does
+        program = reduction.program
+        reduced = Witness.of(program, outcome.witness, outcome.all_weights, outcome.row_force)
+        updated = Witness.of(whole, reduction.lift(_updated_channel(program, reduced)), weights)
+        is_full = np.isin(whole.rows.view_of_row, as_full)[:, None]
+        row_log_ratio = np.where(is_full, updated.row_log_ratio, laws.row_log_ratio)
+        both = replace(laws, row_log_ratio=row_log_ratio)
+        again, others = _bound_at(whole, reduction, outcome, both, forgone)
         multipliers = np.where((again > bound)[:, None], others, multipliers)
         bound = np.maximum(bound, again)
     return bound, multipliers
 
 
 def _bound_at(
-    whole: Program, reduction: Reduction, outcome: Outcome, interior: Array, forgone: Array
+    whole: Program, reduction: Reduction, outcome: Outcome, laws: Witness, forgone: Array
 ) -> tuple[Array, Array]:
-    """The best bound from a few readings of the interior point's multipliers.
-
-    ``interior`` is the channel of the reduced program whose posteriors the bound stands on.
-    """
-    all_weights = outcome.all_weights
+    """The best bound on the whole program from a few readings of the multipliers."""
     multipliers = reduction.lift_multipliers(outcome.multipliers, whole.budgets)
-    weights = reduction.lift_multipliers(all_weights, whole.budgets)
-    lifted, forces = reduction.lift(interior), reduction.lift_forces(outcome, whole)
-    laws = Witness.of(whole, lifted, weights, forces)
+    weights = np.column_stack([laws.multiplier, laws.full_weight])
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     is_free = ~np.isfinite(whole.budgets) & ~whole.is_exact
     budgets = np.where(is_free, np.log(whole.n_rhat), whole.budgets)
@@ -107,7 +108,7 @@ def _bound_at(
     readings = [weights, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
     # No channel costs less than the best letter of every cell; costs carry their own rounding.
     best = (whole.mass * whole.cost.min(axis=1)).sum(axis=(1, 2))
-    best = np.broadcast_to(best * (1 - 16 * gamma(whole.mass.size + 64)), len(interior))
+    best = np.broadcast_to(best * (1 - 16 * gamma(whole.mass.size + 64)), len(weights))
     chosen = np.zeros_like(multipliers)
     for reading in readings:
         witness = laws.weighed(reading)
@@ -191,8 +192,8 @@ def _half_range(values: Array, support: NDArray[np.bool_]) -> Array:
 def _updated_channel(program: Program, witness: Witness) -> Array:
     """The channels after one Blahut-Arimoto update, whose posteriors ``dual_bound`` stands on.
 
-    Where a partial view became full collusion in the reduced problem, these posteriors prove on
-    the whole problem what Blahut's bound proves on the reduced one.
+    Where a partial view became full collusion in the reduced problem, its posteriors under them
+    prove on the whole problem what Blahut's bound proves on the reduced one.
     """
     weight = witness.full_weight[:, None, None, None]
     scaled = witness.log_p_rhat_given_z[..., None] - _prices(program, witness)[0] / weight

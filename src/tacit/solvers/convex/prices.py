@@ -22,7 +22,10 @@ from tacit.solvers.kernel import Outcome, Pace
 
 _MOST_COLUMNS = 60
 
-_PATIENCE = 10
+_MOST_STEPS = 2500
+"""Newton steps of all columns together."""
+
+_PATIENCE = 15
 """Columns that may pass without closing the gap any further."""
 
 _FILL = 1 - 1e-6
@@ -30,6 +33,9 @@ _FILL = 1 - 1e-6
 
 _OWN_SHARE = 0.1
 """Share of the gap that one column may leave open at its own prices."""
+
+_TOWARDS = (0.5, 0.2, 0.05, 0.9)
+"""How far to go from the best prices to the linear program's, in turn while nothing is gained."""
 
 _GUESSES = 4
 """Prices that are guessed from the last leakage, before the linear program is trusted."""
@@ -47,7 +53,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
     price = np.zeros(len(own))
     price[own] = np.maximum(0.3 / np.sqrt(budgets), least_price)
     mixture = _Mixture(program, len(budgets))
-    towards, before, idle = 0.5, np.inf, 0
+    before, idle = np.inf, 0
     while True:
         column = program.minimise(price, for_column)
         used = leakage_upper_nats(program, column.channel)[1][0, own] / budgets
@@ -56,7 +62,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         gap = value - mixture.bound
         idle = 0 if gap < 0.99 * before else idle + 1
         is_given_up = idle == _PATIENCE or mixture.n_columns == _MOST_COLUMNS
-        if gap < pace.gap_tol or is_given_up:
+        if gap < pace.gap_tol or is_given_up or mixture.n_steps > _MOST_STEPS:
             return mixture.outcome(shares)
         if mixture.n_columns <= _GUESSES:
             # Near no leakage the cost often falls as the root of the leakage, and the leakage as
@@ -65,7 +71,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         else:
             # Part of the way from the best prices yet (Wentges, 1997): far jumps are mostly
             # wasted, and short ones may add nothing.
-            towards = 0.5 * (1 + towards) if idle else 0.5
+            towards = _TOWARDS[idle % len(_TOWARDS)]
             best_price = mixture.best_price[own]
             wanted = best_price + towards * (worth / budgets - best_price)
         before = min(gap, before)
@@ -80,6 +86,7 @@ class _Mixture:
         bound: the best lower bound on what any mixture costs.
         best_price: the prices that gave it, [view + 1].
         n_columns: releases that were added.
+        n_steps: Newton steps that they took.
     """
 
     def __init__(self, program: Program, n_budgets: int) -> None:
@@ -94,6 +101,7 @@ class _Mixture:
         self.bound = -np.inf
         self.best_price = np.zeros(0)
         self.n_columns = 0
+        self.n_steps = 0
 
     def add(self, column: Outcome, price: Array, used: Array, bound: float) -> None:
         """A release at some prices, the share of each priced budget that it uses, and its bound."""
@@ -101,6 +109,7 @@ class _Mixture:
         self._costs.append(float((self._program.mass * self._program.cost * column.channel).sum()))
         self._used.append(used)
         self.n_columns += 1
+        self.n_steps += int(column.steps[0])
         if self._proof is None or bound > self.bound:
             self.bound, self.best_price, self._proof = bound, price, column
 

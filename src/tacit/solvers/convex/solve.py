@@ -67,14 +67,19 @@ class _Way:
 
 _FIRST_WAY = _Way(frugal_tol=6e-6, row_stiffness=1e7, rarest=1e-5, is_multiplicative=False)
 
+_HELD_HARDER = _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1e-5, is_multiplicative=False)
+
 _OTHER_WAYS = (
     # The most frugal channel may lie so close to the boundary that it cannot be repaired.
     _Way(frugal_tol=np.inf, row_stiffness=1e7, rarest=1.0, is_multiplicative=False),
-    # Exact views that nearly depend on each other, or lie beside high prices, must be held harder.
-    _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1e-5, is_multiplicative=False),
+    # Exact views that nearly depend on each other must be held harder.
+    _HELD_HARDER,
     _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1.0, is_multiplicative=True),
 )
 """Tried in turn while the gap stays open."""
+
+_OTHER_WAYS_AT_PRICES = (_HELD_HARDER,)
+"""The same beside priced views, where a price is as stiff as an exact view and a try takes long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,12 +316,9 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float) -> Answers:
     """
     reduction, tolerance, outcome = _solve_binding(whole, gap_tol)
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
-    is_priced = reduction.program.is_priced.any()
-    for way in _OTHER_WAYS:
+    for way in _OTHER_WAYS_AT_PRICES if reduction.program.is_priced.any() else _OTHER_WAYS:
         if answers.is_closed.all():
             break
-        if is_priced and way.is_multiplicative:  # high prices defeat it, slowly
-            continue
         # All runs give valid bounds; keep the best of each.
         again = _minimise(reduction.program, tolerance, way)
         answers = answers.better_of(_certify(whole, reduction, again, forgone, gap_tol), gap_tol)

@@ -76,9 +76,8 @@ class Pace:
         row_stiffness: curvature that holds the constraints of exact views, until their multipliers
             do. Rounding grows with it; with too little of it, views that nearly depend on each
             other take very many steps.
-        rarest: mass below which all cells' barriers are alike beside exact views. With too little
-            of it the multipliers of rare rows become large; with too much of it rare cells shorten
-            the steps.
+        rarest: mass below which all cells' barriers are alike beside exact views. Where it is tiny
+            the multipliers of rare rows become large; where it is 1 rare cells shorten the steps.
         is_multiplicative: whether steps scale the channel's entries instead of adding to them:
             better where the letters' frequencies hardly matter, worse where letters die out.
     """
