@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
 
+import numpy as np
+
 from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import TacitError
 from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
+from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent
 from tacit.study.reports.status import Holding
 from tacit.study.requests.draft import Draft, draft
@@ -166,7 +169,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         about_more=min(map(_fits, shares)),
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
-        others_bits=_others_bits(books, drafted.channel),
+        others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
         remarks=_remarks_on(drafted.request.question),
     )
 
@@ -189,7 +192,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         about_more=MOST_COUNTED,
         curve=(),
         answered_by=intent.entry.number,
-        others_bits=_others_bits(books),
+        others_bits=_others_bits(books, books.class_of_x),
         remarks=_remarks_on(intent.request.question),
     )
 
@@ -200,10 +203,14 @@ def _remarks_on(question: Question) -> tuple[Remark, ...]:
     return () if external is None else (Remark("external_column", {"column": external}),)
 
 
-def _others_bits(books: Books, *more: IntegerChannel) -> float:
-    """After all releases, and these."""
-    channels = [intent.channel for intent in books.intents.values()]
-    return other_rows_upper_bits(books.counts, [*channels, *more])
+def _others_bits(books: Books, class_of_x: ClassOfX, *more: IntegerChannel) -> float:
+    """After all releases, and more on these classes, which refine those of all before."""
+    counts = class_sums(class_of_x, books.counts.astype(float)).astype(np.int64)
+    tables = [
+        intent.channel.weights[:, parent_classes(intent.class_of_x, class_of_x)]
+        for intent in books.intents.values()
+    ]
+    return other_rows_upper_bits(counts, [*tables, *(channel.weights for channel in more)])
 
 
 def _shares(
