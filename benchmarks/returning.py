@@ -18,7 +18,7 @@ import tacit
 from benchmarks.contenders import Score, fastest, say, score_cvxpy, score_tacit
 from benchmarks.tables import gap_text, print_table, ratio_text, seconds_text, verdict_text
 from tacit.datasets import adult
-from tacit.scheme.states import merge_states
+from tacit.scheme.views import merge_states
 
 Array = NDArray[np.float64]
 
