@@ -261,7 +261,7 @@ def settled_channel(program: Program, c: Array) -> Array:
     for floor in _FLOORS:
         raised = np.where(c > 0, np.maximum(c, floor), 0.0)
         settled, error = _settled_from(program, raised / raised.sum(axis=1, keepdims=True))
-        best = np.where(_column(error < least), settled, best)
+        best = np.where((error < least)[:, None, None, None], settled, best)
         least = np.minimum(error, least)
         if (least < _EXACT).all():
             break
@@ -275,7 +275,7 @@ def _settled_from(program: Program, c: Array) -> tuple[Array, Array]:
         rows = _ExactRows(program, c)
         off = rows.deviation(c)
         error = _inner(off, off)
-        best = np.where(_column(error < least), c, best)
+        best = np.where((error < least)[:, None, None, None], c, best)
         least = np.minimum(error, least)
         if (least < _EXACT).all():
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import floor
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent
-from tacit.study.reports.status import Holding
+from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
 from tacit.tables import Question
 
@@ -26,6 +27,9 @@ _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 _SPARSE_CURVE = (0.5, 1.0, 1.5)
 """The same where a design takes many starts: information is not concave in the channel."""
+
+_CURVE_SECONDS = 3.0
+"""After so long no other points are designed: those of a wide table may take longer."""
 
 _CURVE_DIGITS = 6
 """Decimals of the bits at these points."""
@@ -43,6 +47,8 @@ MOST_COUNTED = 1000
 @dataclass(frozen=True, slots=True)
 class QuotedHolding(Holding):
     """What a coalition holds of its limit before and after the quoted release.
+
+    ``letters`` and ``slack`` are those after it.
 
     Attributes:
         after: what it would hold after the quoted release, at most.
@@ -62,7 +68,7 @@ class QuotedHolding(Holding):
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"added": self.added, "left": self.left}
+        return Holding.as_dict(self) | {"added": self.added}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
-        remarks=_remarks_on(drafted.request.question),
+        remarks=(*_remarks_on(drafted.request.question), *loose_bounds(shares)),
     )
 
 
@@ -193,7 +199,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
-        remarks=_remarks_on(intent.request.question),
+        remarks=(*_remarks_on(intent.request.question), *loose_bounds(shares)),
     )
 
 
@@ -218,6 +224,7 @@ def _shares(
 ) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
     limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
+    views = {each: after.view(each) for each in limits}
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
@@ -226,9 +233,11 @@ def _shares(
             whom_in_words(binding),
             before.upper_bits(coalition),
             after.is_covered(coalition) and coalition != books.holders | {party},
+            None if view is None else view.n_letters,
+            0.0 if view is None else view.slack,
             after.upper_bits(coalition),
         )
-        for coalition, binding in limits.items()
+        for (coalition, binding), view in zip(limits.items(), views.values(), strict=True)
     )
 
 
@@ -252,9 +261,10 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding) -> list[CurvePoint]
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
+    end = monotonic() + _CURVE_SECONDS
     for part in _SPARSE_CURVE if drafted.request.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
-        if not 0 < bits <= left:
+        if not 0 < bits <= left or (part != 1 and monotonic() > end):
             continue
         try:
             other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))
