@@ -31,7 +31,7 @@ from benchmarks.contenders import (
 )
 from benchmarks.tables import gap_text, print_table, ratio_text, seconds_text, verdict_text
 from tacit.datasets import adult
-from tacit.scheme.states import merge_states
+from tacit.scheme.views import merge_states
 from tests import oracles
 
 Array = NDArray[np.float64]

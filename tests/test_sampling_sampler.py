@@ -35,6 +35,11 @@ def integer_rows(draw: st.DrawFn) -> IntegerChannel:
     return IntegerChannel(np.array(rows).reshape(n_m, n_x, n_letters))
 
 
+def apart(channel: IntegerChannel) -> NDArray[np.intp]:
+    """Every cell is a class of its own."""
+    return np.arange(channel.weights.shape[1])
+
+
 def following(channel: IntegerChannel) -> NDArray[np.int64]:
     """A next state of its own for each [m, letter]."""
     n_m, _, n_letters = channel.weights.shape
@@ -44,7 +49,7 @@ def following(channel: IntegerChannel) -> NDArray[np.int64]:
 def draw_one_row(
     channel: IntegerChannel, m: int, x: int, words: NDArray[np.uint32]
 ) -> tuple[list[int], list[int]]:
-    sampler = Sampler(channel, following(channel))
+    sampler = Sampler(channel, apart(channel), following(channel))
     cells = np.full(len(words), x, dtype=np.uint16)
     states = np.full(len(words), m, dtype=np.uint8)
     letters, next_states = sampler.draw(cells, states, words)
@@ -96,7 +101,7 @@ def test_records_are_drawn_from_their_own_rows() -> None:
     state = rng.integers(0, 3, 500).astype(np.uint16)
     words = uniforms(KEY, 0, 500)
     next_state = rng.integers(0, 9, size=(3, 5))
-    letters, after = Sampler(channel, next_state).draw(x, state, words)
+    letters, after = Sampler(channel, apart(channel), next_state).draw(x, state, words)
     for m, cell, word, letter, moved in zip(state, x, words, letters, after, strict=True):
         assert letter == bisect_right(list(accumulate(channel.weights[m, cell].tolist())), word)
         assert moved == next_state[m, letter]
@@ -105,7 +110,7 @@ def test_records_are_drawn_from_their_own_rows() -> None:
 @pytest.mark.parametrize(("n_letters", "bits"), [(2, 8), (256, 8), (257, 16)])
 def test_letters_and_states_are_as_small_as_they_can_be(n_letters: int, bits: int) -> None:
     channel = IntegerChannel.quantised(np.full((1, 1, n_letters), 1 / n_letters))
-    sampler = Sampler(channel, following(channel))
+    sampler = Sampler(channel, apart(channel), following(channel))
     nobody = np.zeros(0, dtype=np.uint8)
     letters, states = sampler.draw(nobody, nobody, np.zeros(0, dtype=np.uint32))
     assert sampler.n_letters == sampler.n_next_states == n_letters
@@ -114,7 +119,7 @@ def test_letters_and_states_are_as_small_as_they_can_be(n_letters: int, bits: in
 
 def test_a_letter_without_a_next_state_is_refused_only_when_drawn() -> None:
     channel = IntegerChannel(np.array([[[1, LARGEST]]], dtype=np.uint64))
-    sampler = Sampler(channel, np.array([[-1, 0]]))
+    sampler = Sampler(channel, apart(channel), np.array([[-1, 0]]))
     nought = np.zeros(1, dtype=np.uint8)
     letters, _ = sampler.draw(nought, nought, np.array([1], dtype=np.uint32))
     assert letters.tolist() == [1]
@@ -125,7 +130,7 @@ def test_a_letter_without_a_next_state_is_refused_only_when_drawn() -> None:
 @pytest.mark.parametrize(("x", "state"), [(2, 0), (0, 1)])
 def test_codes_beyond_the_table_are_refused(x: int, state: int) -> None:
     channel = IntegerChannel.quantised(np.full((1, 2, 2), 0.5))
-    sampler = Sampler(channel, following(channel))
+    sampler = Sampler(channel, apart(channel), following(channel))
     with pytest.raises(InvalidInputError, match="not this release's"):
         sampler.draw(
             np.array([x], dtype=np.uint8),
@@ -137,4 +142,24 @@ def test_codes_beyond_the_table_are_refused(x: int, state: int) -> None:
 def test_transitions_of_another_shape_are_refused() -> None:
     channel = IntegerChannel.quantised(np.full((1, 2, 2), 0.5))
     with pytest.raises(InvalidInputError, match=r"give \[m, letter\]"):
-        Sampler(channel, np.zeros((2, 2), dtype=np.int64))
+        Sampler(channel, apart(channel), np.zeros((2, 2), dtype=np.int64))
+
+
+def test_cells_of_a_class_have_one_row() -> None:
+    rng = np.random.default_rng(0)
+    channel = IntegerChannel.quantised(rng.dirichlet(np.ones(5), size=(3, 4)))
+    class_of_x = np.array([2, 0, 3, 1, 1, 0, 2])
+    x = rng.integers(0, 7, 500).astype(np.uint8)
+    state = rng.integers(0, 3, 500).astype(np.uint16)
+    words = uniforms(KEY, 0, 500)
+    by_class = Sampler(channel, class_of_x, following(channel)).draw(x, state, words)
+    on_cells = IntegerChannel(channel.weights[:, class_of_x])
+    by_cell = Sampler(on_cells, apart(on_cells), following(channel)).draw(x, state, words)
+    assert all(np.array_equal(one, other) for one, other in zip(by_class, by_cell, strict=True))
+
+
+@pytest.mark.parametrize("class_of_x", [[0, 1, 2], [0, 0, 0]])
+def test_classes_that_the_channel_does_not_have_are_refused(class_of_x: list[int]) -> None:
+    channel = IntegerChannel.quantised(np.full((1, 2, 2), 0.5))
+    with pytest.raises(InvalidInputError, match="a class for each cell"):
+        Sampler(channel, np.array(class_of_x), following(channel))

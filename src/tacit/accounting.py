@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.information.laws import add_up, gamma
 from tacit.policy import Parties, Policy
-from tacit.sampling import TOTAL, IntegerChannel
+from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.classes import ClassOfX, class_sums
 from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
 from tacit.scheme.views import CoalitionView
@@ -58,7 +58,8 @@ class Account:
 
     def refine(self, class_of_x: ClassOfX) -> Account:
         """The account on finer classes of cells: what coalitions hold stays the same."""
-        return Account(self.counts, self.memory.refine(class_of_x, self.counts.astype(float)))
+        memory = self.memory.refine(class_of_x, self.counts.astype(float))
+        return self if memory is self.memory else Account(self.counts, memory, self._proved)
 
     @property
     def everyone_bits(self) -> float:
@@ -158,7 +159,7 @@ def information_added_upper_bits(mass: Array, channel: IntegerChannel, roundings
         return _upper_bits(rows - spread + states)
 
 
-def other_rows_upper_bits(counts: Counts, channels: Sequence[IntegerChannel] | None) -> float:
+def other_rows_upper_bits(counts: Counts, tables: Sequence[Weights] | None) -> float:
     """Upper bound on what everybody else's answers add to a record's own, in bits.
 
     For somebody who knows the counts, records are drawn from the table without replacement: the
@@ -176,24 +177,25 @@ def other_rows_upper_bits(counts: Counts, channels: Sequence[IntegerChannel] | N
       E chi2 = (k - 1) (n / N - 1) / (n - 1), and E 1/N = (1 - (1 - e)^n) / (n e), for k classes.
 
     Args:
-        counts: records in each cell x.
-        channels: all releases; ``None`` for whatever may ever be released.
+        counts: records in each cell x, or class of cells.
+        tables: weights of all releases, [m, x, letter]; ``None`` for whatever may ever be
+            released.
     """
     occupied = np.flatnonzero(counts)
-    tables = [channel.weights[:, occupied] for channel in channels or ()]
-    classes = counts[occupied] if channels is None else _class_counts(counts[occupied], tables)
+    told = [table[:, occupied] for table in tables or ()]
+    classes = counts[occupied] if tables is None else _class_counts(counts[occupied], told)
     if len(classes) == 1:
         return 0.0
     with ctx.workprec(_PRECISION):
         n = int(classes.sum())
         orders = arb(n + 1).lgamma() - sum((arb(c + 1).lgamma() for c in classes.tolist()), arb(0))
         by_counting = -_sum_p_log_p(classes) - orders / n
-        if channels is None:
+        if tables is None:
             return _upper_bits(by_counting)
-        return min(_upper_bits(by_counting), _undisclosed_bits(len(classes), n, tables))
+        return min(_upper_bits(by_counting), _undisclosed_bits(len(classes), n, told))
 
 
-def _class_counts(counts: Counts, tables: Sequence[NDArray[np.uint64]]) -> Counts:
+def _class_counts(counts: Counts, tables: Sequence[Weights]) -> Counts:
     """Records in each class: cells whose rows [m, letter] agree in all tables."""
     found: dict[tuple[bytes, ...], int] = {}
     for x, count in enumerate(counts.tolist()):
@@ -202,7 +204,7 @@ def _class_counts(counts: Counts, tables: Sequence[NDArray[np.uint64]]) -> Count
     return np.array([*found.values()], dtype=np.int64)
 
 
-def _undisclosed_bits(n_classes: int, n: int, tables: Sequence[NDArray[np.uint64]]) -> float:
+def _undisclosed_bits(n_classes: int, n: int, tables: Sequence[Weights]) -> float:
     """log2(1 + E chi2) of ``other_rows_upper_bits``; infinite where answers may tell the class."""
     independent = arb(1)
     for table in tables:

@@ -22,7 +22,7 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import as_channel, as_law
 from tacit.problem import Problem
-from tacit.scheme.states import merge_states
+from tacit.scheme.views import merge_states
 from tacit.solvers.iteration.alternation import as_multipliers
 from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 from tacit.solvers.kernel import one_thread

@@ -263,14 +263,26 @@ class Sampler:
         n_next_states: states that a record may be in afterwards.
     """
 
-    def __init__(self, channel: IntegerChannel, next_state: NDArray[np.signedinteger]) -> None:
+    def __init__(
+        self,
+        channel: IntegerChannel,
+        class_of_x: NDArray[np.intp],
+        next_state: NDArray[np.signedinteger],
+    ) -> None:
         """Prepare the tables of one release.
 
         Args:
-            channel: p(letter | m, x).
+            channel: p(letter | m, class of x).
+            class_of_x: class of each cell, [x]: which row of the channel it has.
             next_state: state after each letter, [m, letter]; -1 where that cannot occur.
         """
-        self._n_states, self._n_x, self.n_letters = channel.weights.shape
+        self._n_states, self._n_classes, self.n_letters = channel.weights.shape
+        if int(class_of_x.max()) + 1 != self._n_classes:
+            raise InvalidInputError(
+                f"class_of_x names {int(class_of_x.max()) + 1} classes but the channel has "
+                f"{self._n_classes}: give a class for each cell"
+            )
+        self._class_of_x = class_of_x
         if next_state.shape != (self._n_states, self.n_letters):
             raise InvalidInputError(
                 f"next_state has shape {next_state.shape} but the channel has {self._n_states} "
@@ -291,7 +303,8 @@ class Sampler:
         never a letter of weight 0.
         """
         self._refuse_unknown_codes(x, state)
-        row_start = (state.astype(np.intp) * self._n_x + x) * self._bounds.shape[1]
+        rows = state.astype(np.intp) * self._n_classes + self._class_of_x.take(x)
+        row_start = rows * self._bounds.shape[1]
         letters = (self._search(row_start, words) - row_start).astype(self._letter_type)
         moves = state.astype(np.intp) * self.n_letters + letters
         if self._is_dead_end is not None and self._is_dead_end.take(moves).any():
@@ -312,7 +325,8 @@ class Sampler:
 
     def _refuse_unknown_codes(self, x: Codes, state: Codes) -> None:
         """Files may be damaged; a code beyond its table would be read as somebody else's."""
-        for name, codes, size in (("x", x, self._n_x), ("state", state, self._n_states)):
+        n_x = len(self._class_of_x)
+        for name, codes, size in (("x", x, n_x), ("state", state, self._n_states)):
             if codes.size and codes.max() >= size:
                 raise InvalidInputError(
                     f"a record has {name} = {codes.max()} but the channel knows {size}: "

@@ -10,9 +10,10 @@ import json
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +28,9 @@ CHECKSUM_BYTES = 8
 SHAPE_BYTES = 12
 
 Table = list[list[list[int]]]
-"""Whole numbers, [state][cell][letter]."""
+"""Whole numbers, [state][cell or class][letter]."""
+
+Body = Mapping[str, Any]
 
 _ENTRIES = "study, number, kind, time, body, payload, previous, hash"
 
@@ -160,6 +163,49 @@ def read_table(payload: bytes) -> Table:
     rows = [numbers[at : at + letters] for at in range(0, len(numbers), letters)]
     assert all(sum(row) == TOTAL for row in rows)
     return [[list(row) for row in rows[m * cells : (m + 1) * cells]] for m in range(states)]
+
+
+def classes_of_cells(rows: list[Row]) -> dict[int, list[int]]:
+    """Number of each release -> class of each cell, which says what row of its table it has.
+
+    0.1 and 0.2 recorded a row for each cell. Since then cells are one class until a question tells
+    them apart: classes are numbered in the order of (class before, p(r | x)).
+    """
+    created = rows[0].body
+    cells = range(len(created["counts"]))
+    found, classes = {}, [0 for _ in cells]
+    for row in rows:
+        if row.kind != "intent":
+            continue
+        if row.body.get("merges") is None:
+            classes = list(cells)
+        else:
+            laws = laws_of_question(row.body["question"], created)
+            keys = [(classes[x], laws[x]) for x in cells]
+            number = {key: k for k, key in enumerate(sorted(set(keys)))}
+            classes = [number[key] for key in keys]
+        found[row.number] = classes
+    return found
+
+
+def laws_of_question(question: Body, created: Body) -> list[tuple[Fraction, ...]]:
+    """p(r | x) of every cell, [x][r]; uniform for a cell without records."""
+    n_letters = len(question["labels"])
+    if question["external"] is None:
+        return [
+            tuple(Fraction(int(r == letter)) for r in range(n_letters))
+            for letter in question["letter_of_cell"]
+        ]
+    counts = created["externals"][question["external"]]["counts"]
+    return [
+        tuple(Fraction(n, sum(row)) if any(row) else Fraction(1, n_letters) for n in row)
+        for row in counts
+    ]
+
+
+def read_table_on_cells(payload: bytes, classes: list[int]) -> Table:
+    """The whole numbers of a release, [state][cell][letter], from the class of each cell."""
+    return [[rows[each] for each in classes] for rows in read_table(payload)]
 
 
 def _sha256_of(content: dict[str, object]) -> str:

@@ -17,7 +17,13 @@ from typing import Any
 from flint import arb, ctx
 
 from tests.redteam.limits import Coalition, Limits
-from tests.redteam.raw_ledger import RawLedger, Row, read_ledger, read_table
+from tests.redteam.raw_ledger import (
+    RawLedger,
+    Row,
+    classes_of_cells,
+    read_ledger,
+    read_table_on_cells,
+)
 from tests.redteam.true_law import (
     MOST_SEEN,
     PRECISION,
@@ -78,7 +84,7 @@ def replay_ledger(
     ledger: RawLedger, drawn_from: DrawnFrom | None = None, *, most_seen: int = MOST_SEEN
 ) -> Replayed:
     """Replay a ledger that was read."""
-    walk = _Walk.start(ledger.rows[0].body, drawn_from or {}, most_seen)
+    walk = _Walk.start(ledger, drawn_from or {}, most_seen)
     walk.found.faults += ledger.faults()
     for row in ledger.rows[1:]:
         walk.follow(row)
@@ -91,6 +97,7 @@ class _Walk:
 
     Attributes:
         created: body of the first entry.
+        classes: number of a release -> class of each cell.
         cells: cells that have records.
         views: every coalition of parties that hold something, and nobody.
         bits: what each of them holds.
@@ -99,6 +106,7 @@ class _Walk:
     """
 
     created: dict[str, Any]
+    classes: dict[int, list[int]]
     drawn_from: DrawnFrom
     most_seen: int
     cells: list[int]
@@ -109,11 +117,13 @@ class _Walk:
     found: Replayed = field(default_factory=Replayed)
 
     @staticmethod
-    def start(created: dict[str, Any], drawn_from: DrawnFrom, most_seen: int) -> _Walk:
+    def start(ledger: RawLedger, drawn_from: DrawnFrom, most_seen: int) -> _Walk:
+        created = ledger.rows[0].body
         cells = [x for x, count in enumerate(created["counts"]) if count]
         view = View.of_nothing([created["counts"][x] for x in cells])
         return _Walk(
             created=created,
+            classes=classes_of_cells(ledger.rows),
             drawn_from=drawn_from,
             most_seen=most_seen,
             cells=cells,
@@ -144,7 +154,7 @@ class _Walk:
         release = Release.of(
             row.number,
             party,
-            read_table(row.payload),
+            read_table_on_cells(row.payload, self.classes[row.number]),
             body["next_state"],
             self.cells,
             self.drawn_from.get(row.number, {}),
@@ -280,8 +290,10 @@ def unlikely_draws(
     intents = [row for row in rows if row.kind == "intent"]
     counts = rows[0].body["counts"]
     laws = {(cell, ()): {0: 1} for cell, count in enumerate(counts) if count}
+    classes = classes_of_cells(rows)
     for row in intents:
-        laws = _histories_after(laws, read_table(row.payload), row.body["next_state"])
+        table = read_table_on_cells(row.payload, classes[row.number])
+        laws = _histories_after(laws, table, row.body["next_state"])
     seen = Counter(zip(x, zip(*letters, strict=True), strict=True))
     scale = 2 ** (32 * len(intents))
     for (cell, history), count in seen.items():

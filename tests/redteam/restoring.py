@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tacit.errors import TacitError
 from tacit.study import Study
-from tests.redteam.raw_ledger import TOTAL, read_ledger, read_table
+from tests.redteam.raw_ledger import TOTAL, classes_of_cells, read_ledger, read_table_on_cells
 from tests.redteam.studies import DIAGNOSES, ledger_file, make_hospital
 
 ASKED, BITS = "diagnosis", 0.12
@@ -133,7 +133,8 @@ def answer_chances(folder: Path) -> dict[str, dict[str, float]]:
     """Level -> logarithms of p(answer | level) by answer, and of p(level) under the empty name."""
     rows = read_ledger(folder).rows
     created, intents = rows[0].body, [row for row in rows if row.kind == "intent"]
-    [table] = read_table(intents[-1].payload)[:1]
+    classes = classes_of_cells(rows)[intents[-1].number]
+    [table] = read_table_on_cells(intents[-1].payload, classes)[:1]
     labels = intents[-1].body["letters"]
     letter_of_cell = intents[-1].body["question"]["letter_of_cell"]
     levels = sorted(DIAGNOSES)

@@ -188,7 +188,7 @@ def test_the_bound_is_above_the_enumerated_excess(
     rounding = 1e-7  # of the channel to integers
     excess = all_bits(counts, channel) - own_bits(counts, channel)
     numbers = np.array(counts, dtype=np.int64)
-    assert -rounding <= excess <= other_rows_upper_bits(numbers, [stored]) + rounding
+    assert -rounding <= excess <= other_rows_upper_bits(numbers, [stored.weights]) + rounding
     assert excess <= other_rows_upper_bits(numbers, None) + rounding
 
 
@@ -205,7 +205,9 @@ def test_several_releases_are_bounded_together(
     both = [
         [a * b for a in row for b in another] for row, another in zip(first, second, strict=True)
     ]
-    stored = [IntegerChannel.quantised(np.array([one], dtype=float)) for one in (first, second)]
+    stored = [
+        IntegerChannel.quantised(np.array([one], dtype=float)).weights for one in (first, second)
+    ]
     excess = all_bits(counts, both) - own_bits(counts, both)
     assert excess <= other_rows_upper_bits(np.array(counts, dtype=np.int64), stored) + 1e-7
 
@@ -213,7 +215,7 @@ def test_several_releases_are_bounded_together(
 @pytest.mark.parametrize("n", [2, 10, 100, 3000])
 def test_the_bound_of_the_noisy_coin_shrinks_as_the_table_grows(n: int) -> None:
     stored = IntegerChannel.quantised(np.array([NOISY_COIN], dtype=float))
-    bound = other_rows_upper_bits(np.array([n // 2, n // 2]), [stored])
+    bound = other_rows_upper_bits(np.array([n // 2, n // 2]), [stored.weights])
     assert bound < 2.4 / (n - 1)
     if n <= 100:
         assert coin_bits(n) - 0.3 <= bound
@@ -222,9 +224,11 @@ def test_the_bound_of_the_noisy_coin_shrinks_as_the_table_grows(n: int) -> None:
 def test_equal_cells_are_one_class_and_a_constant_tells_nothing() -> None:
     counts = np.array([3, 4, 0, 5])
     same = np.array([[[0.3, 0.7], [0.3, 0.7], [1.0, 0.0], [0.6, 0.4]]])
-    merged = other_rows_upper_bits(counts, [IntegerChannel.quantised(same)])
+    merged = other_rows_upper_bits(counts, [IntegerChannel.quantised(same).weights])
     two = np.array([[[0.3, 0.7], [0.6, 0.4]]])
-    assert merged == other_rows_upper_bits(np.array([7, 5]), [IntegerChannel.quantised(two)])
+    assert merged == other_rows_upper_bits(
+        np.array([7, 5]), [IntegerChannel.quantised(two).weights]
+    )
     constant = IntegerChannel.quantised(np.full((2, 4, 2), 0.5))
-    assert other_rows_upper_bits(counts, [constant]) == 0.0
+    assert other_rows_upper_bits(counts, [constant.weights]) == 0.0
     assert other_rows_upper_bits(counts, []) == 0.0

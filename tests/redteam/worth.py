@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, ctx
 
+from tests.redteam.raw_ledger import Body, laws_of_question
 from tests.redteam.true_law import PRECISION, Numbers, Release
 
-Body = Mapping[str, Any]
 Matrix = list[list[Fraction]]
 
 
@@ -33,7 +31,8 @@ class Worth:
 def worth_of(intent: Body, created: Body, release: Release, before: dict[int, Numbers]) -> Worth:
     """From the table, the question and the masses [state][cell] before it."""
     cells = [x for x, count in enumerate(created["counts"]) if count]
-    p_r_given_x = _request(intent["question"], created, cells)
+    laws = laws_of_question(intent["question"], created)
+    p_r_given_x = [list(laws[x]) for x in cells]
     joint = _joint(release, before, p_r_given_x)
     p_r = [sum(row) for row in joint]
     law = [
@@ -48,17 +47,6 @@ def worth_of(intent: Body, created: Body, release: Release, before: dict[int, Nu
     )
     blind = min(sum(cost * p for cost, p in zip(row, p_r, strict=True)) for row in costs)
     return Worth(Fraction(value), Fraction(blind), law)
-
-
-def _request(question: Body, created: Body, cells: list[int]) -> Matrix:
-    """p(r | x), [x][r]."""
-    if question["external"] is not None:
-        counts = created["externals"][question["external"]]["counts"]
-        return [[Fraction(n, sum(counts[x])) for n in counts[x]] for x in cells]
-    n_letters = len(question["labels"])
-    return [
-        [Fraction(int(r == question["letter_of_cell"][x])) for r in range(n_letters)] for x in cells
-    ]
 
 
 def _joint(release: Release, before: dict[int, Numbers], p_r_given_x: Matrix) -> Matrix:

@@ -13,7 +13,7 @@ import tacit
 from tacit.information.laws import add_up
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import BoundedMemory, Transition
-from tacit.scheme.states import merge_states
+from tacit.scheme.views import merge_states
 
 
 @settings(max_examples=40)

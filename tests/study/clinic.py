@@ -17,6 +17,7 @@ from tacit.sampling import IntegerChannel
 from tacit.study import Study
 from tacit.study.folder import Configuration, Layout
 from tacit.tables import Column
+from tests.redteam.raw_ledger import classes_of_cells, read_ledger
 
 AGE_CUTS = (40, 65)
 DIAGNOSES = ("asthma", "dementia")
@@ -101,7 +102,14 @@ def intents_of(folder: Path) -> list[Entry]:
 
 
 def channel_of(intent: Entry) -> IntegerChannel:
+    """The recorded table, [m, class of x, letter]."""
     return IntegerChannel.from_bytes(intent.payload)
+
+
+def classes_of(folder: Path) -> dict[int, NDArray[np.intp]]:
+    """Number of each release -> class of each cell, computed as docs/ledger.md says."""
+    classes = classes_of_cells(read_ledger(folder).rows)
+    return {number: np.array(each, dtype=np.intp) for number, each in classes.items()}
 
 
 def next_state_of(intent: Entry) -> NDArray[np.intp]:

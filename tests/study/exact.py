@@ -14,7 +14,7 @@ from pathlib import Path
 from flint import arb, ctx
 
 from tacit.scheme import Policy
-from tests.study.clinic import channel_of, counts_of, intents_of, next_state_of
+from tests.study.clinic import channel_of, classes_of, counts_of, intents_of, next_state_of
 
 _PRECISION = 200
 
@@ -25,8 +25,10 @@ def exact_bits(folder: Path, coalition: Collection[str]) -> arb:
     """I(Y; X) of all that a coalition has received, in bits."""
     counts: list[int] = counts_of(folder).tolist()
     masses: dict[tuple[tuple[int, ...], int], list[int]] = {((), 0): counts}
+    classes = classes_of(folder)
     for intent in intents_of(folder):
-        weights, next_state = channel_of(intent).weights.tolist(), next_state_of(intent).tolist()
+        weights = channel_of(intent).weights[:, classes[intent.number]].tolist()
+        next_state = next_state_of(intent).tolist()
         grown: dict[tuple[tuple[int, ...], int], list[int]] = defaultdict(lambda: [0] * len(counts))
         for (seen, state), mass in masses.items():
             for letter, after in enumerate(next_state[state]):

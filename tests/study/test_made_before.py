@@ -1,4 +1,4 @@
-"""Studies made by 0.1 still open, verify, and deliver the same bytes."""
+"""Studies made by 0.1 and 0.2 still open, verify, and deliver the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from pyarrow import parquet
 
 from tacit.study import Study, verify_study
-from tests.study.made_before import unpack_0_1
+from tests.study.clinic import channel_of, intents_of
+from tests.study.made_before import unpack_0_1, unpack_0_2
 
 
 def assert_same_parquet(made_now: Path, made_before: Path) -> None:
@@ -56,3 +57,34 @@ def test_a_study_of_0_1_goes_on(tmp_path: Path) -> None:
         study.release("registry", "smoker", bits=0.1, out=tmp_path / "new.csv")
         assert study.status().releases == before.releases + 1
         assert study.verify().problems == ()
+
+
+@pytest.mark.parametrize("name", ["clinic", "closed"])
+def test_a_study_of_0_2_verifies(tmp_path: Path, name: str) -> None:
+    made = unpack_0_2(tmp_path)
+    found = verify_study(made / name, made / "receipt.html" if name == "clinic" else None)
+    assert found.problems == ()
+    assert found.releases == 7
+
+
+def test_a_release_of_0_2_is_delivered_again_as_the_same_bytes(tmp_path: Path) -> None:
+    made = unpack_0_2(tmp_path)
+    with Study.open(made / "clinic") as study:
+        study.release("lab-a", "age", utility="absolute", bits=0.1, out=tmp_path / "1.csv")
+        study.release("lab-a", "diagnosis", bits=0.12, out=tmp_path / "7.csv")
+    for name in ("1.csv", "7.csv"):
+        assert (tmp_path / name).read_bytes() == (made / name).read_bytes()
+
+
+def test_a_study_of_0_2_goes_on(tmp_path: Path) -> None:
+    """Tables go on having a row for each cell: the old ones told all cells apart."""
+    made = unpack_0_2(tmp_path)
+    with Study.open(made / "clinic") as study:
+        before = study.status()
+        study.release("lab-a", "smoker", bits=0.03, out=tmp_path / "new.csv")
+        study.release("lab-b", "smoker", bits=0.03, out=tmp_path / "newer.csv")
+        assert study.status().releases == before.releases + 2
+        assert study.verify().problems == ()
+    *_, last = intents_of(made / "clinic")
+    assert last.body["merges"] is not None
+    assert channel_of(last).weights.shape[1] == 12

@@ -123,7 +123,7 @@ def _work(
     n_rows = 1
     work = 0
     for index in range(seen[0], seen[-1] + 1):
-        n_letters = releases[index].channel.shape[-1]
+        n_letters = releases[index].table.shape[-1]
         if index in seen:
             n_rows = min(n_rows * n_letters, n_records)
         else:
@@ -190,7 +190,7 @@ def _follow(belief: _Belief, tuples: Letters, steps: Sequence[_Step], n_known: i
     """p(x | letters) after all steps, [tuple, x]; ``n_known`` letters are in the belief already."""
     for index, (release, column) in enumerate(steps):
         row = _begin(tuples, n_known)
-        if row[-1] > 0 and belief.mass.nbytes * release.channel.shape[-1] > _BELIEF_BYTES:
+        if row[-1] > 0 and belief.mass.nbytes * release.table.shape[-1] > _BELIEF_BYTES:
             middle = (row[-1] + 1) // 2
             cut = np.searchsorted(row, middle)
             first = belief.rows(0, middle), tuples[:cut]
@@ -216,7 +216,7 @@ def _seen(
 
 def _unseen(belief: _Belief, release: Step) -> _Belief:
     """The belief after a letter that was not seen: the sum over all letters."""
-    n_letters = release.channel.shape[-1]
+    n_letters = release.table.shape[-1]
     entry = np.repeat(np.arange(len(belief.row)), n_letters)
     letter = np.tile(np.arange(n_letters), len(belief.row))
     return _moved(belief, release, entry, letter, belief.row[entry])

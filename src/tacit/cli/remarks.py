@@ -54,6 +54,17 @@ def _limit_below_own(*, limited_by: str, bits: float, parties: list[str]) -> str
     )
 
 
+def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: float) -> str:
+    from tacit.accounting import bits_up
+
+    whose = f"what {most} holds" if coalitions == 1 else f"what {coalitions} coalitions hold"
+    worst = "" if coalitions == 1 else f", most for {most}"
+    return (
+        f"{whose} is a bound that may be above the truth, because similar answers count as one: "
+        f"by at most {bits_up(slack)} bits{worst} ({slack_share:.2%} of the limit)"
+    )
+
+
 def _party_let_in(*, party: str, bits: float) -> str:
     return (
         f"{party} is new and let in with its group's limit of {_counted_bits(bits)}: "
@@ -111,6 +122,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "few_records": _few_records,
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
+    "loose_bounds": _loose_bounds,
     "party_let_in": _party_let_in,
     "rollback_accepted": _rollback_accepted,
     "said_in_certificate": _said_in_certificate,

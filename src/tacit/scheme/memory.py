@@ -21,7 +21,6 @@ from tacit.arrays import LN2, Array
 from tacit.information.laws import add_up, information_upper_nats
 from tacit.policy import Parties, Policy
 from tacit.scheme.classes import ClassOfX, class_shares, class_sums
-from tacit.scheme.states import merge_states
 from tacit.scheme.views import (
     MOST_LETTERS,
     CoalitionView,
@@ -31,6 +30,7 @@ from tacit.scheme.views import (
     largest_group,
     merge,
     merge_letters,
+    merge_states,
 )
 
 CARRIED_BYTES = 2**30

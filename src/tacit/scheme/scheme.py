@@ -68,11 +68,13 @@ class Scheme:
         self._steps: list[Step] = []
         self._collusion = 0.0  # the largest per-release limit on everyone so far
         nothing_told = np.zeros(len(self.p_x), dtype=np.intp)
-        self._memory: Memory = ExactHistory.start(self.p_x, nothing_told)
-        if memory is not None:
-            if memory < 1:
-                raise InvalidInputError(f"memory is {memory}: remember at least one state, or None")
-            self._memory = BoundedMemory.start(self.p_x, memory, self.policy, nothing_told)
+        if memory is not None and memory < 1:
+            raise InvalidInputError(f"memory is {memory}: remember at least one state, or None")
+        self._memory: Memory = (
+            ExactHistory.start(self.p_x, nothing_told)
+            if memory is None
+            else BoundedMemory.start(self.p_x, memory, self.policy, nothing_told)
+        )
 
     @classmethod
     def from_counts(
@@ -109,7 +111,7 @@ class Scheme:
         reserve: float = 0.0,
     ) -> Self:
         """A scheme that goes on from releases made earlier, as they are remembered."""
-        scheme = cls(p_x, policy=policy, reserve=reserve)
+        scheme = cls(p_x, policy=policy, memory=1, reserve=reserve)
         scheme._memory, scheme._steps = memory, list(steps)
         return scheme
 

@@ -14,14 +14,12 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from tacit.accounting import Account
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
 from tacit.policy import bits_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
-from tacit.scheme.memory import Transition
 from tacit.study.books.books import (
     Books,
     Intent,
@@ -259,11 +257,9 @@ def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
 
 
 def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:
-    account = Account.start(after.counts, after.memory, after.policy)
+    account = after.empty_account
     for intent in after.intents.values():
-        account, _ = account.after(
-            intent.request.party, intent.channel, Transition(intent.next_state)
-        )
+        account, _ = intent.prove_after(account)
     replay.account = account
     for coalition, limit in after.all_limits.limits_among(after.holders).items():
         held = account.upper_bits(coalition)
@@ -293,25 +289,29 @@ def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
-    next_state = np.array(record.next_state, dtype=np.intp)
-    n_cells, (n_states, n_letters) = len(books.counts), next_state.shape
+    transition, n_cells = record.transition, len(books.counts)
+    n_states, n_letters = transition.next_state.shape
     n_before, question = books.n_states, books.question(record.question)
     if n_states != n_before or question.counts.shape[0] != n_cells:
         raise CorruptLedgerError(
             f"entry {entry.number} of study {entry.study} tells {question.counts.shape[0]} "
             f"cells and {n_states} states apart, and there are {n_cells} and {n_before}"
         )
-    channel = IntegerChannel.from_bytes(entry.payload, (n_states, n_cells, n_letters))
+    classes = np.arange(n_cells) if record.is_on_cells else books.classes_for(question)
+    shape = (n_states, int(classes.max()) + 1, n_letters)
+    channel = IntegerChannel.from_bytes(entry.payload, shape)
     # Only whether a ``draw`` is recorded is used, not what it says: ``verify`` compares the two.
-    draw = entry.hash if record.draw is None else draw_of(books.past, channel)
+    named_by = None if record.is_on_cells else classes
+    draw = entry.hash if record.draw is None else draw_of(books.past, channel, named_by)
     return Intent(
         entry,
         record,
         Request(record.party, question, record.measure, record.bits),
         channel,
-        next_state,
+        classes,
+        transition,
         draw,
-        next_past(books.past, draw, next_state),
+        next_past(books.past, draw, transition.next_state),
         books.limits[record.party],
         books.own_limit(record.party),
     )

@@ -16,6 +16,7 @@ from scipy.stats import chi2
 
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
+from tacit.scheme.classes import class_rows
 from tacit.solution import TimeSharing
 from tacit.study import Study
 from tacit.study.books.books import Request, first_past
@@ -28,6 +29,7 @@ from tests.study.clinic import (
     Row,
     cell_of,
     channel_of,
+    classes_of,
     entries_of,
     files_in,
     intents_of,
@@ -223,7 +225,8 @@ def drafted_by_hand(folder: Path, study: Study) -> Draft:
 
 def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, ...]) -> Draft:
     """Binary R told with errors that take turns, instead of what was drafted."""
-    p_r_given_x = drafted.request.question.p_r_given_x
+    class_of_x = drafted.design.class_of_x
+    p_r_given_x = class_rows(class_of_x, drafted.request.question.p_r_given_x)
     told = [p_r_given_x * (1 - flip) + p_r_given_x[:, ::-1] * flip for flip in flips]
     law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
     channel = IntegerChannel.quantised(law[None])
@@ -237,7 +240,7 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
         request=wish,
         design=replace(drafted.design, solution=solution),
         channel=channel,
-        next_state=transition.next_state,
+        transition=transition,
         after=after,
         law=wish.told_law(drafted.before, channel),
         value=wish.value_of(wish.told_law(drafted.before, channel)),
@@ -296,10 +299,10 @@ def releases_in(place: Path) -> Iterator[tuple[Entry, NDArray[np.intp], NDArray[
 
 
 def test_the_letters_of_every_cell_follow_the_recorded_table(large: Path) -> None:
-    x = cells_in(large)
+    x, classes = cells_in(large), classes_of(large / "clinic")
     p_values = []
     for intent, state, letters in releases_in(large):
-        weights = channel_of(intent).weights
+        weights = channel_of(intent).weights[:, classes[intent.number]]
         assert (weights[state, x, letters] > 0).all()
         for m, cell in {*zip(state.tolist(), x.tolist(), strict=True)}:
             drawn = letters[(state == m) & (x == cell)]
@@ -333,9 +336,14 @@ def draws_in(place: Path) -> list[str]:
     """Names of the numbers behind each release, computed as docs/ledger.md says."""
     first, *entries = entries_of(place / "clinic")
     past, draws = hashed(b"tacit past 1", first.study.encode()), []
+    classes = classes_of(place / "clinic")
     for intent in (entry for entry in entries if entry.kind == "intent"):
-        table = content_of(channel_of(intent).weights)
-        draws.append(hashed(b"tacit draw 1", past.encode(), table))
+        rows = channel_of(intent).weights.transpose(1, 0, 2)[classes[intent.number]]
+        different = list(dict.fromkeys(row.tobytes() for row in rows))
+        row_of_x = [different.index(row.tobytes()) for row in rows]
+        first_x = [row_of_x.index(k) for k in range(len(different))]
+        parts = (content_of(rows[first_x]), content_of(np.array(row_of_x)))
+        draws.append(hashed(b"tacit draw 2", past.encode(), *parts))
         states = content_of(next_state_of(intent))
         past = hashed(b"tacit next 1", past.encode(), draws[-1].encode(), states)
     return draws
@@ -352,10 +360,10 @@ def hashed(*parts: bytes) -> str:
 def test_a_record_gets_the_letter_that_the_design_says(large: Path) -> None:
     """AES under the study's key of the tables so far and the record's index, and nothing else."""
     key = StudyKey.load(large / "clinic" / "key")
-    x = cells_in(large).astype(np.uint8)
+    x, classes = cells_in(large).astype(np.uint8), classes_of(large / "clinic")
     for (intent, state, letters), draw in zip(releases_in(large), draws_in(large), strict=True):
         words = uniforms(key.derive("draw", draw), 0, N_DRAWS)
-        sampler = Sampler(channel_of(intent), next_state_of(intent))
+        sampler = Sampler(channel_of(intent), classes[intent.number], next_state_of(intent))
         drawn, _ = sampler.draw(x, state.astype(np.uint8), words)
         assert (drawn == letters).all()
 

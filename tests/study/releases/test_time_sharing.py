@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tacit.study.books.kinds import read_books
 
 from tacit import Problem, Solution, TimeSharing, estimate_file, solve
 from tacit.ledger import Ledger
@@ -20,7 +19,8 @@ from tacit.sampling import IntegerChannel
 from tacit.study import Study
 from tacit.study.books.books import Request
 from tacit.study.books.records import Measure
-from tacit.study.requests.draft import Draft, draft, intent_record, told_law, value_of
+from tacit.study.entry_kinds import read_books
+from tacit.study.requests.draft import Draft, draft, intent_record
 from tests.cli.clinic import done
 from tests.study.clinic import entries_of, read_release
 
@@ -98,14 +98,16 @@ def drafted_with_two_letters(folder: Path) -> Draft:
     solution = solved_with_two_letters(free.problem)
     assert solution.value <= free.value + 1e-6
     channel = IntegerChannel.quantised(solution.channel)
-    after, next_state = drafted.before.after("second", channel)
+    after, transition = drafted.before.after("second", channel)
+    law = wish.told_law(drafted.before, channel)
     return replace(
         drafted,
-        design=replace(drafted.design, solution=solution, channel=solution.channel),
+        design=replace(drafted.design, solution=solution, table=solution.channel),
         channel=channel,
-        next_state=next_state,
+        transition=transition,
         after=after,
-        value=value_of(told_law(drafted.before, wish, channel), wish),
+        law=law,
+        value=wish.value_of(law),
     )
 
 

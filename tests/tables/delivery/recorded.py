@@ -27,7 +27,8 @@ RELEASE_KEY = KEY.derive("release", "hash of the intent")
 SEAL_KEY = bytes(32)
 DIGEST_KEY = KEY.derive("digest")
 NAME, BEFORE = "7", "6"
-N_STATES, N_X, N_NEXT = 3, 5, 300
+N_STATES, N_CLASSES, N_NEXT = 3, 5, 300
+CLASS_OF_X = np.array([3, 0, 4, 1, 1, 2, 0])
 LABELS = ("none", "mild, or so", 'he said "severe"', "überfällig")
 
 
@@ -49,7 +50,9 @@ class Case:
     def channel(self) -> IntegerChannel:
         n_letters = len(self.labels) * (self.n_times or 1)
         rng = np.random.default_rng(0)
-        return IntegerChannel.quantised(rng.dirichlet(np.ones(n_letters), size=(N_STATES, N_X)))
+        return IntegerChannel.quantised(
+            rng.dirichlet(np.ones(n_letters), size=(N_STATES, N_CLASSES))
+        )
 
     @cached_property
     def next_state(self) -> NDArray[np.int64]:
@@ -60,7 +63,9 @@ class Case:
 
     @cached_property
     def x(self) -> NDArray[np.uint8]:
-        return np.random.default_rng(2).integers(0, N_X, self.n_records).astype(np.uint8)
+        return (
+            np.random.default_rng(2).integers(0, len(CLASS_OF_X), self.n_records).astype(np.uint8)
+        )
 
     @cached_property
     def state(self) -> NDArray[np.uint8]:
@@ -95,6 +100,7 @@ class Case:
         return RecordedRelease(
             NAME,
             self.channel,
+            CLASS_OF_X,
             self.next_state,
             RELEASE_KEY,
             DIGEST_KEY,
@@ -106,8 +112,8 @@ class Case:
     def letters(self) -> list[int]:
         """The letter of every record, one by one."""
         rows = {
-            (m, x): list(accumulate(self.channel.weights[m, x].tolist()))
-            for m, x in np.ndindex(N_STATES, N_X)
+            (m, x): list(accumulate(self.channel.weights[m, CLASS_OF_X[x]].tolist()))
+            for m, x in np.ndindex(N_STATES, len(CLASS_OF_X))
         }
         codes = zip(self.state.tolist(), self.x.tolist(), strict=True)
         words = uniforms(RELEASE_KEY, 0, self.n_records).tolist()

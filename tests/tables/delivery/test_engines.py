@@ -34,6 +34,8 @@ from tests.tables.delivery.toy import ToyEngine
 KEY = StudyKey(b"k" * 32)
 LABELS = ("none", "mild, or so", 'he said "severe"')
 N_RECORDS, N_STATES = 200, 4
+N_CLASSES = 5
+CLASS_OF_X = np.arange(N_CELLS) * 7 % N_CLASSES
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,13 @@ class Clinic:
 def recorded(name: str, n_states: int, *, is_id_public: bool = False) -> RecordedRelease:
     """A random release from ``n_states`` states to ``N_STATES``."""
     rng = np.random.default_rng(len(name) + n_states)
-    law = rng.dirichlet(np.ones(len(LABELS)), size=(n_states, N_CELLS))
+    law = rng.dirichlet(np.ones(len(LABELS)), size=(n_states, N_CLASSES))
     next_state = rng.integers(0, N_STATES, size=(n_states, len(LABELS)))
     next_state[0, 0] = N_STATES - 1
     return RecordedRelease(
         name,
         IntegerChannel.quantised(law),
+        CLASS_OF_X,
         next_state,
         KEY.derive("release", name),
         KEY.derive("digest", name),
@@ -96,7 +99,9 @@ def drawn(clinic: Clinic, states: list[int], release: RecordedRelease) -> tuple[
     letters, after = [], []
     words = uniforms(release.draw_key, 0, N_RECORDS).tolist()
     for x, m, word in zip(cells(clinic), states, words, strict=True):
-        letters.append(bisect_right(list(accumulate(release.channel.weights[m, x].tolist())), word))
+        letters.append(
+            bisect_right(list(accumulate(release.channel.weights[m, CLASS_OF_X[x]].tolist())), word)
+        )
         after.append(int(release.next_state[m, letters[-1]]))
     return letters, after
 

@@ -240,7 +240,7 @@ def _draw(
     letters, after = [], []
     words = uniforms(release.draw_key, 0, records.n_records).tolist()
     for x, m, word in zip(records.x, states, words, strict=True):
-        bounds = list(accumulate(release.channel.weights[m, x].tolist()))
+        bounds = list(accumulate(release.channel.weights[m, release.class_of_x[x]].tolist()))
         letter = bisect_right(bounds, word)
         letters.append(letter)
         after.append(int(release.next_state[m, letter]))

@@ -257,6 +257,10 @@ def leakage_upper_nats(program: Program, c: Array) -> tuple[Array, Array]:
 
 _NEWTON_STEPS = 6
 _LARGEST_CHANGE = 0.5
+_FLOORS = (0.0, 1e-8, 1e-7, 1e-6)
+"""Smallest entries to begin with, tried in turn. Where only entries near 0 can meet an exact view,
+they have to grow by more than steps that are factors allow."""
+
 _RESIDUALS = 200
 _EXACT = 1e-15
 """Chi-square of what is off, close to twice the information in nats: far below ``LIMIT_TOL``."""
@@ -268,6 +272,19 @@ def settled_channel(program: Program, c: Array) -> Array:
         c = np.broadcast_to(_averaged(program, c), c.shape)
     if not program.is_any_row_exact:
         return c
+    best, least = c, np.full(len(c), np.inf)
+    for floor in _FLOORS:
+        raised = np.where(c > 0, np.maximum(c, floor), 0.0)
+        settled, error = _settled_from(program, raised / raised.sum(axis=1, keepdims=True))
+        best = np.where((error < least)[:, None, None, None], settled, best)
+        least = np.minimum(error, least)
+        if (least < _EXACT).all():
+            break
+    return best
+
+
+def _settled_from(program: Program, c: Array) -> tuple[Array, Array]:
+    """The nearest of a few Newton steps to the exact views' constraints, and how far it is off."""
     best, least = c, np.full(len(c), np.inf)
     for _ in range(_NEWTON_STEPS):
         rows = _ExactRows(program, c)
@@ -281,7 +298,7 @@ def settled_channel(program: Program, c: Array) -> Array:
         # Letters that hardly occur may deviate much: limit the factor by which they change.
         c = c * np.exp(-np.clip(change, -_LARGEST_CHANGE, _LARGEST_CHANGE))
         c = c / c.sum(axis=1, keepdims=True)
-    return best
+    return best, least
 
 
 class _ExactRows:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from unicodedata import normalize
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
@@ -24,6 +25,7 @@ from tacit.policy import Parties
 from tacit.problem import Utility
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
+from tacit.scheme.classes import ClassOfX, class_rows, refine_classes
 from tacit.scheme.memory import Transition, Transitions
 from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
@@ -102,11 +104,12 @@ class Request:
         """p(r, letter) of a release, [r, letter].
 
         Args:
-            before: what every coalition held before it.
+            before: what every coalition held before it, on the classes of the channel.
             channel: the integer table that is sampled.
         """
         p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
-        return np.asarray(self.question.p_r_given_x.T @ p_x_letter)
+        rows = class_rows(before.memory.class_of_x, self.question.p_r_given_x)
+        return np.asarray(rows.T @ p_x_letter)
 
     def value_of(self, law: Array) -> float:
         """Mean cost of answers with law p(r, letter), or their bits about R."""
@@ -148,8 +151,9 @@ class Intent:
         entry: where it stands in the ledger; people call it by the entry's number.
         record: what stands there.
         request: what it answers.
-        channel: the integer table that is sampled.
-        next_state: state after it, [m, letter]; -1 where that cannot occur.
+        channel: the integer table that is sampled, [m, class of x, letter].
+        class_of_x: class of each cell, see ``Books.classes_for``.
+        transition: what it does to the memory, as recorded.
         draw: name of the random numbers that it is drawn with, see ``draw_of``.
         past: name of all that was released up to it, itself included.
         party_limit: its party's limit at that time, as it was set.
@@ -161,7 +165,8 @@ class Intent:
     record: IntentRecord
     request: Request
     channel: IntegerChannel
-    next_state: Transitions
+    class_of_x: ClassOfX
+    transition: Transition
     draw: str
     past: str
     party_limit: float
@@ -189,15 +194,25 @@ class Intent:
         named_by = self.entry.hash if self.is_of_0_1 else self.past
         return f"{self.entry.number}-{named_by[:16]}"
 
+    @property
+    def next_state(self) -> Transitions:
+        """State after it, [m, letter]; -1 where that cannot occur."""
+        return self.transition.next_state
+
     def add_to(self, account: Account) -> Account:
-        """What every coalition holds after it, given what they held before it."""
-        after, _ = account.after(
+        """What every coalition holds after it, its recorded bound and slacks being believed."""
+        after, _ = account.refine(self.class_of_x).after(
             self.request.party,
             self.channel,
-            Transition(self.next_state),
+            self.transition,
             everyone_bits=self.record.everyone_bits,
         )
         return after
+
+    def prove_after(self, account: Account) -> tuple[Account, Transition]:
+        """What every coalition holds after it, every bound and slack being proved again."""
+        made = Transition(self.next_state, self.transition.merges)
+        return account.refine(self.class_of_x).after(self.request.party, self.channel, made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +262,7 @@ class Books:
         """What every coalition holds; read from the releases anew after a change of policy."""
         if self.account is not None:
             return self.account
-        account = Account.start(self.counts, self.memory, self.policy)
+        account = self.empty_account
         intents = [*self.intents.values()]
         if intents:
             with refuse_nonsense(intents[0].entry) as reading:
@@ -256,6 +271,25 @@ class Books:
                     account = intent.add_to(account)
         object.__setattr__(self, "account", account)
         return account
+
+    @property
+    def empty_account(self) -> Account:
+        """The account before the first release: no two cells are told apart."""
+        nothing_told = np.zeros(len(self.counts), dtype=np.intp)
+        return Account.start(self.counts, self.memory, self.policy, nothing_told)
+
+    @property
+    def class_of_x(self) -> ClassOfX:
+        """Class of each cell: what no release or request so far has told apart."""
+        last = next(reversed(self.intents.values()), None)
+        return np.zeros(len(self.counts), dtype=np.intp) if last is None else last.class_of_x
+
+    def classes_for(self, question: Question) -> ClassOfX:
+        """The classes, refined so that a question has one law in each ([M] fact 10).
+
+        They follow from the questions alone, so that the ledger need not record them.
+        """
+        return refine_classes(self.class_of_x, question.p_r_given_x)
 
     @property
     def scheme(self) -> Scheme:
@@ -273,8 +307,8 @@ class Books:
             Step(
                 intent.request.party,
                 intent.channel.law,
-                np.arange(len(self.counts)),
-                Transition(intent.next_state),
+                intent.class_of_x,
+                intent.transition,
                 intent.record.everyone_bits,
             )
             for intent in self.intents.values()
@@ -348,7 +382,7 @@ def first_past(study: str) -> str:
     return _hash(b"tacit past 1", study.encode())
 
 
-def draw_of(past: str, channel: IntegerChannel) -> str:
+def draw_of(past: str, channel: IntegerChannel, class_of_x: ClassOfX | None) -> str:
     """Name of the random numbers that a release is drawn with: its table, after its past.
 
     The past is the study, every earlier release's table and the states that follow from it, in
@@ -358,9 +392,30 @@ def draw_of(past: str, channel: IntegerChannel) -> str:
     draw of it.
 
     Another table after the same past is drawn with other numbers. With the same numbers, the
-    letters of the two together could tell more than the sum of what each tells.
+    letters of the two together could tell more than the sum of what each tells. Tables are the
+    same if each cell has the same rows, whatever the classes are.
+
+    Args:
+        past: before the release.
+        channel: its table.
+        class_of_x: class of each cell; ``None`` for a table that 0.2 recorded, a row for each cell.
     """
-    return _hash(b"tacit draw 1", past.encode(), _content(channel))
+    if class_of_x is None:
+        return _hash(b"tacit draw 1", past.encode(), _content(channel.weights))
+    rows, row_of_x = _different_rows(channel, class_of_x)
+    return _hash(b"tacit draw 2", past.encode(), _content(rows), _content(row_of_x))
+
+
+def _different_rows(channel: IntegerChannel, class_of_x: ClassOfX) -> tuple[Counts, ClassOfX]:
+    """The rows [row, m, letter] that differ, in the order of their first cell; row of each cell."""
+    by_class = np.ascontiguousarray(channel.weights.transpose(1, 0, 2), dtype=np.int64)
+    some_class, of_class = np.unique(
+        by_class.reshape(len(by_class), -1), axis=0, return_index=True, return_inverse=True
+    )[1:]
+    of_x = of_class.reshape(-1)[class_of_x]
+    first_x = np.unique(of_x, return_index=True)[1]
+    order = np.argsort(first_x)
+    return by_class[some_class[order]], np.argsort(order)[of_x]
 
 
 def next_past(past: str, draw: str, next_state: Transitions) -> str:
@@ -375,9 +430,8 @@ def next_past(past: str, draw: str, next_state: Transitions) -> str:
     return _hash(b"tacit next 1", past.encode(), draw.encode(), _content(next_state))
 
 
-def _content(table: IntegerChannel | Transitions) -> bytes:
+def _content(numbers: NDArray[np.integer]) -> bytes:
     """Shape and numbers: not the compressed form, which may differ between versions of zlib."""
-    numbers = table.weights if isinstance(table, IntegerChannel) else table
     return repr(numbers.shape).encode() + b":" + np.ascontiguousarray(numbers, "<i8").tobytes()
 
 

@@ -28,7 +28,7 @@ from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
 from tacit.problem import DISTORTIONS, INFORMATION, Costs, Utility
-from tacit.scheme import Policy
+from tacit.scheme import Policy, Transition
 
 STUDY_FORMAT = 2
 """Of a study's folder and of its entries; larger numbers are from newer versions, 1 is of 0.1."""
@@ -360,6 +360,27 @@ class HoldingRecord(Record):
         return 100.0 if self.is_used_up else 100 * self.bits / self.limit
 
 
+class MergeRecord(Record):
+    """Letters of what a coalition holds that became one after a release ([M] fact 11).
+
+    Attributes:
+        parties: the coalition.
+        labels: of every letter, -1 where it cannot occur; letters with the same label are one. A
+            letter is (y, rhat) of a coalition that received the release, y of another.
+        slack: bits that the merge adds to what the coalition is said to hold.
+    """
+
+    parties: tuple[str, ...]
+    labels: tuple[Annotated[int, Field(ge=-1)], ...]
+    slack: Bits
+
+    @model_validator(mode="after")
+    def _numbers_labels_without_gaps(self) -> Self:
+        used = set(self.labels) - {-1}
+        _require(used == set(range(len(used))), "labels of merged letters have gaps")
+        return self
+
+
 class IntentRecord(Record):
     """A release, recorded before the first letter is drawn; its integer channel is the payload.
 
@@ -380,6 +401,8 @@ class IntentRecord(Record):
         bound: no release within these limits does better; ``None`` where no proof is known.
         draw: which random numbers it uses, see ``draw_of``; ``None`` in releases that 0.1
             recorded, whose numbers go by the hash of their entry.
+        merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
+            all letters apart, and their table has a row for each cell and not for each class.
     """
 
     identity: str
@@ -397,6 +420,7 @@ class IntentRecord(Record):
     blind: float
     bound: float | None
     draw: str | None = None
+    merges: tuple[MergeRecord, ...] | None = None
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:
@@ -409,7 +433,24 @@ class IntentRecord(Record):
         _require(all(state < n_moves for row in states for state in row), "unknown states")
         own = [each for each in self.holdings if each.parties == (self.party,)]
         _require(len(own) == 1, "the party's own holding is missing")
+        merged = [frozenset(each.parties) for each in self.merges or ()]
+        _require(len(set(merged)) == len(merged), "letters of a coalition are merged twice")
         return self
+
+    @property
+    def is_on_cells(self) -> bool:
+        """Whether its table has a row for each cell, as 0.1 and 0.2 recorded them."""
+        return self.merges is None
+
+    @property
+    def transition(self) -> Transition:
+        """What it does to the memory."""
+        merges = {frozenset(each.parties): each for each in self.merges or ()}
+        return Transition(
+            np.array(self.next_state, dtype=np.intp),
+            {who: np.array(each.labels, dtype=np.intp) for who, each in merges.items()},
+            {who: each.slack for who, each in merges.items()},
+        )
 
     @property
     def n_letters(self) -> int:

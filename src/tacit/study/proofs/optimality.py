@@ -23,6 +23,7 @@ from tacit.accounting import Account
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
+from tacit.scheme.classes import class_rows
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord
 from tacit.study.proofs.witness import LimitedView, answer_worth, centred, find_forces
@@ -61,13 +62,14 @@ def prove(
     """A lower bound on the mean cost of every release that could have been made instead.
 
     Args:
-        before: what every coalition held when the release was designed.
+        before: what every coalition held when the release was designed, on the channel's classes.
         request: what it answers, judged by a mean cost.
         channel: the recorded table.
         holdings: the recorded limits and multipliers.
     """
     occurs = before.memory.mass.any(axis=0)
-    cost = (request.question.p_r_given_x @ request.distortion.T)[occurs]
+    rows = class_rows(before.memory.class_of_x, request.question.p_r_given_x)
+    cost = (rows @ request.distortion.T)[occurs]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0

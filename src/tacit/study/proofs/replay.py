@@ -61,15 +61,15 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
     Raises:
         ReplayError: its table does not fit the states before it.
     """
-    intent, before = after.intents[after.head.number], replay.account
-    shape = (len(before.memory.mass), len(after.counts))
+    intent = after.intents[after.head.number]
+    before = replay.account.refine(intent.class_of_x)
+    shape = before.memory.mass.shape
     if intent.channel.weights.shape[:2] != shape:
         raise ReplayError(f"its table has shape {intent.channel.weights.shape[:2]}, not {shape}")
     if not _is_transition(before, intent):
         raise ReplayError("its table leads to states that are not recorded")
-    replay.account, _ = before.after(
-        intent.request.party, intent.channel, Transition(intent.next_state)
-    )
+    replay.account, proved = intent.prove_after(before)
+    yield from _merge_problems(intent.transition, proved)
     yield from _limit_problems(replay, intent, before)
     yield from _worth_problems(replay, intent, before)
     yield from _paper_problems(intent, before)
@@ -81,6 +81,19 @@ def _is_transition(before: Account, intent: Intent) -> bool:
     is_told = (intent.channel.weights > 0) & occurs[..., None]
     known = intent.next_state.shape == (len(occurs), intent.channel.weights.shape[-1])
     return known and bool((intent.next_state[is_told.any(axis=1)] >= 0).all())
+
+
+def _merge_problems(recorded: Transition, proved: Transition) -> Iterator[str]:
+    """Whether letters of coalitions that matter were merged, at the slack that is recorded."""
+    for coalition, slack in recorded.slacks.items():
+        name = " + ".join(sorted(coalition))
+        if coalition not in proved.slacks:
+            yield f"it merges letters of {name}, and there are none to merge"
+        elif abs(proved.slacks[coalition] - slack) > SAME:
+            yield (
+                f"merging letters of {name} costs {proved.slacks[coalition]:.9f} bits, not "
+                f"{slack:.9f} as recorded"
+            )
 
 
 def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator[str]:

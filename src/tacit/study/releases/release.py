@@ -210,6 +210,7 @@ class ReleaseWriter:
         return RecordedRelease(
             state_name,
             intent.channel,
+            intent.class_of_x,
             intent.next_state,
             draw_key,
             digest_key,

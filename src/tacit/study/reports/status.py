@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting import Counts, bits_down, bits_up, other_rows_upper_bits
+from tacit.accounting import DIGITS, Counts, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.study.books.books import Books
+
+_LEAST_SLACK = 10**-DIGITS
+"""Bits. A smaller slack does not show in the figures."""
 
 FEW_RECORDS = 1_000
 """In a smaller table, everybody else's rows tell a person's more than a little."""
@@ -34,6 +37,9 @@ class Holding:
         limited_by: on whom that limit was set.
         held: what it holds, at most.
         is_covered: whether ``held`` is that of everyone, for want of a closer bound.
+        letters: how many answers, together, are told apart in what it holds; ``None`` where its
+            law is not carried.
+        slack: the part of ``held`` that merging letters added: the truth is at most so far below.
     """
 
     parties: tuple[str, ...]
@@ -42,15 +48,22 @@ class Holding:
     limited_by: str
     held: float
     is_covered: bool
+    letters: int | None
+    slack: float
 
     @property
     def left(self) -> float:
         """What is left to it."""
         return max(0.0, self.limit - self.held)
 
+    @property
+    def slack_share(self) -> float:
+        """The slack as a share of the limit."""
+        return self.slack / self.limit if self.limit else 0.0
+
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"left": self.left}
+        return asdict(self) | {"left": self.left, "slack_share": self.slack_share}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +185,13 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         (_holding(books, coalition) for coalition in coalitions),
         key=lambda each: (each.left, len(each.parties), each.parties),
     )
+    parties = tuple(_holding(books, frozenset({party})) for party in books.limits)
     undelivered = [each.entry.number for each in books.intents.values() if each.delivery is None]
     return StudyStatus(
         study=study,
         records=int(books.counts.sum()),
         entropy_bits=entropy(books.p_x),
-        parties=tuple(_holding(books, frozenset({party})) for party in books.limits),
+        parties=parties,
         coalitions=tuple(holdings[:MOST_COALITIONS]),
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
         releases=len(books.intents),
@@ -189,8 +203,19 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
             *([Remark("rollback_accepted")] if books.accepted else []),
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
+            *loose_bounds([*parties, *holdings]),
         ),
     )
+
+
+def loose_bounds(holdings: Sequence[Holding]) -> list[Remark]:
+    """A remark on coalitions of which less may be held than is shown, the loosest by name."""
+    loose = [each for each in holdings if each.slack >= _LEAST_SLACK]
+    if not loose:
+        return []
+    most = max(loose, key=lambda each: each.slack)
+    values = {"coalitions": len(loose), "most": most.name, "slack": most.slack}
+    return [Remark("loose_bounds", values | {"slack_share": most.slack_share})]
 
 
 def limits_too_high(books: Books) -> list[Remark]:
@@ -225,6 +250,7 @@ def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
 
 def _holding(books: Books, coalition: Parties) -> Holding:
     account, binding = books.proved_account, books.all_limits.binding_on(coalition)
+    view = account.view(coalition)
     return Holding(
         tuple(sorted(coalition)),
         coalition_name(coalition, books.holders),
@@ -232,4 +258,6 @@ def _holding(books: Books, coalition: Parties) -> Holding:
         whom_in_words(binding),
         account.upper_bits(coalition),
         account.is_covered(coalition) and coalition != books.holders,
+        None if view is None else view.n_letters,
+        0.0 if view is None else view.slack,
     )

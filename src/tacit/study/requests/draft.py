@@ -14,10 +14,10 @@ from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
-from tacit.scheme.memory import Transition, Transitions
+from tacit.scheme.memory import Transition
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of, recipient_law
-from tacit.study.books.records import HoldingRecord, IntentRecord
+from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
@@ -44,9 +44,9 @@ class Draft:
     Attributes:
         request: what it answers.
         design: the certified optimum that it was rounded from.
-        channel: the integer table to be sampled.
-        next_state: state after it, [m, letter]; -1 where that cannot occur.
-        before: what every coalition holds now.
+        channel: the integer table to be sampled, [m, class of x, letter].
+        transition: what it would do to the memory.
+        before: what every coalition holds now, on the classes of the channel.
         after: what every coalition would hold.
         law: p(r, letter), [r, letter].
         value: mean cost of the answers, or bits about R where information is the measure.
@@ -56,7 +56,7 @@ class Draft:
     request: Request
     design: Design
     channel: IntegerChannel
-    next_state: Transitions
+    transition: Transition
     before: Account
     after: Account
     law: Array
@@ -143,28 +143,19 @@ def draft(books: Books, request: Request) -> Draft:
     """
     ceiling = own_ceiling(books, request)
     design = _design(books, request, ceiling)
-    before = books.proved_account
-    channel = IntegerChannel.quantised(_without_rare_letters(design.channel, before.memory.mass))
-    after, transition = _after(before, request, channel)
+    before = books.proved_account.refine(design.class_of_x)
+    channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
+    after, transition = before.after(request.party, channel, limits=design.limits)
     broken = _broken_limits(design, before, after)
     if broken:
-        channel = IntegerChannel.quantised(design.channel)
-        after, transition = _after(before, request, channel)
+        channel = IntegerChannel.quantised(design.table)
+        after, transition = before.after(request.party, channel, limits=design.limits)
         broken = _broken_limits(design, before, after)
     for coalition, held in broken.items():
         raise _too_much(books, design, coalition, held, after)
     law, blind = request.told_law(before, channel), request.blind_value(books.p_x)
     value = request.value_of(law)
-    next_state = transition.next_state
-    return Draft(request, design, channel, next_state, before, after, law, value, blind)
-
-
-def _after(
-    before: Account, request: Request, channel: IntegerChannel
-) -> tuple[Account, Transition]:
-    """The account after a release; letters are kept apart, for the ledger records no merges."""
-    made = Transition(before.memory.most_states(channel.law))
-    return before.after(request.party, channel, made)
+    return Draft(request, design, channel, transition, before, after, law, value, blind)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
@@ -325,6 +316,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         drafted: what is to be released.
         past: name of all that was released before it.
     """
+    transition = drafted.transition
     return IntentRecord(
         identity=drafted.request.identity,
         party=drafted.request.party,
@@ -334,11 +326,19 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         time_shares=drafted.time_shares,
         letters=drafted.letters,
         p_rhat_given_r=recipient_law(drafted.law).tolist(),
-        next_state=drafted.next_state.tolist(),
+        next_state=transition.next_state.tolist(),
         holdings=drafted.holdings,
         everyone_bits=drafted.after.everyone_bits,
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
-        draw=draw_of(past, drafted.channel),
+        draw=draw_of(past, drafted.channel, drafted.design.class_of_x),
+        merges=tuple(
+            MergeRecord(
+                parties=tuple(sorted(coalition)),
+                labels=tuple(labels.tolist()),
+                slack=transition.slacks[coalition],
+            )
+            for coalition, labels in transition.merges.items()
+        ),
     )

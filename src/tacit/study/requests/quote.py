@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import floor
+from time import monotonic
 from typing import Any
+
+import numpy as np
 
 from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
 from tacit.errors import TacitError
@@ -13,8 +16,9 @@ from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
+from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent
-from tacit.study.reports.status import Holding
+from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
 from tacit.tables import Question
 
@@ -23,6 +27,9 @@ _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 _SPARSE_CURVE = (0.5, 1.0, 1.5)
 """The same where a design takes many starts: information is not concave in the channel."""
+
+_CURVE_SECONDS = 3.0
+"""After so long no other points are designed: those of a wide table may take longer."""
 
 _CURVE_DIGITS = 6
 """Decimals of the bits at these points."""
@@ -40,6 +47,8 @@ MOST_COUNTED = 1000
 @dataclass(frozen=True, slots=True)
 class QuotedHolding(Holding):
     """What a coalition holds of its limit before and after the quoted release.
+
+    ``letters`` and ``slack`` are those after it.
 
     Attributes:
         after: what it would hold after the quoted release, at most.
@@ -59,7 +68,7 @@ class QuotedHolding(Holding):
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"added": self.added, "left": self.left}
+        return Holding.as_dict(self) | {"added": self.added}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +175,8 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         about_more=min(map(_fits, shares)),
         curve=tuple(_curve(books, drafted, own)),
         answered_by=None,
-        others_bits=_others_bits(books, drafted.channel),
-        remarks=_remarks_on(drafted.request.question),
+        others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
+        remarks=(*_remarks_on(drafted.request.question), *loose_bounds(shares)),
     )
 
 
@@ -189,8 +198,8 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         about_more=MOST_COUNTED,
         curve=(),
         answered_by=intent.entry.number,
-        others_bits=_others_bits(books),
-        remarks=_remarks_on(intent.request.question),
+        others_bits=_others_bits(books, books.class_of_x),
+        remarks=(*_remarks_on(intent.request.question), *loose_bounds(shares)),
     )
 
 
@@ -200,10 +209,14 @@ def _remarks_on(question: Question) -> tuple[Remark, ...]:
     return () if external is None else (Remark("external_column", {"column": external}),)
 
 
-def _others_bits(books: Books, *more: IntegerChannel) -> float:
-    """After all releases, and these."""
-    channels = [intent.channel for intent in books.intents.values()]
-    return other_rows_upper_bits(books.counts, [*channels, *more])
+def _others_bits(books: Books, class_of_x: ClassOfX, *more: IntegerChannel) -> float:
+    """After all releases, and more on these classes, which refine those of all before."""
+    counts = class_sums(class_of_x, books.counts.astype(float)).astype(np.int64)
+    tables = [
+        intent.channel.weights[:, parent_classes(intent.class_of_x, class_of_x)]
+        for intent in books.intents.values()
+    ]
+    return other_rows_upper_bits(counts, [*tables, *(channel.weights for channel in more)])
 
 
 def _shares(
@@ -211,6 +224,7 @@ def _shares(
 ) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
     limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
+    views = {each: after.view(each) for each in limits}
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
@@ -219,9 +233,11 @@ def _shares(
             whom_in_words(binding),
             before.upper_bits(coalition),
             after.is_covered(coalition) and coalition != books.holders | {party},
+            None if view is None else view.n_letters,
+            0.0 if view is None else view.slack,
             after.upper_bits(coalition),
         )
-        for coalition, binding in limits.items()
+        for (coalition, binding), view in zip(limits.items(), views.values(), strict=True)
     )
 
 
@@ -245,9 +261,10 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding) -> list[CurvePoint]
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
+    end = monotonic() + _CURVE_SECONDS
     for part in _SPARSE_CURVE if drafted.request.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
-        if not 0 < bits <= left:
+        if not 0 < bits <= left or (part != 1 and monotonic() > end):
             continue
         try:
             other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))

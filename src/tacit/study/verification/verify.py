@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from tacit.accounting import Account
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.study.books.books import Books, Intent
@@ -139,7 +138,7 @@ def _begin(created: Entry) -> Replay:
     """A replay of which only the first entry is read."""
     books = read_books([created])
     with refuse_nonsense(created):
-        return Replay(books, Account.start(books.counts, books.memory, books.policy), {}, {})
+        return Replay(books, books.empty_account, {}, {})
 
 
 def _replay(replay: Replay, entries: list[Entry]) -> list[str]:

@@ -282,9 +282,8 @@ class _Draw:
 
     @staticmethod
     def of(records: Snapshot, state: Codes, release: RecordedRelease) -> _Draw:
-        return _Draw(
-            records.x, state, Sampler(release.channel, release.next_state), release.draw_key
-        )
+        sampler = Sampler(release.channel, release.class_of_x, release.next_state)
+        return _Draw(records.x, state, sampler, release.draw_key)
 
     def batch(self, batch: range) -> tuple[Codes, Codes]:
         """Letters and next states of some records."""

@@ -114,7 +114,8 @@ class RecordedRelease:
 
     Attributes:
         name: what its states are kept under: a name that no other release has.
-        channel: the integer table that is sampled.
+        channel: the integer table that is sampled, [m, class of x, letter].
+        class_of_x: class of each cell, [x].
         next_state: state after each letter, [m, letter]; -1 where that cannot occur.
         draw_key: under which the numbers of this release are drawn.
         digest_key: of the keyed digest of its content.
@@ -128,6 +129,7 @@ class RecordedRelease:
 
     name: str
     channel: IntegerChannel
+    class_of_x: NDArray[np.intp]
     next_state: NDArray[np.signedinteger]
     draw_key: bytes
     digest_key: bytes
