@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, sqrt
 from types import MappingProxyType
 from typing import Protocol, Self
 
@@ -26,6 +26,7 @@ from tacit.scheme.views import (
     MOST_LETTERS,
     CoalitionView,
     Labels,
+    condense,
     is_identity,
     is_lossless,
     largest_group,
@@ -35,6 +36,9 @@ from tacit.scheme.views import (
 
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
+
+COMPARED_ENTRIES = 2**29
+"""Pairs of letters that are compared after a release, times the entries (m, x) of each."""
 
 FEWEST_LETTERS = 16
 """Where many coalitions are carried, each may have fewer letters, but no fewer than these."""
@@ -50,6 +54,9 @@ SPENT_AT_ONCE = 0.2
 
 ROOM_SHARE = 0.03
 """Share of what a limit leaves to a coalition that a design keeps for merging at most."""
+
+ROUNDING_BITS = 1e-12
+"""A rise of so little may be rounding."""
 
 Transitions = NDArray[np.intp]
 
@@ -102,8 +109,13 @@ class Memory(Protocol):
         """Whether p(m, x) tells all that everyone's letters tell about X."""
         ...
 
-    def law(self, parties: Parties) -> Array | None:
-        """p(y, m, x) of what a coalition holds, [y, m, x]; ``None`` if it is not carried."""
+    def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
+        """What a design sees of what a coalition holds, and the bits that it has to leave for that.
+
+        Args:
+            parties: the coalition; ``None`` is returned if it is not carried.
+            left: bits that its limit leaves.
+        """
         ...
 
     def held(self, parties: Parties) -> Array | None:
@@ -227,10 +239,10 @@ class BoundedMemory:
         """What a coalition holds, where it is carried."""
         return self.carried.get(parties)
 
-    def law(self, parties: Parties) -> Array | None:
-        """p(y, m, x), where it is carried."""
+    def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
+        """A view with few letters, where it is carried."""
         view = self.carried.get(parties)
-        return None if view is None else view.law.transpose(1, 2, 0)
+        return None if view is None else condense(view, left, self.roundings)
 
     def held(self, parties: Parties) -> Array | None:
         """p(y, x), where it is carried."""
@@ -271,17 +283,13 @@ class BoundedMemory:
             everyone_bits: the bound on everyone after it, where it has been proved.
         """
         n_m, _, n_rhat = channel.shape
-        grown = followed(self.mass, channel)
-        chosen = None if made is None else made.next_state
-        state = self._next_state(party, channel, limits) if chosen is None else chosen
-        mass = _gathered(grown, state)
         if everyone_bits is None:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
         roundings = self.roundings + n_m * n_rhat + 4
-        carried, transition = self._carried_after(
-            party, _moves(channel, state, len(mass)), roundings, state, made
-        )
+        carried, transition = self._moved(party, channel, roundings, made, limits)
+        grown, state = followed(self.mass, channel), transition.next_state
+        mass = _gathered(grown, state)
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -300,36 +308,39 @@ class BoundedMemory:
         grown = followed(self.mass, channel)
         return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
 
-    def _next_state(
-        self, party: str, channel: Array, limits: Mapping[Parties, float]
-    ) -> Transitions:
-        """The states after a release: fewer than ``cap`` where views could not be merged else.
+    def _moved(
+        self,
+        party: str,
+        channel: Array,
+        roundings: int,
+        made: Transition | None,
+        limits: Mapping[Parties, float],
+    ) -> tuple[dict[Parties, CoalitionView], Transition]:
+        """What every carried coalition holds after a release, and how.
 
-        A merge of letters costs what they tell about the memory. So with few enough states it costs
+        Not recorded yet, it has fewer states than ``cap`` where views could not be merged else: a
+        merge of letters costs what they tell about the memory. So with few enough states it costs
         no more than is allowed, with a single one nothing.
         """
-        grown, n_rhat = followed(self.mass, channel), channel.shape[2]
+        if made is not None:
+            return self._carried_after(party, channel, roundings, made.next_state, made)
         state = self.most_states(channel)
         allowed = {
-            coalition: self.allowance(coalition, n_rhat, limits)
+            coalition: self.allowance(coalition, channel.shape[2], limits) + view.rise
             for coalition, view in self._fed(party).items()
-            if view.n_letters * n_rhat > self._most_letters
+            if view.n_letters * channel.shape[2] > self._most_letters
         }
         while True:
-            mass = _gathered(grown, state)
-            moves = _moves(channel, state, len(mass))
-            if len(mass) == 1 or all(
-                self._rise(coalition, moves) <= bits for coalition, bits in allowed.items()
-            ):
-                return state
+            carried, transition = self._carried_after(party, channel, roundings, state, None)
+            is_affordable = all(
+                carried[coalition].rise <= bits + ROUNDING_BITS
+                for coalition, bits in allowed.items()
+                if coalition in carried
+            )
+            if is_affordable or state.max() < 1:
+                return carried, transition
+            mass = _gathered(followed(self.mass, channel), state)
             state = np.where(state < 0, -1, merge_states(mass, len(mass) // 2)[state])
-
-    def _rise(self, coalition: Parties, moves: Array) -> float:
-        """Bits by which merging would raise what a coalition that is fed holds."""
-        view = self.carried[coalition & self.present]
-        told = view.told(moves)
-        labels = merge_letters(told, self._most_letters)
-        return merge(told, labels, self.roundings)[0].rise - view.rise
 
     def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
         """See ``Memory``; 0 where no letters will have to be merged.
@@ -348,9 +359,9 @@ class BoundedMemory:
 
     @property
     def _most_letters(self) -> int:
-        """Letters that each view may have."""
-        per_letter = 8 * self.cap * self.mass.shape[1] * len(self.carried)
-        return int(np.clip(CARRIED_BYTES // per_letter, FEWEST_LETTERS, MOST_LETTERS))
+        """Letters that each view may have: comparing them all takes time as their square."""
+        entries = self.cap * self.mass.shape[1] * len(self.carried)
+        return int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
         """Coalitions to carry that a release feeds -> what they hold before it."""
@@ -367,7 +378,7 @@ class BoundedMemory:
     def _carried_after(
         self,
         party: str,
-        moves: Array,
+        channel: Array,
         roundings: int,
         state: Transitions,
         made: Transition | None,
@@ -377,6 +388,7 @@ class BoundedMemory:
         merges: dict[Parties, Labels] = {}
         slacks: dict[Parties, float] = {}
         used = 0
+        moves = _moves(channel, state, int(state.max()) + 1)
         for coalition, told in self._told(party, moves):
             labels = self._labels(coalition, told, party, made)
             known = None if made is None else made.slacks.get(coalition)

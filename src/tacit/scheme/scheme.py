@@ -373,6 +373,8 @@ class Scheme:
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
         """The release problem on the memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
+
+        ``rooms`` grow by what is given up to see fewer letters.
         """
         mass, present = self._memory.mass, self.parties
         everyone = present | {party}
@@ -381,20 +383,22 @@ class Scheme:
         keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
         for coalition, bits in limits.items():
-            law = self._memory.law(coalition & present)
+            holders = coalition & present
             if coalition == everyone:
                 continue
-            if not coalition & present:
+            if not holders:
                 own, keys[coalition] = bits - self.reserve, ()
-            elif law is None:
+                continue
+            left = self._left(bits, self._memory.bits(holders) + rooms[coalition])
+            seen = self._memory.seen(holders, left)
+            if seen is None:
                 covered.append(coalition)
                 full = min(full, bits)
-            else:
-                keys[coalition] = coalition
-                told = mutual_information(law.sum(axis=1))
-                held = self._memory.bits(coalition & self.parties)
-                left = self._left(bits, held + rooms[coalition])
-                views[coalition] = (_given_mx(law, mass), told + left)
+                continue
+            view, rise = seen
+            rooms[coalition] += rise
+            keys[coalition] = coalition
+            views[coalition] = (_given_mx(view, mass), mutual_information(view.held) + left - rise)
         left = self._left(full, self._memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
@@ -450,8 +454,9 @@ def _alone(earlier: Release, problem: Problem) -> Solution | None:
     return earlier.solution if is_alone else None
 
 
-def _given_mx(law: Array, mass: Array) -> Array:
-    """p(y | m, x) as a view wants it, [m, x, y]; the first letter on cells of no mass."""
+def _given_mx(view: CoalitionView, mass: Array) -> Array:
+    """p(y | m, x) as a problem wants it, [m, x, y]; the first letter on cells of no mass."""
+    law = view.law.transpose(1, 2, 0)
     given = np.where(mass > 0, law / np.where(mass > 0, mass, 1.0), 0.0)
     given[0] = np.where(mass > 0, given[0], 1.0)
     given /= given.sum(axis=0)
