@@ -26,6 +26,7 @@ from benchmarks import (
     information,
     returning,
     surface,
+    year,
 )
 
 SUITES = {
@@ -36,6 +37,7 @@ SUITES = {
     "adult": adult.run,
     "caps": caps.run,
     "growth": growth.run,
+    "year": year.run,
     "information": information.run,
     "delivery": delivery.run,
 }

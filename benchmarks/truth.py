@@ -128,9 +128,7 @@ def _truth(scheme: tacit.Scheme, coalition: Parties, law: Array, merged: Codes) 
     by_letter = _told_bits(held, held.sum(axis=0))
     difference = told - by_letter[merged]
     true_bits = tacit.mutual_information(held) + float(difference.mean())
-    return Truth(
-        tuple(sorted(coalition)), scheme.leakage(coalition), true_bits, _error(difference)
-    )
+    return Truth(tuple(sorted(coalition)), scheme.leakage(coalition), true_bits, _error(difference))
 
 
 def _told_bits(law: Array, p_x: Array) -> Array:

@@ -49,7 +49,7 @@ REPLAYED_LETTERS = 512
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
 
-SPENT_AT_ONCE = 0.2
+SPENT_AT_ONCE = 0.05
 """Share of what is left for merging that one release may use."""
 
 ROOM_SHARE = 0.03

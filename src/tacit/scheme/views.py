@@ -22,7 +22,7 @@ from tacit.information.laws import add_up, gamma, information_upper_nats
 MOST_LETTERS = 256
 """Letters that a view has after a release at most."""
 
-DESIGN_LETTERS = (32, 80)
+DESIGN_LETTERS = (20, 40, 80)
 """Letters of a view that a design sees, fewest first: its time grows as their square."""
 
 DESIGN_SHARE = 0.1
