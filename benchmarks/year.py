@@ -198,7 +198,7 @@ def _wide(quick: bool) -> Iterator[Asked]:
 
 
 def _thousand(quick: bool) -> Iterator[Asked]:
-    """Random 4-letter functions of x, each from a new party; everyone may hold 4 bits in the end."""
+    """Random 4-letter functions of x, each from a new party; everyone may hold 4 bits."""
     rng = np.random.default_rng(0)
     n_releases = 30 if quick else 1000
     for index in range(n_releases):

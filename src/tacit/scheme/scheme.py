@@ -323,15 +323,36 @@ class Scheme:
 
     def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
-        if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
+        if problem.is_information or problem.individual == inf:
             return None
         for index, earlier in enumerate(self._steps):
             if isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
-                letters = self._memory.letters[:, index]
-                solution = repeat_letters(problem, letters, _alone(earlier, problem), gap_tol)
+                redrawn = self._redrawn(index, earlier)
+                if redrawn is None:
+                    continue
+                solution = repeat_letters(problem, redrawn, _alone(earlier, problem), gap_tol)
                 if solution is not None:
                     return solution
         return None
+
+    def _redrawn(self, index: int, earlier: Release) -> Array | None:
+        """The letter of an earlier release as the memory knows it, p(rhat | m, x), [m, x, rhat].
+
+        ``None`` where the memory tells it only together with other letters.
+        """
+        n_m, n_x = self._memory.mass.shape
+        n_rhat = earlier.table.shape[2]
+        if isinstance(self._memory, ExactHistory):
+            copied = np.eye(n_rhat)[self._memory.letters[:, index]]
+            return np.broadcast_to(copied[:, None], (n_m, n_x, n_rhat)).copy()
+        view = self._memory.view(frozenset({earlier.party}))
+        occurs = earlier.p_rhat_given_r.any(axis=0)
+        is_only_one = sum(step.party == earlier.party for step in self._steps) == 1
+        if view is None or not is_only_one or view.n_letters != occurs.sum():
+            return None
+        redrawn = np.zeros((n_m, n_x, n_rhat))
+        redrawn[..., occurs] = _given_mx(view, self._memory.mass)
+        return redrawn
 
     def _limits(
         self, party: str, individual: float | None, collusion: float | None
