@@ -79,6 +79,7 @@ class Answer:
         value: of the release; ``None`` without one.
         held_bits: what the party is said to hold.
         limit_bits: its own limit.
+        states: of the memory.
         letters: of its view, merged.
         slack_bits: of its view.
         everyone_bits: the bound on everyone.
@@ -93,6 +94,7 @@ class Answer:
     value: float | None
     held_bits: float
     limit_bits: float
+    states: int
     letters: int
     slack_bits: float
     everyone_bits: float
@@ -336,6 +338,7 @@ def answer(scheme: tacit.Scheme, asked: Asked, gap_tol: float) -> Answer:
         value,
         0.0 if view is None else view.bits,
         asked.individual,
+        scheme.n_states,
         0 if view is None else view.n_letters,
         0.0 if view is None else view.slack,
         scheme.leakage(),
@@ -407,7 +410,7 @@ def _details(result: YearResult) -> Iterator[str]:
 def _say(made: Answer) -> None:
     print(
         f"{made.party}, visit {made.visit}: {made.outcome}, {made.cpu_seconds:.2f} s CPU, "
-        f"{made.seconds:.2f} s, {made.letters} letters, {made.held_bits:.4f} of "
+        f"{made.seconds:.2f} s, {made.states} states, {made.letters} letters, {made.held_bits:.4f} of "
         f"{made.limit_bits:.2f} bits, slack {made.slack_bits:.1e}, "
         f"everyone {made.everyone_bits:.3f}, value {made.value} {made.note}",
         file=sys.stderr,

@@ -37,11 +37,14 @@ from tacit.scheme.views import (
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
 
-COMPARED_ENTRIES = 2**29
+COMPARED_ENTRIES = 2**30
 """Pairs of letters that are compared after a release, times the entries (m, x) of each."""
 
 FEWEST_LETTERS = 16
 """Where many coalitions are carried, each may have fewer letters, but no fewer than these."""
+
+FEWEST_STATES = 16
+"""States that are tried at least before letters are merged."""
 
 REPLAYED_LETTERS = 512
 """Most letters of a view after a release whose merges were not recorded."""
@@ -49,7 +52,7 @@ REPLAYED_LETTERS = 512
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
 
-SPENT_AT_ONCE = 0.05
+SPENT_AT_ONCE = 0.2
 """Share of what is left for merging that one release may use."""
 
 ROOM_SHARE = 0.03
@@ -324,12 +327,14 @@ class BoundedMemory:
         """
         if made is not None:
             return self._carried_after(party, channel, roundings, made.next_state, made)
-        state = self.most_states(channel)
         allowed = {
             coalition: self.allowance(coalition, channel.shape[2], limits) + view.rise
             for coalition, view in self._fed(party).items()
-            if view.n_letters * channel.shape[2] > self._most_letters
+            if view.n_letters * channel.shape[2] > self._most_letters(self.cap)
         }
+        # Fewer states were needed before: more than twice as many would be merged again.
+        cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
+        state = merge_states(followed(self.mass, channel), cap).reshape(len(channel), -1)
         while True:
             carried, transition = self._carried_after(party, channel, roundings, state, None)
             is_affordable = all(
@@ -349,7 +354,7 @@ class BoundedMemory:
         of what those hold. Where nothing limits it, what it holds counts as its limit.
         """
         view = self.carried.get(coalition & self.present)
-        if view is None or view.n_letters * n_rhat <= self._most_letters:
+        if view is None or view.n_letters * n_rhat <= self._most_letters(self.cap):
             return 0.0
         standing = self.policy.least_bits_on(coalition)
         around = [bits for each, bits in limits.items() if coalition <= each]
@@ -357,10 +362,9 @@ class BoundedMemory:
         in_all = MERGING_SHARE * (held if limit == inf else limit)
         return max(min(SPENT_AT_ONCE * (in_all - view.rise), ROOM_SHARE * (limit - held)), 0.0)
 
-    @property
-    def _most_letters(self) -> int:
+    def _most_letters(self, n_states: int) -> int:
         """Letters that each view may have: comparing them all takes time as their square."""
-        entries = self.cap * self.mass.shape[1] * len(self.carried)
+        entries = n_states * self.mass.shape[1] * len(self.carried)
         return int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
@@ -413,7 +417,8 @@ class BoundedMemory:
     ) -> Labels:
         """Which letters of a coalition become one, as recorded where the release was recorded."""
         if made is None:
-            most = self._most_letters if party in coalition else told.n_letters
+            most = self._most_letters(told.law.shape[2])
+            most = most if party in coalition else told.n_letters
             return merge_letters(told, most)
         if coalition in made.merges:
             return made.merges[coalition]

@@ -39,6 +39,9 @@ is hard to certify and worth next to nothing."""
 
 _MANY = 2**20
 
+_AMPLE = 1.5
+"""A limit that leaves so many times what another leaves is left out of a design until it binds."""
+
 
 class Scheme:
     """A private variable X and the releases made about it so far."""
@@ -306,16 +309,59 @@ class Scheme:
         time_limit: float | None,
     ) -> Design:
         n_rhat = _most_answers(utility, variable)
-        rooms = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
-        problem, keys, covered = self._problem(variable, utility, party, limits, rooms)
-        solution = self._repeat(variable, problem, gap_tol)
-        if solution is None:
-            seconds = time_limit if problem.is_information else None
-            solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
+        allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
+        ample = {} if n_rhat == _MANY else self._ample(limits, allowed)
+        while True:
+            rooms = dict(allowed)
+            priced = {each: bits for each, bits in limits.items() if each not in ample}
+            problem, keys, covered = self._problem(variable, utility, party, priced, rooms)
+            solution = self._repeat(variable, problem, gap_tol)
+            if solution is None:
+                seconds = time_limit if problem.is_information else None
+                solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
+            kept = {
+                each: left for each, left in ample.items() if self._added(each, solution) < left
+            }
+            if len(kept) == len(ample):
+                break
+            ample = kept
+        keys |= {each: each for each in ample}
         classes = self._memory.class_of_x
         return Design(
             party, variable, solution, solution.channel, classes, limits, keys, rooms, covered
         )
+
+    def _ample(
+        self, limits: dict[Parties, float], allowed: dict[Parties, float]
+    ) -> dict[Parties, float]:
+        """Coalitions with far more left than others -> bits left: their limits hardly ever bind.
+
+        The best design without these limits is the best with them if it meets them.
+        """
+        lefts = {}
+        for coalition, bits in limits.items():
+            holders = coalition & self.parties
+            held = self._memory.bits(holders) if holders else 0.0
+            lefts[coalition] = self._left(bits, held + allowed[coalition])
+        least = min(lefts.values(), default=0.0)
+        return {
+            each: left
+            for each, left in lefts.items()
+            if left > _AMPLE * least and self._is_carried(each)
+        }
+
+    def _is_carried(self, coalition: Parties) -> bool:
+        """Whether a limit on a coalition is met through the law of what it holds."""
+        holders = coalition & self.parties
+        is_everyone = holders == self.parties
+        return bool(holders) and not is_everyone and self._memory.view(holders) is not None
+
+    def _added(self, coalition: Parties, solution: Solution) -> float:
+        """Bits that a release adds to what a coalition holds."""
+        view = self._memory.view(coalition & self.parties)
+        assert view is not None  # it is carried
+        law = (view.law @ solution.channel.transpose(1, 0, 2)).reshape(len(view.law), -1)
+        return mutual_information(law.T) - mutual_information(view.held)
 
     def _rows(self, variable: Variable) -> Array:
         """p(r | class of x) of a variable that tells no cells of a class apart, [class, r]."""

@@ -19,7 +19,7 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import add_up, gamma, information_upper_nats
 
-MOST_LETTERS = 256
+MOST_LETTERS = 512
 """Letters that a view has after a release at most."""
 
 DESIGN_LETTERS = (20, 40, 80)
