@@ -352,7 +352,7 @@ def _judge(scheme: tacit.Scheme, error: tacit.InfeasibleError) -> str:
     return "refused" if scheme.leakage(known) >= error.limit_bits else "failed"
 
 
-EXACT_RELEASES = 12
+EXACT_RELEASES = 10
 
 
 def _loss(scenario: Scenario, answers: list[Answer]) -> float:
@@ -410,8 +410,8 @@ def _details(result: YearResult) -> Iterator[str]:
 def _say(made: Answer) -> None:
     print(
         f"{made.party}, visit {made.visit}: {made.outcome}, {made.cpu_seconds:.2f} s CPU, "
-        f"{made.seconds:.2f} s, {made.states} states, {made.letters} letters, {made.held_bits:.4f} of "
-        f"{made.limit_bits:.2f} bits, slack {made.slack_bits:.1e}, "
+        f"{made.seconds:.2f} s, {made.states} states, {made.letters} letters, "
+        f"{made.held_bits:.4f} of {made.limit_bits:.2f} bits, slack {made.slack_bits:.1e}, "
         f"everyone {made.everyone_bits:.3f}, value {made.value} {made.note}",
         file=sys.stderr,
         flush=True,

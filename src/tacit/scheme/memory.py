@@ -37,7 +37,7 @@ from tacit.scheme.views import (
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
 
-COMPARED_ENTRIES = 2**30
+COMPARED_ENTRIES = 2**29
 """Pairs of letters that are compared after a release, times the entries (m, x) of each."""
 
 FEWEST_LETTERS = 16
@@ -52,10 +52,10 @@ REPLAYED_LETTERS = 512
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
 
-SPENT_AT_ONCE = 0.2
-"""Share of what is left for merging that one release may use."""
+AFFORDED_STATES = 4
+"""With more states than this, one release may use a smaller share of what is left for merging."""
 
-ROOM_SHARE = 0.03
+ROOM_SHARE = 0.02
 """Share of what a limit leaves to a coalition that a design keeps for merging at most."""
 
 ROUNDING_BITS = 1e-12
@@ -328,7 +328,7 @@ class BoundedMemory:
         if made is not None:
             return self._carried_after(party, channel, roundings, made.next_state, made)
         allowed = {
-            coalition: self.allowance(coalition, channel.shape[2], limits) + view.rise
+            coalition: (self.allowance(coalition, channel.shape[2], limits), view.rise)
             for coalition, view in self._fed(party).items()
             if view.n_letters * channel.shape[2] > self._most_letters(self.cap)
         }
@@ -337,9 +337,10 @@ class BoundedMemory:
         state = merge_states(followed(self.mass, channel), cap).reshape(len(channel), -1)
         while True:
             carried, transition = self._carried_after(party, channel, roundings, state, None)
+            share = min(AFFORDED_STATES / (int(state.max()) + 1), 1.0)
             is_affordable = all(
-                carried[coalition].rise <= bits + ROUNDING_BITS
-                for coalition, bits in allowed.items()
+                carried[coalition].rise - before <= share * bits + ROUNDING_BITS
+                for coalition, (bits, before) in allowed.items()
                 if coalition in carried
             )
             if is_affordable or state.max() < 1:
@@ -360,7 +361,7 @@ class BoundedMemory:
         around = [bits for each, bits in limits.items() if coalition <= each]
         limit, held = min([*around, inf if standing is None else standing]), view.bits
         in_all = MERGING_SHARE * (held if limit == inf else limit)
-        return max(min(SPENT_AT_ONCE * (in_all - view.rise), ROOM_SHARE * (limit - held)), 0.0)
+        return max(min(in_all - view.rise, ROOM_SHARE * (limit - held)), 0.0)
 
     def _most_letters(self, n_states: int) -> int:
         """Letters that each view may have: comparing them all takes time as their square."""
