@@ -238,6 +238,18 @@ class BoundedMemory:
             class_of_x=class_of_x,
         )
 
+    def coarsen(self, n_states: int) -> tuple[BoundedMemory, Transitions]:
+        """The memory with fewer states, for a design that reads less, and what states became.
+
+        What a release that reads only these tells everyone, given all states, is at most what it
+        tells given these.
+        """
+        state = merge_states(self.mass, n_states)
+        move = np.eye(int(state.max()) + 1)[state]
+        views = {each: replace(view, law=view.law @ move) for each, view in self.carried.items()}
+        mass = _gathered(self.mass, state)
+        return replace(self, mass=mass, carried=views, is_sufficient=False), state
+
     def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, where it is carried."""
         return self.carried.get(parties)

@@ -7,6 +7,7 @@ of parties, and a memory that need not grow.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from math import inf
 from typing import Self
 
@@ -26,7 +27,7 @@ from tacit.scheme.memory import BoundedMemory, Memory
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
-from tacit.scheme.views import CoalitionView
+from tacit.scheme.views import DESIGN_LETTERS, CoalitionView
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
@@ -38,6 +39,9 @@ _SPENT = 1e-6
 is hard to certify and worth next to nothing."""
 
 _MANY = 2**20
+
+_SEEN = 2**13
+"""Letters of all views that a design sees, times states: with more, it sees fewer states."""
 
 _AMPLE = 1.5
 """A limit that leaves so many times what another leaves is left out of a design until it binds."""
@@ -312,24 +316,43 @@ class Scheme:
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         ample = {} if n_rhat == _MANY else self._ample(limits, allowed)
         while True:
-            rooms = dict(allowed)
             priced = {each: bits for each, bits in limits.items() if each not in ample}
-            problem, keys, covered = self._problem(variable, utility, party, priced, rooms)
-            solution = self._repeat(variable, problem, gap_tol)
-            if solution is None:
-                seconds = time_limit if problem.is_information else None
-                solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
-            kept = {
-                each: left for each, left in ample.items() if self._added(each, solution) < left
-            }
-            if len(kept) == len(ample):
+            design = self._design_within(
+                priced, variable, utility, party, allowed, gap_tol, time_limit
+            )
+            added = {each: self._added(each, design.table) for each in ample}
+            if all(bits < ample[each] for each, bits in added.items()):
                 break
-            ample = kept
-        keys |= {each: each for each in ample}
-        classes = self._memory.class_of_x
-        return Design(
-            party, variable, solution, solution.channel, classes, limits, keys, rooms, covered
-        )
+            ample = {each: left for each, left in ample.items() if added[each] < left}
+        keys = design.keys | {each: each for each in ample}
+        return replace(design, limits=limits, keys=keys)
+
+    def _design_within(
+        self,
+        limits: dict[Parties, float],
+        variable: Variable,
+        utility: Utility,
+        party: str,
+        allowed: dict[Parties, float],
+        gap_tol: float,
+        time_limit: float | None,
+    ) -> Design:
+        """The best release within these limits, reading as many states as it can afford."""
+        memory, state = self._memory, np.arange(len(self._memory.mass))
+        rooms = dict(allowed)
+        problem, keys, covered = self._problem(memory, variable, utility, party, limits, rooms)
+        solution = self._repeat(variable, problem, gap_tol)
+        if solution is None:
+            while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
+                memory, merged = memory.coarsen(len(memory.mass) // 2)
+                state, rooms = merged[state], dict(allowed)
+                problem, keys, covered = self._problem(
+                    memory, variable, utility, party, limits, rooms
+                )
+            seconds = time_limit if problem.is_information else None
+            solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
+        table, classes = solution.channel[state], self._memory.class_of_x
+        return Design(party, variable, solution, table, classes, limits, keys, rooms, covered)
 
     def _ample(
         self, limits: dict[Parties, float], allowed: dict[Parties, float]
@@ -356,11 +379,11 @@ class Scheme:
         is_everyone = holders == self.parties
         return bool(holders) and not is_everyone and self._memory.view(holders) is not None
 
-    def _added(self, coalition: Parties, solution: Solution) -> float:
-        """Bits that a release adds to what a coalition holds."""
+    def _added(self, coalition: Parties, table: Array) -> float:
+        """Bits that a release [m, x, rhat] adds to what a coalition holds."""
         view = self._memory.view(coalition & self.parties)
         assert view is not None  # it is carried
-        law = (view.law @ solution.channel.transpose(1, 0, 2)).reshape(len(view.law), -1)
+        law = (view.law @ table.transpose(1, 0, 2)).reshape(len(view.law), -1)
         return mutual_information(law.T) - mutual_information(view.held)
 
     def _rows(self, variable: Variable) -> Array:
@@ -432,18 +455,19 @@ class Scheme:
 
     def _problem(
         self,
+        memory: Memory,
         variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
         rooms: dict[Parties, float],
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
-        """The release problem on the memory's states, the names that its views have there, and
+        """The release problem on a memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
 
         ``rooms`` grow by what is given up to see fewer letters.
         """
-        mass, present = self._memory.mass, self.parties
+        mass, present = memory.mass, self.parties
         everyone = present | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
@@ -456,8 +480,8 @@ class Scheme:
             if not holders:
                 own, keys[coalition] = bits - self.reserve, ()
                 continue
-            left = self._left(bits, self._memory.bits(holders) + rooms[coalition])
-            seen = self._memory.seen(holders, left)
+            left = self._left(bits, memory.bits(holders) + rooms[coalition])
+            seen = memory.seen(holders, left)
             if seen is None:
                 covered.append(coalition)
                 full = min(full, bits)
@@ -466,7 +490,7 @@ class Scheme:
             rooms[coalition] += rise
             keys[coalition] = coalition
             views[coalition] = (_given_mx(view, mass), mutual_information(view.held) + left - rise)
-        left = self._left(full, self._memory.everyone_bits)
+        left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
@@ -496,6 +520,14 @@ class Scheme:
             letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
             state = release.next_state[state, letters[:, index]]
         return letters
+
+
+def _is_affordable(problem: Problem) -> bool:
+    """Whether views have few enough letters to design with as many states; with one they do."""
+    letters = [np.asarray(law).shape[-1] for law, _ in problem.views.values()]
+    is_small = max(letters, default=0) <= DESIGN_LETTERS[-1]
+    n_states = len(problem.joint_zxr)
+    return n_states == 1 or (is_small and sum(letters) * n_states <= _SEEN)
 
 
 def _most_answers(utility: Utility, variable: Variable) -> int:
