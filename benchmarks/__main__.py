@@ -27,6 +27,7 @@ from benchmarks import (
     information,
     returning,
     surface,
+    year,
 )
 
 SUITES = {
@@ -37,6 +38,7 @@ SUITES = {
     "adult": adult.run,
     "caps": caps.run,
     "growth": growth.run,
+    "year": year.run,
     "information": information.run,
     "corners": corners.run,
     "delivery": delivery.run,

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 import tacit
 from tacit.information import conditional_mutual_information
 from tacit.scheme import memory as memories
+from tacit.scheme import views
 from tacit.scheme.memory import BoundedMemory, Transition
-from tacit.scheme.views import CoalitionView, is_identity, merge, merge_letters, slack_upper_bits
+from tacit.scheme.views import (
+    CoalitionView,
+    condense,
+    is_identity,
+    merge,
+    merge_letters,
+    slack_upper_bits,
+)
 from tests.strategies import arrays_of_laws, channels, laws
 
 ROUNDING = 1e-12
@@ -188,3 +196,49 @@ def test_a_single_state_is_merged_without_a_rise():
     assert slack > 1e-3
     assert merged.rise < ROUNDING
     assert merged.bits == pytest.approx(tacit.mutual_information(law[:, :, 0]), abs=ROUNDING)
+
+
+# --- what a design sees -------------------------------------------------------------------------
+
+
+def test_a_design_that_sees_fewer_letters_leaves_what_they_could_tell(monkeypatch):
+    """Y = M and X are independent bits: letters of Y tell nothing, but x xor m does with them."""
+    monkeypatch.setattr(views, "DESIGN_LETTERS", (1,))
+    law = np.broadcast_to(np.eye(2) / 4, (2, 2, 2))  # [x, y, m]
+    seen, rise = condense(CoalitionView(law), 20.0, 1)
+    assert seen.n_letters == 1
+    assert rise == pytest.approx(1.0, abs=ROUNDING)
+    told = np.array([[law[x, y, x ^ rhat] for x in (0, 1)] for y in (0, 1) for rhat in (0, 1)])
+    assert tacit.mutual_information(told) == pytest.approx(rise)
+
+
+def test_a_design_sees_all_letters_where_little_is_left(monkeypatch):
+    monkeypatch.setattr(views, "DESIGN_LETTERS", (1,))
+    view = CoalitionView(np.broadcast_to(np.eye(2) / 4, (2, 2, 2)))
+    assert condense(view, 9.9, 1) == (view, 0.0)
+
+
+@given(arrays_of_laws((3, 6, 2)), channels((2, 3), 2))
+def test_no_release_tells_more_than_a_design_thinks(law, channel):
+    view = CoalitionView(law)
+    for most in (1, 2, 4):
+        merged, _ = merge(view, merge_letters(view, most), 1)
+        added = [
+            tacit.mutual_information((each.law @ channel.transpose(1, 0, 2)).reshape(3, -1).T)
+            for each in (view, merged)
+        ]
+        assert added[0] <= added[1] + merged.slack + ROUNDING
+
+
+def test_fewer_states_never_understate_what_everyone_is_told():
+    rng = np.random.default_rng(6)
+    memory = BoundedMemory.start(rng.dirichlet(np.ones(4)), 12, tacit.Policy())
+    for party in "abab":
+        channel = rng.dirichlet(np.ones(3), size=(len(memory.mass), 4))
+        memory, _ = memory.after(party, channel)
+    coarse, state = memory.coarsen(3)
+    assert len(coarse.mass) == 3
+    assert np.allclose(coarse.held(frozenset("a")), memory.held(frozenset("a")))
+    channel = rng.dirichlet(np.ones(3), size=(3, 4))
+    told = memories.information_added_bits(memory.mass, channel[state])
+    assert told <= memories.information_added_bits(coarse.mass, channel) + ROUNDING

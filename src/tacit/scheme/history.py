@@ -57,12 +57,6 @@ class ExactHistory:
         """Always: nothing is forgotten."""
         return True
 
-    def law(self, parties: Parties) -> Array:
-        """p(y, z, x): each history shows one letter."""
-        letter = self._letters_seen(parties)
-        shown = np.arange(letter.max() + 1)[:, None] == letter
-        return np.asarray(shown[..., None] * self.mass)
-
     def held(self, parties: Parties) -> Array:
         """p(y, x): histories that show the same letters, added up."""
         letter = self._letters_seen(parties)
@@ -81,7 +75,13 @@ class ExactHistory:
 
     def view(self, parties: Parties) -> CoalitionView:
         """What a coalition holds: no letters are merged but those that tell the same."""
-        return CoalitionView(self.law(parties).transpose(2, 0, 1))
+        letter = self._letters_seen(parties)
+        shown = np.arange(letter.max() + 1)[:, None] == letter
+        return CoalitionView(np.ascontiguousarray(self.mass.T[:, None] * shown))
+
+    def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float]:
+        """All letters: nothing is given up."""
+        return self.view(parties), 0.0
 
     def bits(self, parties: Parties) -> float:
         """I(Y; X), exact up to rounding."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, sqrt
 from types import MappingProxyType
 from typing import Protocol, Self
 
@@ -25,6 +25,7 @@ from tacit.scheme.views import (
     MOST_LETTERS,
     CoalitionView,
     Labels,
+    condense,
     is_identity,
     is_lossless,
     largest_group,
@@ -36,8 +37,14 @@ from tacit.scheme.views import (
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
 
+COMPARED_ENTRIES = 2**29
+"""Pairs of letters that are compared after a release, times the entries (m, x) of each."""
+
 FEWEST_LETTERS = 16
 """Where many coalitions are carried, each may have fewer letters, but no fewer than these."""
+
+FEWEST_STATES = 16
+"""States that are tried at least before letters are merged."""
 
 REPLAYED_LETTERS = 512
 """Most letters of a view after a release whose merges were not recorded."""
@@ -45,11 +52,14 @@ REPLAYED_LETTERS = 512
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
 
-SPENT_AT_ONCE = 0.2
-"""Share of what is left for merging that one release may use."""
+AFFORDED_STATES = 4
+"""With more states than this, one release may use a smaller share of what is left for merging."""
 
-ROOM_SHARE = 0.03
+ROOM_SHARE = 0.02
 """Share of what a limit leaves to a coalition that a design keeps for merging at most."""
+
+ROUNDING_BITS = 1e-12
+"""A rise of so little may be rounding."""
 
 Transitions = NDArray[np.intp]
 
@@ -102,8 +112,13 @@ class Memory(Protocol):
         """Whether p(m, x) tells all that everyone's letters tell about X."""
         ...
 
-    def law(self, parties: Parties) -> Array | None:
-        """p(y, m, x) of what a coalition holds, [y, m, x]; ``None`` if it is not carried."""
+    def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
+        """What a design sees of what a coalition holds, and the bits that it has to leave for that.
+
+        Args:
+            parties: the coalition; ``None`` is returned if it is not carried.
+            left: bits that its limit leaves.
+        """
         ...
 
     def held(self, parties: Parties) -> Array | None:
@@ -223,14 +238,26 @@ class BoundedMemory:
             class_of_x=class_of_x,
         )
 
+    def coarsen(self, n_states: int) -> tuple[BoundedMemory, Transitions]:
+        """The memory with fewer states, for a design that reads less, and what states became.
+
+        What a release that reads only these tells everyone, given all states, is at most what it
+        tells given these.
+        """
+        state = merge_states(self.mass, n_states)
+        move = np.eye(int(state.max()) + 1)[state]
+        views = {each: replace(view, law=view.law @ move) for each, view in self.carried.items()}
+        mass = _gathered(self.mass, state)
+        return replace(self, mass=mass, carried=views, is_sufficient=False), state
+
     def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, where it is carried."""
         return self.carried.get(parties)
 
-    def law(self, parties: Parties) -> Array | None:
-        """p(y, m, x), where it is carried."""
+    def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
+        """A view with few letters, where it is carried."""
         view = self.carried.get(parties)
-        return None if view is None else view.law.transpose(1, 2, 0)
+        return None if view is None else condense(view, left, self.roundings)
 
     def held(self, parties: Parties) -> Array | None:
         """p(y, x), where it is carried."""
@@ -271,17 +298,13 @@ class BoundedMemory:
             everyone_bits: the bound on everyone after it, where it has been proved.
         """
         n_m, _, n_rhat = channel.shape
-        grown = followed(self.mass, channel)
-        chosen = None if made is None else made.next_state
-        state = self._next_state(party, channel, limits) if chosen is None else chosen
-        mass = _gathered(grown, state)
         if everyone_bits is None:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
         roundings = self.roundings + n_m * n_rhat + 4
-        carried, transition = self._carried_after(
-            party, _moves(channel, state, len(mass)), roundings, state, made
-        )
+        carried, transition = self._moved(party, channel, roundings, made, limits)
+        grown, state = followed(self.mass, channel), transition.next_state
+        mass = _gathered(grown, state)
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -300,36 +323,42 @@ class BoundedMemory:
         grown = followed(self.mass, channel)
         return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
 
-    def _next_state(
-        self, party: str, channel: Array, limits: Mapping[Parties, float]
-    ) -> Transitions:
-        """The states after a release: fewer than ``cap`` where views could not be merged else.
+    def _moved(
+        self,
+        party: str,
+        channel: Array,
+        roundings: int,
+        made: Transition | None,
+        limits: Mapping[Parties, float],
+    ) -> tuple[dict[Parties, CoalitionView], Transition]:
+        """What every carried coalition holds after a release, and how.
 
-        A merge of letters costs what they tell about the memory. So with few enough states it costs
+        Not recorded yet, it has fewer states than ``cap`` where views could not be merged else: a
+        merge of letters costs what they tell about the memory. So with few enough states it costs
         no more than is allowed, with a single one nothing.
         """
-        grown, n_rhat = followed(self.mass, channel), channel.shape[2]
-        state = self.most_states(channel)
+        if made is not None:
+            return self._carried_after(party, channel, roundings, made.next_state, made)
         allowed = {
-            coalition: self.allowance(coalition, n_rhat, limits)
+            coalition: (self.allowance(coalition, channel.shape[2], limits), view.rise)
             for coalition, view in self._fed(party).items()
-            if view.n_letters * n_rhat > self._most_letters
+            if view.n_letters * channel.shape[2] > self._most_letters(self.cap)
         }
+        # Fewer states were needed before: more than twice as many would be merged again.
+        cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
+        state = merge_states(followed(self.mass, channel), cap).reshape(len(channel), -1)
         while True:
-            mass = _gathered(grown, state)
-            moves = _moves(channel, state, len(mass))
-            if len(mass) == 1 or all(
-                self._rise(coalition, moves) <= bits for coalition, bits in allowed.items()
-            ):
-                return state
+            carried, transition = self._carried_after(party, channel, roundings, state, None)
+            share = min(AFFORDED_STATES / (int(state.max()) + 1), 1.0)
+            is_affordable = all(
+                carried[coalition].rise - before <= share * bits + ROUNDING_BITS
+                for coalition, (bits, before) in allowed.items()
+                if coalition in carried
+            )
+            if is_affordable or state.max() < 1:
+                return carried, transition
+            mass = _gathered(followed(self.mass, channel), state)
             state = np.where(state < 0, -1, merge_states(mass, len(mass) // 2)[state])
-
-    def _rise(self, coalition: Parties, moves: Array) -> float:
-        """Bits by which merging would raise what a coalition that is fed holds."""
-        view = self.carried[coalition & self.present]
-        told = view.told(moves)
-        labels = merge_letters(told, self._most_letters)
-        return merge(told, labels, self.roundings)[0].rise - view.rise
 
     def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
         """See ``Memory``; 0 where no letters will have to be merged.
@@ -338,19 +367,18 @@ class BoundedMemory:
         of what those hold. Where nothing limits it, what it holds counts as its limit.
         """
         view = self.carried.get(coalition & self.present)
-        if view is None or view.n_letters * n_rhat <= self._most_letters:
+        if view is None or view.n_letters * n_rhat <= self._most_letters(self.cap):
             return 0.0
         standing = self.policy.least_bits_on(coalition)
         around = [bits for each, bits in limits.items() if coalition <= each]
         limit, held = min([*around, inf if standing is None else standing]), view.bits
         in_all = MERGING_SHARE * (held if limit == inf else limit)
-        return max(min(SPENT_AT_ONCE * (in_all - view.rise), ROOM_SHARE * (limit - held)), 0.0)
+        return max(min(in_all - view.rise, ROOM_SHARE * (limit - held)), 0.0)
 
-    @property
-    def _most_letters(self) -> int:
-        """Letters that each view may have."""
-        per_letter = 8 * self.cap * self.mass.shape[1] * len(self.carried)
-        return int(np.clip(CARRIED_BYTES // per_letter, FEWEST_LETTERS, MOST_LETTERS))
+    def _most_letters(self, n_states: int) -> int:
+        """Letters that each view may have: comparing them all takes time as their square."""
+        entries = n_states * self.mass.shape[1] * len(self.carried)
+        return int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
         """Coalitions to carry that a release feeds -> what they hold before it."""
@@ -367,7 +395,7 @@ class BoundedMemory:
     def _carried_after(
         self,
         party: str,
-        moves: Array,
+        channel: Array,
         roundings: int,
         state: Transitions,
         made: Transition | None,
@@ -377,6 +405,7 @@ class BoundedMemory:
         merges: dict[Parties, Labels] = {}
         slacks: dict[Parties, float] = {}
         used = 0
+        moves = _moves(channel, state, int(state.max()) + 1)
         for coalition, told in self._told(party, moves):
             labels = self._labels(coalition, told, party, made)
             known = None if made is None else made.slacks.get(coalition)
@@ -401,7 +430,8 @@ class BoundedMemory:
     ) -> Labels:
         """Which letters of a coalition become one, as recorded where the release was recorded."""
         if made is None:
-            most = self._most_letters if party in coalition else told.n_letters
+            most = self._most_letters(told.law.shape[2])
+            most = most if party in coalition else told.n_letters
             return merge_letters(told, most)
         if coalition in made.merges:
             return made.merges[coalition]

@@ -7,6 +7,7 @@ of parties, and a memory that need not grow.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from math import inf
 from typing import Self
 
@@ -26,7 +27,7 @@ from tacit.scheme.memory import BoundedMemory, Memory
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
-from tacit.scheme.views import CoalitionView
+from tacit.scheme.views import DESIGN_LETTERS, CoalitionView
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 
@@ -38,6 +39,12 @@ _SPENT = 1e-6
 is hard to certify and worth next to nothing."""
 
 _MANY = 2**20
+
+_SEEN = 2**13
+"""Letters of all views that a design sees, times states: with more, it sees fewer states."""
+
+_AMPLE = 1.5
+"""A limit that leaves so many times what another leaves is left out of a design until it binds."""
 
 
 class Scheme:
@@ -308,16 +315,78 @@ class Scheme:
         time_limit: float | None,
     ) -> Design:
         n_rhat = _most_answers(utility, variable)
-        rooms = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
-        problem, keys, covered = self._problem(variable, utility, party, limits, rooms)
+        allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
+        ample = {} if n_rhat == _MANY else self._ample(limits, allowed)
+        while True:
+            priced = {each: bits for each, bits in limits.items() if each not in ample}
+            design = self._design_within(
+                priced, variable, utility, party, allowed, gap_tol, time_limit
+            )
+            added = {each: self._added(each, design.table) for each in ample}
+            if all(bits < ample[each] for each, bits in added.items()):
+                break
+            ample = {each: left for each, left in ample.items() if added[each] < left}
+        keys = design.keys | {each: each for each in ample}
+        return replace(design, limits=limits, keys=keys)
+
+    def _design_within(
+        self,
+        limits: dict[Parties, float],
+        variable: Variable,
+        utility: Utility,
+        party: str,
+        allowed: dict[Parties, float],
+        gap_tol: float,
+        time_limit: float | None,
+    ) -> Design:
+        """The best release within these limits, reading as many states as it can afford."""
+        memory, state = self._memory, np.arange(len(self._memory.mass))
+        rooms = dict(allowed)
+        problem, keys, covered = self._problem(memory, variable, utility, party, limits, rooms)
         solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
+            while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
+                memory, merged = memory.coarsen(len(memory.mass) // 2)
+                state, rooms = merged[state], dict(allowed)
+                problem, keys, covered = self._problem(
+                    memory, variable, utility, party, limits, rooms
+                )
             seconds = time_limit if problem.is_information else None
             solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
-        classes = self._memory.class_of_x
-        return Design(
-            party, variable, solution, solution.channel, classes, limits, keys, rooms, covered
-        )
+        table, classes = solution.channel[state], self._memory.class_of_x
+        return Design(party, variable, solution, table, classes, limits, keys, rooms, covered)
+
+    def _ample(
+        self, limits: dict[Parties, float], allowed: dict[Parties, float]
+    ) -> dict[Parties, float]:
+        """Coalitions with far more left than others -> bits left: their limits hardly ever bind.
+
+        The best design without these limits is the best with them if it meets them.
+        """
+        lefts = {}
+        for coalition, bits in limits.items():
+            holders = coalition & self.parties
+            held = self._memory.bits(holders) if holders else 0.0
+            lefts[coalition] = self._left(bits, held + allowed[coalition])
+        least = min(lefts.values(), default=0.0)
+        return {
+            each: left
+            for each, left in lefts.items()
+            if left > _AMPLE * least and self._is_carried(each)
+        }
+
+    def _is_carried(self, coalition: Parties) -> bool:
+        """Whether a limit on a coalition is met through the law of what it holds."""
+        holders = coalition & self.parties
+        is_everyone = holders == self.parties
+        return bool(holders) and not is_everyone and self._memory.view(holders) is not None
+
+    def _added(self, coalition: Parties, table: Array) -> float:
+        """Bits that a release [m, x, rhat] adds to what a coalition holds."""
+        view = self._memory.view(coalition & self.parties)
+        assert view is not None  # it is carried
+        law = (view.law @ table.transpose(1, 0, 2)).reshape(len(view.law), -1)
+        return mutual_information(law.T) - mutual_information(view.held)
 
     def _rows(self, variable: Variable) -> Array:
         """p(r | class of x) of a variable that tells no cells of a class apart, [class, r]."""
@@ -325,15 +394,36 @@ class Scheme:
 
     def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
-        if problem.views or problem.is_information or not isinstance(self._memory, ExactHistory):
+        if problem.is_information or problem.individual == inf:
             return None
         for index, earlier in enumerate(self._steps):
             if isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
-                letters = self._memory.letters[:, index]
-                solution = repeat_letters(problem, letters, _alone(earlier, problem), gap_tol)
+                redrawn = self._redrawn(index, earlier)
+                if redrawn is None:
+                    continue
+                solution = repeat_letters(problem, redrawn, _alone(earlier, problem), gap_tol)
                 if solution is not None:
                     return solution
         return None
+
+    def _redrawn(self, index: int, earlier: Release) -> Array | None:
+        """The letter of an earlier release as the memory knows it, p(rhat | m, x), [m, x, rhat].
+
+        ``None`` where the memory tells it only together with other letters.
+        """
+        n_m, n_x = self._memory.mass.shape
+        n_rhat = earlier.table.shape[2]
+        if isinstance(self._memory, ExactHistory):
+            copied = np.eye(n_rhat)[self._memory.letters[:, index]]
+            return np.broadcast_to(copied[:, None], (n_m, n_x, n_rhat)).copy()
+        view = self._memory.view(frozenset({earlier.party}))
+        occurs = earlier.p_rhat_given_r.any(axis=0)
+        is_only_one = sum(step.party == earlier.party for step in self._steps) == 1
+        if view is None or not is_only_one or view.n_letters != occurs.sum():
+            return None
+        redrawn = np.zeros((n_m, n_x, n_rhat))
+        redrawn[..., occurs] = _given_mx(view, self._memory.mass)
+        return redrawn
 
     def _limits(
         self, party: str, individual: float | None, collusion: float | None
@@ -367,37 +457,42 @@ class Scheme:
 
     def _problem(
         self,
+        memory: Memory,
         variable: Variable,
         utility: Utility,
         party: str,
         limits: dict[Parties, float],
         rooms: dict[Parties, float],
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
-        """The release problem on the memory's states, the names that its views have there, and
+        """The release problem on a memory's states, the names that its views have there, and
         the coalitions that it sees only as part of everyone.
+
+        ``rooms`` grow by what is given up to see fewer letters.
         """
-        mass, present = self._memory.mass, self.parties
+        mass, present = memory.mass, self.parties
         everyone = present | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
         keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
         for coalition, bits in limits.items():
-            law = self._memory.law(coalition & present)
+            holders = coalition & present
             if coalition == everyone:
                 continue
-            if not coalition & present:
+            if not holders:
                 own, keys[coalition] = bits - self.reserve, ()
-            elif law is None:
+                continue
+            left = self._left(bits, memory.bits(holders) + rooms[coalition])
+            seen = memory.seen(holders, left)
+            if seen is None:
                 covered.append(coalition)
                 full = min(full, bits)
-            else:
-                keys[coalition] = coalition
-                told = mutual_information(law.sum(axis=1))
-                held = self._memory.bits(coalition & self.parties)
-                left = self._left(bits, held + rooms[coalition])
-                views[coalition] = (_given_mx(law, mass), told + left)
-        left = self._left(full, self._memory.everyone_bits)
+                continue
+            view, rise = seen
+            rooms[coalition] += rise
+            keys[coalition] = coalition
+            views[coalition] = (_given_mx(view, mass), mutual_information(view.held) + left - rise)
+        left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
         problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
@@ -429,6 +524,14 @@ class Scheme:
         return letters
 
 
+def _is_affordable(problem: Problem) -> bool:
+    """Whether views have few enough letters to design with as many states; with one they do."""
+    letters = [np.asarray(law).shape[-1] for law, _ in problem.views.values()]
+    is_small = max(letters, default=0) <= DESIGN_LETTERS[-1]
+    n_states = len(problem.joint_zxr)
+    return n_states == 1 or (is_small and sum(letters) * n_states <= _SEEN)
+
+
 def _most_answers(utility: Utility, variable: Variable) -> int:
     """Letters that a design may have; many where they only inform about R."""
     if isinstance(utility, str):
@@ -452,8 +555,9 @@ def _alone(earlier: Release, problem: Problem) -> Solution | None:
     return earlier.solution if is_alone else None
 
 
-def _given_mx(law: Array, mass: Array) -> Array:
-    """p(y | m, x) as a view wants it, [m, x, y]; the first letter on cells of no mass."""
+def _given_mx(view: CoalitionView, mass: Array) -> Array:
+    """p(y | m, x) as a problem wants it, [m, x, y]; the first letter on cells of no mass."""
+    law = view.law.transpose(1, 2, 0)
     given = np.where(mass > 0, law / np.where(mass > 0, mass, 1.0), 0.0)
     given[0] = np.where(mass > 0, given[0], 1.0)
     given /= given.sum(axis=0)

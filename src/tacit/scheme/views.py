@@ -23,8 +23,14 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import add_up, gamma, information_upper_nats
 
-MOST_LETTERS = 80
-"""Letters that a view has after a release at most: a design's time grows as their square."""
+MOST_LETTERS = 512
+"""Letters that a view has after a release at most."""
+
+DESIGN_LETTERS = (20, 40, 80)
+"""Letters of a view that a design sees, fewest first: its time grows as their square."""
+
+DESIGN_SHARE = 0.1
+"""Share of what a limit leaves that a design gives up at most to see fewer letters of a view."""
 
 SAME_LAW = 1e-11
 """Laws whose entries differ by no more, relatively, are the same up to rounding."""
@@ -124,6 +130,25 @@ def merge(
     return merged, slack
 
 
+def condense(view: CoalitionView, left: float, roundings: int) -> tuple[CoalitionView, float]:
+    """The view as a design may see it, with fewer letters, and the rise of that in bits.
+
+    It is for one design only: what is carried keeps its letters, so that rises do not add up.
+
+    Args:
+        view: what a coalition holds.
+        left: bits that its limit leaves; a small share of them may be given up.
+        roundings: behind each mass.
+    """
+    for most in DESIGN_LETTERS:
+        if view.n_letters <= most:
+            break
+        fewer, _ = merge(view, merge_letters(view, most), roundings)
+        if fewer.rise - view.rise <= DESIGN_SHARE * left:
+            return fewer, fewer.bits - view.bits
+    return view, 0.0
+
+
 def largest_group(labels: Labels) -> int:
     """How many letters become one at most."""
     return int(np.bincount(labels[labels >= 0]).max())
@@ -177,22 +202,31 @@ def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> L
     Joining groups of weights v and w at a squared distance d costs about 2 v w d / (v + w) nats.
     Distances to a joined group follow from those to its parts (Lance and Williams).
     """
-    group = group.copy()
-    firsts = np.unique(group)
+    firsts, index = np.unique(group, return_inverse=True)
+    label = np.arange(len(firsts))
     mass = np.bincount(group, weights=weight, minlength=len(weight))[firsts]
     apart = distance[np.ix_(firsts, firsts)]
     cost = apart * (mass[:, None] * mass) / (mass[:, None] + mass)
     np.fill_diagonal(cost, np.inf)
+    nearest = cost.argmin(axis=1)
+    least = cost[label, nearest]
     for _ in range(len(firsts) - most):
-        one, two = np.unravel_index(int(cost.argmin()), cost.shape)
+        one = int(least.argmin())
+        two = int(nearest[one])
         joined = cost[one] * (mass + mass[one]) + cost[two] * (mass + mass[two])
         row = (joined - mass * cost[one, two]) / (mass + mass[one] + mass[two])
         row[[one, two]] = np.inf
         cost[one] = cost[:, one] = np.where(np.isinf(cost[one]), np.inf, row)
-        cost[two] = cost[:, two] = np.inf
+        cost[two] = cost[:, two] = least[two] = np.inf
         mass[one] += mass[two]
-        group[group == firsts[two]] = firsts[one]
-    return group
+        label[label == two] = one
+        stale = np.isin(nearest, (one, two)) & np.isfinite(least)
+        stale[one] = True
+        nearest[stale] = cost[stale].argmin(axis=1)
+        least[stale] = cost[stale, nearest[stale]]
+        nearest = np.where(cost[one] < least, one, nearest)
+        least = np.minimum(cost[one], least)
+    return np.asarray(firsts[label[index.reshape(-1)]])
 
 
 def slack_upper_bits(laws: Array, labels: Labels, merged: Array, roundings: int) -> float:

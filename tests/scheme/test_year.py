@@ -1,0 +1,125 @@
+"""A short year: parties that come back again and again, beside limits on coalitions."""
+
+from __future__ import annotations
+
+from itertools import cycle, islice
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.scheme import memory as memories
+from tacit.scheme import scheme as schemes
+from tacit.scheme import views
+
+LIMIT_TOL = 1e-9
+"""Bits. As ``Scheme`` allows for gaps and rounding."""
+
+VISITS = 7
+BITS_A_VISIT = 0.06
+ATTRIBUTES = ("a", "b", "c")
+POLICIES = {
+    "own limits": tacit.Policy(),
+    "coalitions": tacit.Policy(
+        1.6, sizes={2: 0.5}, groups={("lab-0", "lab-1", "lab-2"): 0.7, ("lab-0", "lab-3"): 0.45}
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def few_letters(monkeypatch):
+    """Views are merged after a few visits."""
+    monkeypatch.setattr(memories, "MOST_LETTERS", 16)
+    monkeypatch.setattr(memories, "FEWEST_LETTERS", 8)
+    monkeypatch.setattr(views, "DESIGN_LETTERS", (4, 8))
+
+
+def a_year(policy: tacit.Policy, memory: int | None, n_parties: int, visits: int) -> tacit.Scheme:
+    """Every party asks at every visit, for another attribute each time."""
+    counts = np.random.default_rng(2).integers(5, 90, size=(2, 3, 2))
+    scheme = tacit.Scheme.from_counts(counts, ATTRIBUTES, policy=policy, memory=memory)
+    asked = islice(cycle(ATTRIBUTES), visits * n_parties)
+    for index, name in enumerate(asked):
+        visit = index // n_parties + 1
+        scheme.release(name, party=f"lab-{index % n_parties}", individual=BITS_A_VISIT * visit)
+    return scheme
+
+
+def true_bits(scheme: tacit.Scheme, parties: frozenset[str]) -> float:
+    """I(Y; X) of what parties hold: all their letters, every state beside each."""
+    law = scheme.p_x[None, :, None]  # [y, x, m]
+    for step in scheme.history:
+        n_states = int(step.next_state.max()) + 1
+        moves = np.zeros((step.table.shape[2], len(scheme.p_x), law.shape[2], n_states))
+        for m, letter in zip(*np.nonzero(step.next_state >= 0), strict=True):
+            moves[letter, :, m, step.next_state[m, letter]] = step.channel[m, :, letter]
+        told = np.einsum("yxm,axmn->yaxn", law, moves, optimize=True)
+        is_told = step.party in parties
+        law = told.reshape(-1, *told.shape[2:]) if is_told else told.sum(axis=1)
+        law = law[law.any(axis=(1, 2))]
+    return tacit.mutual_information(law.sum(axis=2))
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_what_is_held_is_near_the_truth_and_within_every_limit(policy):
+    scheme = a_year(policy, 8, 4, VISITS)
+    assert all(release.solution.status is tacit.Status.OPTIMAL for release in scheme.history)
+    own = {frozenset({party}): BITS_A_VISIT * VISITS for party in scheme.parties}
+    limits = policy.limits_among(scheme.parties) | own
+    for coalition, limit in limits.items():
+        held = scheme.leakage(coalition)
+        assert held <= limit + LIMIT_TOL
+        if len(coalition) == 1:
+            view = scheme.view(coalition)
+            truth = true_bits(scheme, coalition)
+            assert truth - LIMIT_TOL <= held <= truth + view.slack + LIMIT_TOL
+            assert view.rise <= 0.01 * limit
+            assert not view.is_exact
+            assert view.n_letters <= 16
+
+
+def test_bounded_memory_costs_less_than_a_hundredth_of_the_utility():
+    bounded = a_year(tacit.Policy(), 32, 3, 3)
+    exact = a_year(tacit.Policy(), None, 3, 3)
+    pairs = zip(bounded.history, exact.history, strict=True)
+    assert np.mean([ours.value / theirs.value - 1 for ours, theirs in pairs]) < 0.01
+
+
+def test_limits_that_do_not_bind_change_nothing():
+    loose = a_year(tacit.Policy(sizes={2: 3.0}), 16, 3, 3)
+    without = a_year(tacit.Policy(), 16, 3, 3)
+    assert [each.value for each in loose.history] == pytest.approx(
+        [each.value for each in without.history], abs=1e-5
+    )
+    last = loose.history[-1].solution.problem
+    assert frozenset({"lab-0", "lab-2"}) not in last.views
+    assert frozenset({"lab-2"}) in last.views
+
+
+def test_a_limit_that_is_left_out_at_first_is_met_in_the_end(monkeypatch):
+    monkeypatch.setattr(views, "DESIGN_LETTERS", (80,))  # fewer letters would change the limits
+    scheme = a_year(POLICIES["coalitions"], 16, 4, 2)
+    asked = {"party": "lab-0", "individual": 0.4}
+    usual = scheme.design("b", **asked)
+    monkeypatch.setattr(schemes, "_AMPLE", 0.0)  # every limit with something left, own ones, too
+    assert scheme.design("b", **asked).solution.value == pytest.approx(
+        usual.solution.value, abs=2e-7
+    )
+    scheme.release("b", **asked)
+    for coalition, limit in POLICIES["coalitions"].limits_among(scheme.parties).items():
+        assert scheme.leakage(coalition) <= limit + LIMIT_TOL
+
+
+@pytest.mark.parametrize("memory", [None, 16])
+def test_a_repeated_request_is_free_beside_limits_on_coalitions(memory):
+    counts = np.random.default_rng(2).integers(5, 90, size=(2, 3, 2))
+    policy = tacit.Policy(sizes={2: 0.4})
+    scheme = tacit.Scheme.from_counts(counts, ATTRIBUTES, policy=policy, memory=memory)
+    scheme.release("a", party="other", individual=0.1)
+    first = scheme.release("b", party="lab-0", individual=0.2)
+    held = scheme.leakage()
+    for index in range(1, 6):
+        again = scheme.release("b", party=f"lab-{index}", individual=0.2)
+        assert again.value == pytest.approx(first.value, abs=1e-6)
+        assert scheme.leakage({"lab-0", f"lab-{index}"}) <= 0.4 + LIMIT_TOL
+    assert scheme.leakage() == pytest.approx(held, abs=5e-4)
