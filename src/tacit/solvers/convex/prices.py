@@ -16,13 +16,13 @@ import numpy as np
 from scipy.optimize import linprog
 
 from tacit.arrays import Array
-from tacit.solvers.convex.certificate import leakage_upper_nats
+from tacit.solvers.convex.certificate import leakage_upper_nats, settled_channel
 from tacit.solvers.convex.program import Program
 from tacit.solvers.kernel import Outcome, Pace
 
 _MOST_COLUMNS = 60
 
-_MOST_STEPS = 2500
+_MOST_STEPS = 1500
 """Newton steps of all columns together."""
 
 _PATIENCE = 15
@@ -56,6 +56,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
     before, idle = np.inf, 0
     while True:
         column = program.minimise(price, for_column)
+        column.channel = settled_channel(program, column.channel)
         used = leakage_upper_nats(program, column.channel)[1][0, own] / budgets
         mixture.add(column, price, used, float(column.bound[0] - price[own] @ budgets))
         value, shares, worth = mixture.best()
@@ -71,8 +72,8 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         else:
             # Part of the way from the best prices yet (Wentges, 1997): far jumps are mostly
             # wasted, and short ones may add nothing.
-            towards = _TOWARDS[idle % len(_TOWARDS)]
             best_price = mixture.best_price[own]
+            towards = _TOWARDS[idle % len(_TOWARDS)]
             wanted = best_price + towards * (worth / budgets - best_price)
         before = min(gap, before)
         price = np.zeros(len(own))
