@@ -24,6 +24,7 @@ from tacit.scheme.classes import ClassOfX, class_shares, class_sums
 from tacit.scheme.states import merge_states
 from tacit.scheme.views import (
     MOST_LETTERS,
+    ROUNDING_BITS,
     CoalitionView,
     Labels,
     condense,
@@ -57,9 +58,6 @@ AFFORDED_STATES = 4
 
 ROOM_SHARE = 0.02
 """Share of what a limit leaves to a coalition that a design keeps for merging at most."""
-
-ROUNDING_BITS = 1e-12
-"""A rise of so little may be rounding."""
 
 Transitions = NDArray[np.intp]
 

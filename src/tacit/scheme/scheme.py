@@ -489,7 +489,8 @@ class Scheme:
             view, rise = seen
             rooms[coalition] += rise
             keys[coalition] = coalition
-            views[coalition] = (_given_mx(view, mass), mutual_information(view.held) + left - rise)
+            most = mutual_information(view.held) + max(left - rise, 0.0)
+            views[coalition] = (_given_mx(view, mass), most)
         left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)

@@ -28,6 +28,9 @@ DESIGN_LETTERS = (20, 40, 80)
 DESIGN_SHARE = 0.1
 """Share of what a limit leaves that a design gives up at most to see fewer letters of a view."""
 
+ROUNDING_BITS = 1e-11
+"""A rise of so little may be rounding."""
+
 SAME_LAW = 1e-11
 """Laws whose entries differ by no more, relatively, are the same up to rounding."""
 
@@ -140,8 +143,8 @@ def condense(view: CoalitionView, left: float, roundings: int) -> tuple[Coalitio
         if view.n_letters <= most:
             break
         fewer, _ = merge(view, merge_letters(view, most), roundings)
-        if fewer.rise - view.rise <= DESIGN_SHARE * left:
-            return fewer, fewer.bits - view.bits
+        if fewer.rise - view.rise <= DESIGN_SHARE * left + ROUNDING_BITS:
+            return fewer, max(fewer.bits - view.bits, 0.0)
     return view, 0.0
 
 
