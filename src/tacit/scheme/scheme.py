@@ -321,9 +321,11 @@ class Scheme:
                 priced, variable, utility, party, allowed, gap_tol, time_limit
             )
             added = {each: self._added(each, design.table) for each in ample}
-            if all(bits < ample[each] for each, bits in added.items()):
+            is_certified = design.solution.status is not Status.INACCURATE
+            kept = {each: left for each, left in ample.items() if added[each] < left}
+            if len(kept) == len(ample) and (is_certified or not ample):
                 break
-            ample = {each: left for each, left in ample.items() if added[each] < left}
+            ample = kept if is_certified else {}
         keys = design.keys | {each: each for each in ample}
         return replace(design, limits=limits, keys=keys)
 
