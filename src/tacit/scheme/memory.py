@@ -255,7 +255,7 @@ class BoundedMemory:
     def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
         """A view with few letters, where it is carried."""
         view = self.carried.get(parties)
-        return None if view is None else condense(view, left, self.roundings)
+        return None if view is None else condense(view, left)
 
     def held(self, parties: Parties) -> Array | None:
         """p(y, x), where it is carried."""
