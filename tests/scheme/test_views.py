@@ -205,7 +205,7 @@ def test_a_design_that_sees_fewer_letters_leaves_what_they_could_tell(monkeypatc
     """Y = M and X are independent bits: letters of Y tell nothing, but x xor m does with them."""
     monkeypatch.setattr(views, "DESIGN_LETTERS", (1,))
     law = np.broadcast_to(np.eye(2) / 4, (2, 2, 2))  # [x, y, m]
-    seen, rise = condense(CoalitionView(law), 20.0, 1)
+    seen, rise = condense(CoalitionView(law), 20.0)
     assert seen.n_letters == 1
     assert rise == pytest.approx(1.0, abs=ROUNDING)
     told = np.array([[law[x, y, x ^ rhat] for x in (0, 1)] for y in (0, 1) for rhat in (0, 1)])
@@ -215,7 +215,7 @@ def test_a_design_that_sees_fewer_letters_leaves_what_they_could_tell(monkeypatc
 def test_a_design_sees_all_letters_where_little_is_left(monkeypatch):
     monkeypatch.setattr(views, "DESIGN_LETTERS", (1,))
     view = CoalitionView(np.broadcast_to(np.eye(2) / 4, (2, 2, 2)))
-    assert condense(view, 9.9, 1) == (view, 0.0)
+    assert condense(view, 9.9) == (view, 0.0)
 
 
 @given(arrays_of_laws((3, 6, 2)), channels((2, 3), 2))

@@ -23,6 +23,7 @@ from tacit.policy import Parties, Policy
 from tacit.scheme.classes import ClassOfX, class_shares, class_sums
 from tacit.scheme.views import (
     MOST_LETTERS,
+    ROUNDING_BITS,
     CoalitionView,
     Labels,
     condense,
@@ -57,9 +58,6 @@ AFFORDED_STATES = 4
 
 ROOM_SHARE = 0.02
 """Share of what a limit leaves to a coalition that a design keeps for merging at most."""
-
-ROUNDING_BITS = 1e-12
-"""A rise of so little may be rounding."""
 
 Transitions = NDArray[np.intp]
 
@@ -257,7 +255,7 @@ class BoundedMemory:
     def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
         """A view with few letters, where it is carried."""
         view = self.carried.get(parties)
-        return None if view is None else condense(view, left, self.roundings)
+        return None if view is None else condense(view, left)
 
     def held(self, parties: Parties) -> Array | None:
         """p(y, x), where it is carried."""

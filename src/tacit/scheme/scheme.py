@@ -323,9 +323,11 @@ class Scheme:
                 priced, variable, utility, party, allowed, gap_tol, time_limit
             )
             added = {each: self._added(each, design.table) for each in ample}
-            if all(bits < ample[each] for each, bits in added.items()):
+            is_certified = design.solution.status is not Status.INACCURATE
+            kept = {each: left for each, left in ample.items() if added[each] < left}
+            if len(kept) == len(ample) and (is_certified or not ample):
                 break
-            ample = {each: left for each, left in ample.items() if added[each] < left}
+            ample = kept if is_certified else {}
         keys = design.keys | {each: each for each in ample}
         return replace(design, limits=limits, keys=keys)
 
@@ -491,7 +493,8 @@ class Scheme:
             view, rise = seen
             rooms[coalition] += rise
             keys[coalition] = coalition
-            views[coalition] = (_given_mx(view, mass), mutual_information(view.held) + left - rise)
+            most = mutual_information(view.held) + max(left - rise, 0.0)
+            views[coalition] = (_given_mx(view, mass), most)
         left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
