@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
-from tacit.scheme.classes import class_rows
+from tacit.scheme.views import class_rows
 from tacit.solution import TimeSharing
 from tacit.study import Study
 from tacit.study.books.books import Request, first_past

@@ -16,7 +16,7 @@ from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
-from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
+from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
