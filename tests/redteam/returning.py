@@ -1,9 +1,9 @@
 """A party that comes back twenty times to a real table, with others in between.
 
 ``python -m tests.redteam.returning VISITS`` prints a JSON line for each visit.
-Above 80 letters, those of what the party holds are merged at a slack that is recorded, so that later
-visits take about as long as earlier ones. The party is refused only where a limit binds. Most of the
-time goes to the replay, which merges nothing below 600 letters.
+Above 80 letters, those of what the party holds are merged at a slack that is recorded. So a later
+visit takes about as long as an earlier one, a second, and the party is refused only where a limit
+binds. Most of the time goes to the replay, which merges nothing below 600 letters.
 """
 
 from __future__ import annotations

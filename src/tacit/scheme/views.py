@@ -322,9 +322,19 @@ def _some_x(class_of_x: ClassOfX) -> NDArray[np.intp]:
 
 
 def refine_classes(class_of_x: ClassOfX, rows: Array) -> ClassOfX:
-    """Classes whose cells also agree in ``rows``, [x, ...]."""
-    keys = np.column_stack([class_of_x, rows.reshape(len(rows), -1) + 0.0])  # -0.0 is 0.0
-    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+    """Classes whose cells also agree in ``rows``, [x, ...], in the order of (class, row)."""
+    row = _places_of_rows(rows.reshape(len(rows), -1) + 0.0)  # -0.0 is 0.0
+    keys = class_of_x * (int(row.max()) + 1) + row
+    return np.asarray(np.unique(keys, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+
+def _places_of_rows(rows: Array) -> Labels:
+    """Where each row belongs in the order of all rows, [x]; equal rows at the same place."""
+    one = rows.argmax(axis=1)
+    is_one_hot = (np.take_along_axis(rows, one[:, None], axis=1) == 1).all()
+    if is_one_hot and np.count_nonzero(rows) == len(rows):  # a function of x: a later 1 is less
+        return np.asarray(rows.shape[1] - 1 - one, dtype=np.intp)
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.intp)
 
 
 def parent_classes(class_of_x: ClassOfX, finer: ClassOfX) -> ClassOfX:
