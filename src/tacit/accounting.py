@@ -21,9 +21,8 @@ from tacit.arrays import Array
 from tacit.information.laws import add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
-from tacit.scheme.classes import ClassOfX, class_sums
 from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
-from tacit.scheme.views import CoalitionView
+from tacit.scheme.views import ClassOfX, CoalitionView, class_sums
 
 DIGITS = 4
 """Decimals of a bit that people are shown."""

@@ -41,6 +41,14 @@ def test_every_code_has_words_and_no_others_have() -> None:
             ),
         ),
         (
+            "loose_bounds",
+            {"coalitions": 3, "most": "a + b", "slack": 0.00201, "slack_share": 0.00402},
+            (
+                "what 3 coalitions hold is a bound that may be above the truth, because similar "
+                "answers count as one: by at most 0.0021 bits, most for a + b (0.40% of the limit)"
+            ),
+        ),
+        (
             "unused_values",
             {"column": "icd", "values": 1200, "example": "A00"},
             "the mapping of icd names 1,200 values that no record has, such as 'A00'",

@@ -18,11 +18,11 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey
-from tacit.scheme.classes import class_rows, class_sums, parent_classes, refine_classes
 from tacit.scheme.memory import information_added_bits
 from tacit.scheme.release import Design
 from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable
+from tacit.scheme.views import class_rows, class_sums, parent_classes, refine_classes
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
 

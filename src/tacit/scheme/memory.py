@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from tacit.arrays import LN2, Array
 from tacit.information.laws import add_up, information_upper_nats
 from tacit.policy import Parties, Policy
-from tacit.scheme.classes import ClassOfX, class_shares, class_sums
 from tacit.scheme.views import (
     MOST_LETTERS,
     ROUNDING_BITS,
+    ClassOfX,
     CoalitionView,
     Labels,
+    class_shares,
+    class_sums,
     condense,
     is_identity,
     is_lossless,

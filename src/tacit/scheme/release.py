@@ -10,9 +10,9 @@ from tacit.arrays import Array
 from tacit.markup import html_table
 from tacit.policy import Parties
 from tacit.problem import ViewKey
-from tacit.scheme.classes import ClassOfX
 from tacit.scheme.memory import Transition, Transitions
 from tacit.scheme.variable import Variable
+from tacit.scheme.views import ClassOfX
 from tacit.solution import Solution
 
 

@@ -21,13 +21,18 @@ from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
-from tacit.scheme.classes import class_rows, class_sums, refine_classes
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import BoundedMemory, Memory
 from tacit.scheme.release import Design, Release, Step
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
-from tacit.scheme.views import DESIGN_LETTERS, CoalitionView
+from tacit.scheme.views import (
+    DESIGN_LETTERS,
+    CoalitionView,
+    class_rows,
+    class_sums,
+    refine_classes,
+)
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import solve
 

@@ -6,7 +6,9 @@ slacks add up. A merge lowers I(Y; X) by I(Y; X | W), so what a coalition is sai
 I(Y; M | X, W) only, the **rise** of the merge. It is 0 where the memory has a single state.
 
 States of the memory are merged here, too: those with the same posterior, then those that lose
-least ([M] fact 6).
+least ([M] fact 6). And cells x: those that nothing released or asked so far has told apart are one
+**class** ([M] fact 10). Laws, channels and states live on classes, with one map from cell to class;
+a request that tells cells of a class apart refines the classes.
 """
 
 from __future__ import annotations
@@ -45,6 +47,9 @@ _UNDERFLOW = 1e-247
 """Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
 
 Labels = NDArray[np.intp]
+
+ClassOfX = NDArray[np.intp]
+"""Class of each cell, [x]; classes are numbered from 0 without gaps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -333,3 +338,60 @@ def _unnormalised(laws: Array) -> Array:
     """sum_x m(x) log m(x)/m: minus the entropy of x given the state, times its mass."""
     total = laws.sum(axis=-1)
     return np.asarray(xlogy(laws, laws).sum(axis=-1) - xlogy(total, total))
+
+
+# -- classes of cells -----------------------------------------------------------------------------
+
+
+def class_sums(class_of_x: ClassOfX, weights: Array) -> Array:
+    """Sum of the weights [x] of every class."""
+    return np.asarray(np.bincount(class_of_x, weights=weights), dtype=np.float64)
+
+
+def class_rows(class_of_x: ClassOfX, rows: Array) -> Array:
+    """The row that all cells of a class share, [class, ...], from rows [x, ...]."""
+    return np.asarray(rows[_some_x(class_of_x)])
+
+
+def _some_x(class_of_x: ClassOfX) -> NDArray[np.intp]:
+    """A cell of every class."""
+    return np.unique(class_of_x, return_index=True)[1]
+
+
+def refine_classes(class_of_x: ClassOfX, rows: Array) -> ClassOfX:
+    """Classes whose cells also agree in ``rows``, [x, ...], in the order of (class, row)."""
+    row = _places_of_rows(rows.reshape(len(rows), -1) + 0.0)  # -0.0 is 0.0
+    keys = class_of_x * (int(row.max()) + 1) + row
+    return np.asarray(np.unique(keys, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+
+def _places_of_rows(rows: Array) -> Labels:
+    """Where each row belongs in the order of all rows, [x]; equal rows at the same place."""
+    one = rows.argmax(axis=1)
+    is_one_hot = (np.take_along_axis(rows, one[:, None], axis=1) == 1).all()
+    if is_one_hot and np.count_nonzero(rows) == len(rows):  # a function of x: a later 1 is less
+        return np.asarray(rows.shape[1] - 1 - one, dtype=np.intp)
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+
+def parent_classes(class_of_x: ClassOfX, finer: ClassOfX) -> ClassOfX:
+    """The class that every one of the finer classes is part of, [finer class].
+
+    Raises:
+        InvalidInputError: one of the finer classes lies in two.
+    """
+    is_same_size = len(finer) == len(class_of_x)
+    parents = class_of_x[_some_x(finer)] if is_same_size else finer
+    if not is_same_size or (parents[finer] != class_of_x).any():
+        raise InvalidInputError(
+            f"{int(finer.max()) + 1} classes of {len(finer)} cells do not refine the "
+            f"{int(class_of_x.max()) + 1} of {len(class_of_x)} that were told apart before"
+        )
+    return parents
+
+
+def class_shares(class_of_x: ClassOfX, finer: ClassOfX, p_x: Array) -> tuple[ClassOfX, Array]:
+    """For each finer class, the class it is part of, and its share of that."""
+    parents = parent_classes(class_of_x, finer)
+    whole = class_sums(class_of_x, p_x)[parents]
+    return parents, np.asarray(class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0))

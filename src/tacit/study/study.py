@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Self
 from warnings import warn
@@ -53,7 +54,7 @@ from tacit.study.reports.status import (
     table_remarks,
     too_high,
 )
-from tacit.study.requests.quote import Quote, quote_draft, quote_recorded
+from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
@@ -297,7 +298,8 @@ class Study:
         recorded = books.find(request.identity)
         if recorded is not None and not again:
             return quote_recorded(books, recorded)
-        return quote_draft(books, draft_or_refuse(books, request))
+        until = monotonic() + CURVE_SECONDS
+        return quote_draft(books, draft_or_refuse(books, request), until)
 
     def release(
         self,

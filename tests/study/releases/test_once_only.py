@@ -16,10 +16,10 @@ from scipy.stats import chi2
 
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
-from tacit.scheme.classes import class_rows
+from tacit.scheme.views import class_rows
 from tacit.solution import TimeSharing
 from tacit.study import Study
-from tacit.study.books.books import Request, first_past
+from tacit.study.books.books import Request, draw_of, first_past
 from tacit.study.books.records import IntentRecord, Measure
 from tacit.study.entry_kinds import read_books
 from tacit.study.requests.draft import Draft, draft, intent_record
@@ -355,6 +355,19 @@ def content_of(table: NDArray[np.integer]) -> bytes:
 
 def hashed(*parts: bytes) -> str:
     return sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
+
+
+def test_tables_that_treat_every_cell_alike_have_one_draw() -> None:
+    """Else a finer question would draw the same answers a second time, independently."""
+    rows = np.array([[[0.25, 0.75], [0.5, 0.5]]])
+    coarse, class_of_x = IntegerChannel.quantised(rows), np.array([0, 1, 1, 0])
+    fine, finer = IntegerChannel.quantised(rows[:, [1, 0, 1]]), np.array([1, 2, 0, 1])
+    past = first_past("clinic")
+    draw = draw_of(past, coarse, class_of_x)
+    assert draw == draw_of(past, fine, finer)
+    assert draw != draw_of(past, coarse, np.array([0, 1, 0, 0]))
+    assert draw != draw_of(past, fine, class_of_x)
+    assert draw != draw_of(past, IntegerChannel(coarse.weights[:, ::-1]), class_of_x)
 
 
 def test_a_record_gets_the_letter_that_the_design_says(large: Path) -> None:

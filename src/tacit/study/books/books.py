@@ -25,8 +25,8 @@ from tacit.policy import Parties
 from tacit.problem import Utility
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
-from tacit.scheme.classes import ClassOfX, class_rows, refine_classes
 from tacit.scheme.memory import Transition, Transitions
+from tacit.scheme.views import ClassOfX, class_rows, refine_classes
 from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,

@@ -255,7 +255,8 @@ class QuestionRecord(Record):
         letters = self.letter_of_cell
         if self.external is None:
             _require(letters is not None, "no cell has a letter")
-        _require(all(0 <= letter < len(self.labels) for letter in letters or ()), "unknown letters")
+        is_known = not letters or 0 <= min(letters) <= max(letters) < len(self.labels)
+        _require(is_known, "unknown letters")
         return self
 
 

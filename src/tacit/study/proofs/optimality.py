@@ -23,7 +23,7 @@ from tacit.accounting import Account
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.sampling import IntegerChannel
-from tacit.scheme.classes import class_rows
+from tacit.scheme.views import class_rows
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord
 from tacit.study.proofs.witness import LimitedView, answer_worth, centred, find_forces

@@ -16,7 +16,7 @@ from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
-from tacit.scheme.classes import ClassOfX, class_sums, parent_classes
+from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
@@ -28,8 +28,8 @@ _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 _SPARSE_CURVE = (0.5, 1.0, 1.5)
 """The same where a design takes many starts: information is not concave in the channel."""
 
-_CURVE_SECONDS = 3.0
-"""After so long no other points are designed: those of a wide table may take longer."""
+CURVE_SECONDS = 3.0
+"""So long after a quote was begun no more points are designed: of a wide table each takes long."""
 
 _CURVE_DIGITS = 6
 """Decimals of the bits at these points."""
@@ -157,8 +157,14 @@ class Quote:
         return asdict(self) | parts
 
 
-def quote_draft(books: Books, drafted: Draft) -> Quote:
-    """The quote of a draft."""
+def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
+    """The quote of a draft.
+
+    Args:
+        books: of the study.
+        drafted: what would be released.
+        until: when no more points of its curve are designed, by ``time.monotonic``.
+    """
     party = drafted.request.party
     shares = _shares(books, party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (party,))
@@ -173,7 +179,7 @@ def quote_draft(books: Books, drafted: Draft) -> Quote:
         worst=_worst(shares),
         coalitions=shares,
         about_more=min(map(_fits, shares)),
-        curve=tuple(_curve(books, drafted, own)),
+        curve=tuple(_curve(books, drafted, own, until)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
         remarks=(*_remarks_on(drafted.request.question), *loose_bounds(shares)),
@@ -257,14 +263,13 @@ def _fits(share: QuotedHolding) -> int:
     return min(MOST_COUNTED, floor(share.left / share.added))
 
 
-def _curve(books: Books, drafted: Draft, own: QuotedHolding) -> list[CurvePoint]:
+def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> list[CurvePoint]:
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
-    end = monotonic() + _CURVE_SECONDS
     for part in _SPARSE_CURVE if drafted.request.is_information else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
-        if not 0 < bits <= left or (part != 1 and monotonic() > end):
+        if not 0 < bits <= left or (part != 1 and monotonic() > until):
             continue
         try:
             other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))
