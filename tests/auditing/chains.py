@@ -36,6 +36,11 @@ class Step:
     next_state: NDArray[np.intp]
     everyone_bits: float = math.inf
 
+    @property
+    def table(self) -> Array:
+        """Each cell is a class of its own."""
+        return self.channel
+
 
 def brute_force(p_x: Array, steps: Sequence[Step], parties: Collection[str]) -> dict:
     """Letters that ``parties`` see -> p(letters, x), summed over every sequence of letters."""
