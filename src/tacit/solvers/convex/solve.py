@@ -72,8 +72,10 @@ _HELD_HARDER = _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1e-5, is_multip
 _OTHER_WAYS = (
     # The most frugal channel may lie so close to the boundary that it cannot be repaired.
     _Way(frugal_tol=np.inf, row_stiffness=1e7, rarest=1.0, is_multiplicative=False),
-    # Exact views that nearly depend on each other must be held harder.
+    # Exact views that nearly depend on each other must be held harder, those with many letters even
+    # more: some combinations of their constraints weigh a millionth of the others.
     _HELD_HARDER,
+    _Way(frugal_tol=np.inf, row_stiffness=1e11, rarest=1e-5, is_multiplicative=False),
     _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1.0, is_multiplicative=True),
 )
 """Tried in turn while the gap stays open."""
