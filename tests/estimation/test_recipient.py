@@ -420,7 +420,7 @@ def test_letters_that_a_design_hardly_uses_do_not_hide_what_is_known():
     )
     assert len(found.contrasts) == 3
     assert all(np.diff(contrast.interval) < 0.06 for contrast in found.contrasts)
-    assert all(np.diff(interval) > 0.6 for interval in found.intervals[found.is_identified])
+    assert all(np.diff(interval) > 0.5 for interval in found.intervals[found.is_identified])
 
 
 # --- errors -------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def stated(
 ) -> tuple[Statement, Array]:
     problem = Problem(joint, "information", individual, collusion)
     statement = Statement.of(problem)
-    return statement, statement.limits(problem)
+    return statement, statement.limits(problem.limits)
 
 
 def held_bits(joint: Array) -> float:
@@ -95,7 +95,7 @@ def test_a_view_bounds_as_everyone_does() -> None:
     law = np.broadcast_to(np.eye(3)[:, None], (3, 4, 3))
     problem = Problem(joint, "information", views={"broker": (law, limit)})
     statement = Statement.of(problem)
-    bound = plain_bound(statement, statement.limits(problem))
+    bound = plain_bound(statement, statement.limits(problem.limits))
     assert bound == pytest.approx(plain_bound(*stated(joint, None, limit)), abs=ROUNDING)
     assert bound < plain_bound(*stated(joint, None, None)) - 0.01
 
@@ -104,7 +104,7 @@ def test_two_letters_tell_at_most_a_bit() -> None:
     joint = np.diag(np.full(4, 0.25))
     problem = Problem(joint, "information", rhat_size=2)
     statement = Statement.of(problem)
-    assert plain_bound(statement, statement.limits(problem)) == pytest.approx(log2(2))
+    assert plain_bound(statement, statement.limits(problem.limits)) == pytest.approx(log2(2))
 
 
 # --- the bound by prices ------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,14 @@ ASKED = ("age", "age", "smoker", "age", "diagnosis", "smoker")
 
 def visit(study: Study, place: Path, number: int) -> None:
     study.release("lab-a", ASKED[number], bits=0.1 + number / 100, out=place / "a.csv")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_letters() -> Iterator[None]:
+    """No view keeps more than 80 letters apart."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tacit.scheme.memory.MOST_LETTERS", 80)
+        yield
 
 
 @pytest.fixture(scope="module")
