@@ -73,7 +73,7 @@ class Transition:
         merges: coalition -> label of each of its letters after the release, -1 where that cannot
             occur; letters (y, rhat) of a coalition that received it, letters y of another. A
             coalition that is not named keeps its letters apart.
-        slacks: coalition -> bits that its merge adds to what it is said to hold ([M] fact 11).
+        slacks: coalition -> bits that its merge adds to what it is said to hold ([M] fact 12).
     """
 
     next_state: Transitions

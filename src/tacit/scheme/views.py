@@ -1,6 +1,6 @@
 """What coalitions hold: laws p(y, m, x) beside the memory, and letters merged at a proved slack.
 
-[M] fact 11. Let W merge letters of Y, and let M be the memory at that moment. Whatever is released
+[M] fact 12. Let W merge letters of Y, and let M be the memory at that moment. Whatever is released
 later, I(Y, F; X) <= I(W, F; X) + I(Y; X, M | W): the last term is the **slack** of the merge, and
 slacks add up. A merge lowers I(Y; X) by I(Y; X | W), so what a coalition is said to hold rises by
 I(Y; M | X, W) only, the **rise** of the merge. It is 0 where the memory has a single state.

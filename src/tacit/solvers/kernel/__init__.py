@@ -6,8 +6,8 @@
                 sum_rhat c = 1, c > 0.
 
 It is compiled because a step on a small problem costs microseconds in C and a millisecond in NumPy.
-Its results are not trusted: ``convex.certificate`` makes every limit hold and proves the gap. The
-frugality weight makes the answer leak least to everyone among the near-optimal ones ([M] fact 5).
+Its results are not trusted: ``convex.certificate`` makes every limit hold and proves the gap. Once
+the gap is closed, the value becomes a limit and I(Rhat; X | Z) is minimised ([M] fact 5).
 Prices replace the limits of views with hardly any bits left, where a limit is too curved for
 Newton's model.
 

@@ -362,7 +362,7 @@ class HoldingRecord(Record):
 
 
 class MergeRecord(Record):
-    """Letters of what a coalition holds that became one after a release ([M] fact 11).
+    """Letters of what a coalition holds that became one after a release ([M] fact 12).
 
     Attributes:
         parties: the coalition.
