@@ -5,8 +5,8 @@ Adult in 32 cells, three parties in turn, each asking for its own attribute at 0
 problem is the party's next visit: its own limit, and no other. Full collusion is slack, so the
 optimum is flat in how the channel reads z.
 
-tacit's time includes the second stage, which finds the release that leaks least to everyone among
-the optimal ones. cvxpy is timed without and with that stage.
+Like is compared with like: any optimum (``frugal=False``) with cvxpy's, and the release that leaks
+least to everyone among the optimal ones with cvxpy and a second stage of its own.
 """
 
 from __future__ import annotations
@@ -53,19 +53,20 @@ class ReturningResult:
     visit: int
     letters: int
     n_limits: int
+    any_optimum: Score
     tacit: Score
     cvxpy: list[Score]
     cvxpy_second_stage: float
 
     @property
     def cvxpy_ratio(self) -> float | None:
-        """Seconds of the fastest formulation, any optimum, over tacit's."""
+        """Seconds of the fastest formulation over tacit's, any optimum."""
         best = fastest(self.cvxpy)
-        return None if best is None else best.seconds / self.tacit.seconds
+        return None if best is None else best.seconds / self.any_optimum.seconds
 
     @property
     def frugal_ratio(self) -> float | None:
-        """Seconds of the fastest formulation and of its second stage over tacit's."""
+        """Seconds of the fastest formulation and its second stage over tacit's, both frugal."""
         best = fastest(self.cvxpy)
         if best is None:
             return None
@@ -78,6 +79,7 @@ def run(*, quick: bool) -> list[ReturningResult]:
     results = []
     for visit, letters, problem in returning_problems(visits):
         say(f"returning party, visit {visit}, {letters} letters: tacit ...")
+        any_optimum = score_tacit(problem, frugal=False)[1]
         solution, ours = score_tacit(problem)
         bound = solution.bound
         assert bound is not None, "a distortion problem always has a bound"
@@ -85,18 +87,22 @@ def run(*, quick: bool) -> list[ReturningResult]:
         theirs = [score_cvxpy(name, problem, bound) for name in forms]
         n_limits = sum(bits < np.inf for bits in problem.limits.values())
         again = _second_stage_seconds(problem, solution.value)
-        results.append(ReturningResult(visit, letters, n_limits, ours, theirs, again))
+        results.append(ReturningResult(visit, letters, n_limits, any_optimum, ours, theirs, again))
     print_table(
         f"A party that comes back: 4x{STATES}x32 (target {TARGET:g}x, gap 1e-7)",
         ["visit", "letters", "limits", "contender", "time", "gap", "time / tacit's", "note"],
-        [_cells(result, score) for result in results for score in (result.tacit, *result.cvxpy)],
+        [
+            _cells(result, score)
+            for result in results
+            for score in (result.any_optimum, result.tacit, *result.cvxpy)
+        ],
     )
     for result in results:
         verdict = verdict_text(result.cvxpy_ratio, TARGET)
         print(
             f"Visit {result.visit}, {result.letters} letters, {result.n_limits} limits: "
             f"{ratio_text(result.cvxpy_ratio)} (target {verdict}); "
-            f"{ratio_text(result.frugal_ratio)} with cvxpy's second stage"
+            f"{ratio_text(result.frugal_ratio)} where both look for the least leakage to everyone"
         )
     return results
 
@@ -179,6 +185,6 @@ def _cells(result: ReturningResult, score: Score) -> list[str]:
         score.contender,
         seconds_text(score.seconds),
         gap_text(score.gap),
-        ratio_text(score.seconds / result.tacit.seconds),
+        ratio_text(score.seconds / result.any_optimum.seconds),
         score.note,
     ]

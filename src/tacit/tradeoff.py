@@ -65,7 +65,11 @@ class Surface:
         return html_table(repr(self), head, rows)
 
     def solution(self, i: int, j: int) -> Solution:
-        """The release at limits ``individual[i]``, ``collusion[j]``, counted as in ``value``."""
+        """A best release at limits ``individual[i]``, ``collusion[j]``, counted as in ``value``.
+
+        Others that are as good may leak less to everyone: ``tacit.solve`` of its problem finds
+        the one that leaks least.
+        """
         index = np.arange(len(self.solutions)).reshape(len(self.individual), -1)[i, j]
         found = self.solutions[int(index)]
         if found is None:

@@ -330,7 +330,7 @@ def test_cvxpy_agrees_on_a_party_that_comes_back() -> None:
 # --- frugality ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("seed", "eps"), [(0, 0.05), (1, 0.05), (2, 0.05), (3, 0.02), (4, 0.2)])
+@pytest.mark.parametrize(("seed", "eps"), [(0, 0.05), (1, 0.05), (2, 0.05), (3, 0.03), (4, 0.2)])
 def test_no_optimal_release_leaks_much_less_to_everyone(seed: int, eps: float) -> None:
     """[M] fact 5. Of many optimal channels the one that tells everyone together least."""
     joint = markov_joint(seed, 3, 6, 2)
@@ -338,8 +338,9 @@ def test_no_optimal_release_leaks_much_less_to_everyone(seed: int, eps: float) -
     assert_certified(solution)
     sharp = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
     least = oracles.least_collusion_by_cvxpy(joint, HAMMING, solution.value, {(): eps}, **sharp)
-    # Asked for so many digits, Clarabel ends inaccurate: its own error is about 2e-5 bit.
-    assert solution.leakage[0,] <= least.value + 3e-5
+    # Asked for so many digits, Clarabel ends inaccurate; its answer counts where it is feasible.
+    assert least.leakage[()] <= eps + 1e-8
+    assert solution.leakage[0,] <= least.value + 1e-5
 
 
 def test_the_least_leakage_is_proved_to_five_digits() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,9 @@ class _Way:
 
 _FIRST_WAY = _Way(frugal_tol=6e-6, row_stiffness=1e7, rarest=1e-5, is_multiplicative=False)
 
+_ANY_OPTIMUM = replace(_FIRST_WAY, frugal_tol=np.inf)
+"""Without the second stage, which minimises the leakage to everyone."""
+
 _HELD_HARDER = _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1e-5, is_multiplicative=False)
 
 _OTHER_WAYS = (
@@ -129,17 +132,20 @@ class Answers:
         )
 
 
-def solve_distortion(problem: Problem, gap_tol: float) -> Solution:
+def solve_distortion(problem: Problem, gap_tol: float, *, frugal: bool) -> Solution:
     """The least expected distortion under the problem's limits, with a certificate."""
     distortion, given = problem.distortion, problem.limits
     statement = Statement.of(problem)
     limits = statement.limits(given)
     raise_if_infeasible(statement, limits)
     cost = statement.cost_of(distortion)[None]
-    return _solution(problem, statement, solve_batch(statement, cost, limits[None], gap_tol), 0)
+    answers = solve_batch(statement, cost, limits[None], gap_tol, frugal=frugal)
+    return _solution(problem, statement, answers, 0)
 
 
-def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
+def solve_distortions(
+    problems: Sequence[Problem], gap_tol: float, *, frugal: bool
+) -> list[Solution | None]:
     """Problems that differ only in their limits, together; ``None`` where one is infeasible."""
     statement = Statement.of(problems[0])
     limits = np.array([statement.limits(problem.limits) for problem in problems])
@@ -147,7 +153,7 @@ def solve_distortions(problems: Sequence[Problem], gap_tol: float) -> list[Solut
     solutions: list[Solution | None] = [None] * len(problems)
     if len(feasible):
         cost = statement.cost_of(problems[0].distortion)[None]
-        answers = solve_batch(statement, cost, limits[feasible], gap_tol)
+        answers = solve_batch(statement, cost, limits[feasible], gap_tol, frugal=frugal)
         for index, member in enumerate(feasible.tolist()):
             solutions[member] = _solution(problems[member], statement, answers, index)
     return solutions
@@ -168,7 +174,9 @@ def _solution(problem: Problem, statement: Statement, answers: Answers, index: i
     )
 
 
-def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float) -> Answers:
+def solve_batch(
+    statement: Statement, cost: Array, limits: Array, gap_tol: float, *, frugal: bool = True
+) -> Answers:
     """Solve for many limits or many costs over one joint.
 
     Args:
@@ -176,8 +184,11 @@ def solve_batch(statement: Statement, cost: Array, limits: Array, gap_tol: float
         cost: [batch or 1, rhat, z, x].
         limits: bits, [batch, view + 1]; feasible.
         gap_tol: asked gap, in units of the cost.
+        frugal: whether to find the least leakage to everyone among the optimal channels.
     """
     with one_thread():
+        if not frugal:
+            return _solve_within(statement, cost, limits, gap_tol, _ANY_OPTIMUM)
         answers = _solve_within(statement, cost, limits, gap_tol)
         _spare(statement, cost, limits, answers, gap_tol)
     return answers
@@ -239,7 +250,9 @@ def _try_limit(
 # -- batches ---------------------------------------------------------------------------------------
 
 
-def _solve_within(statement: Statement, cost: Array, limits: Array, gap_tol: float) -> Answers:
+def _solve_within(
+    statement: Statement, cost: Array, limits: Array, gap_tol: float, way: _Way = _FIRST_WAY
+) -> Answers:
     """Solve a batch, as frugally as the interior point gets: alike members together."""
     is_blind = np.broadcast_to(_blind_regret(statement.mass, cost) <= 0, len(limits))
     patterns, group_of = np.unique(statement.is_spent(limits), axis=0, return_inverse=True)
@@ -252,7 +265,7 @@ def _solve_within(statement: Statement, cost: Array, limits: Array, gap_tol: flo
         for chunk in _chunks(np.flatnonzero(group_of == group), statement, cost.shape[1]):
             whole = statement.program(cost if len(cost) == 1 else cost[chunk], limits[chunk])
             forgone = statement.forgone(limits[chunk]) * LN2
-            parts.append((chunk, _solve_alike(whole, forgone, gap_tol)))
+            parts.append((chunk, _solve_alike(whole, forgone, gap_tol, way)))
     return _joined(parts, len(limits))
 
 
@@ -311,12 +324,12 @@ def _joined(parts: list[tuple[Members, Answers]], n_batch: int) -> Answers:
 # -- one program -----------------------------------------------------------------------------------
 
 
-def _solve_alike(whole: Program, forgone: Array, gap_tol: float) -> Answers:
+def _solve_alike(whole: Program, forgone: Array, gap_tol: float, first: _Way) -> Answers:
     """Solve a batch whose members have the same exact views.
 
     ``forgone`` are the nats that a view counted as exact would still have been allowed.
     """
-    reduction, tolerance, outcome = _solve_binding(whole, gap_tol)
+    reduction, tolerance, outcome = _solve_binding(whole, gap_tol, first)
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
     for way in _OTHER_WAYS_AT_PRICES if reduction.program.is_priced.any() else _OTHER_WAYS:
         if answers.is_closed.all():
@@ -327,7 +340,7 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float) -> Answers:
     return answers
 
 
-def _solve_binding(whole: Program, gap_tol: float) -> tuple[Reduction, Array, Outcome]:
+def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction, Array, Outcome]:
     """Solve with the limits that bind: all of them where they are few, else added as they do.
 
     Returns the problem that was solved, to which gap it was, and what came out.
@@ -345,7 +358,7 @@ def _solve_binding(whole: Program, gap_tol: float) -> tuple[Reduction, Array, Ou
         tolerance = np.minimum(share * gap_tol / reduction.scale, _COARSEST_TOL)
         tolerance = np.maximum(tolerance, _ROUGH_TOL * is_rough)
         tolerance = np.broadcast_to(tolerance, len(whole.budgets))
-        outcome = _minimise(reduction.program, tolerance)
+        outcome = _minimise(reduction.program, tolerance, way)
         missing = np.setdiff1d(limited, chosen)
         worst = _worst_excess(whole, reduction, outcome, missing)
         if len(worst):
@@ -369,7 +382,7 @@ def _worst_excess(
     return np.asarray(missing[worst[excess[worst] > 0]])
 
 
-def _minimise(program: Program, tolerance: Array, way: _Way = _FIRST_WAY) -> Outcome:
+def _minimise(program: Program, tolerance: Array, way: _Way) -> Outcome:
     """Solve a batch to a gap of ``tolerance``, [batch], in units of the program's cost."""
     outcomes = []
     for index in range(len(program.budgets)):

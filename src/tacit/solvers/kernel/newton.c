@@ -23,7 +23,7 @@
 
 #define SMALLEST_WEIGHT 1e-14
 #define REFINEMENTS 4
-#define RELATIVE_ACCURACY 1e-7
+#define RELATIVE_ACCURACY 1e-5
 
 /* Operations of one factorisation, roughly. */
 static double history_first_work(const Problem *p)

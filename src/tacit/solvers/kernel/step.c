@@ -5,9 +5,10 @@
 #include <string.h>
 
 #define BOUNDARY_FRACTION 0.98
-#define BEHIND 1e-3   /* how far complementarity may fall below infeasibility */
-#define CORRECTIONS 2 /* of centrality, at most, in one step */
-#define CENTRAL 10.0  /* products within this factor of the aimed ones are left alone */
+#define BEHIND 1e-3     /* how far complementarity may fall below infeasibility */
+#define CORRECTIONS 2   /* of centrality, at most, in one step */
+#define EXPLAINED 100.0 /* residual beside complementarity that curvature explains */
+#define CENTRAL 10.0    /* products within this factor of the aimed ones are left alone */
 
 /* -- directions ------------------------------------------------------------------------------ */
 
@@ -223,6 +224,9 @@ static double longest_step(const Solver *k, const Iterate *it, const Direction *
             most = shrink(most, along->multiplier[i], it->multiplier[i]);
             most = shrink(most, along->slack[i], it->slack[i]);
         }
+    /* The value's multiplier is known within a small factor: a larger change is a bad model. */
+    if (k->is_frugal)
+        most = shrink(most, -along->multiplier[k->value], 3 * it->multiplier[k->value]);
     return 1 / most;
 }
 
@@ -335,7 +339,7 @@ static double choose_direction(Solver *k, double comp, double norm)
         return 0;
     double step = longest_step(k, it, &k->affine);
     const double after = complementarity(k, it, &k->affine, step) / comp;
-    const double centring = fmin(norm < comp ? 0.5 : 1, fmax(after * after * after, 1e-3));
+    const double centring = fmin(0.5, fmax(after * after * after, 1e-3));
     /* Complementarity must not fall much faster than infeasibility. */
     const double behind = fmin(BEHIND * norm / (k->p.n_rhat + 2), 2 * tau);
     const double target = fmax(centring * tau, behind);
@@ -364,9 +368,9 @@ bool advance(Solver *k)
         return false;
     step = fmin(1, BOUNDARY_FRACTION * step);
     move(k, it, &k->direction, step, &k->next);
-    /* Halve where the residual rises and complementarity does not explain it; once only, because
-     * the residual rises while a letter that was hardly used becomes frequent. */
-    const double explained = 2 * complementarity(k, &k->next, NULL, 0);
+    /* Halve where the residual rises far above complementarity; once only, because the residual
+     * rises while a letter that was hardly used becomes frequent. */
+    const double explained = EXPLAINED * comp;
     const double allowed = fmax(fmax((1 - 0.01 * step) * norm, explained), 1e-13);
     if (!(residual_norm(k, &k->next) <= allowed))
         move(k, it, &k->direction, 0.5 * step, &k->next);
