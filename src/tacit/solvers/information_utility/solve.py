@@ -50,6 +50,9 @@ _TARGET = 5e-5
 _TARGET_SHARE = 0.01
 """The same as a share of the bound, where that is less."""
 
+_GAIN_SHARE = 5e-4
+"""Of the gap: an ascent ends at a round that closes less of it."""
+
 _MOST_LETTERS = 24
 _MOST_EXCHANGES = 30
 
@@ -220,7 +223,7 @@ class _Search:
     ) -> Ascent:
         """Ascend, keeping the best; with ``is_free``, only where letters need not be counted."""
         limits = np.tile(self.limits, (len(starts), 1))
-        tolerance = max(tolerance, self.inner_tol)
+        tolerance = max(tolerance, self.inner_tol, _GAIN_SHARE * (self.bound - self.best.value))
         for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
             if self.asked is None or not is_free:
                 self._offer(_candidate(ascent), self.inner_tol)
