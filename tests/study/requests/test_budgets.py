@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -168,9 +168,40 @@ def test_information_that_ran_out_of_time_is_released_with_its_bound(
         quoted = study.quote("lab-a", ["age", "diagnosis"], utility="information")
         assert quoted.bound is not None
         assert quoted.value <= quoted.bound <= 0.4
-        study.release("lab-a", ["age", "diagnosis"], out=tmp_path / "a.csv", utility="information")
+        late = Remark("out_of_time", {"value": quoted.value, "bound": quoted.bound})
+        assert quoted.remarks == (late,)
+        said = study.release(
+            "lab-a", ["age", "diagnosis"], out=tmp_path / "a.csv", utility="information"
+        )
+        assert [line for line in said.remarks if "ran out of time" in line]
+        again = study.quote("lab-a", ["age", "diagnosis"], utility="information")
+        assert [remark.code for remark in again.remarks] == ["out_of_time"]
         assert study.verify().problems == ()
     assert_within_limits(tmp_path / "clinic", dict.fromkeys(PARTIES, 0.4), Policy())
+
+
+def test_a_search_in_time_makes_no_remark(tmp_path: Path) -> None:
+    told: list[tuple[float, float, float]] = []
+    with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
+        study.set_party("lab-a", 0.4)
+        quoted = study.quote("lab-a", "smoker", utility="information", watch=_append_to(told))
+        assert quoted.remarks == ()
+        assert told
+        told.clear()
+        made = study.release(
+            "lab-a",
+            "smoker",
+            out=tmp_path / "a.csv",
+            utility="information",
+            watch=_append_to(told),
+        )
+        assert made.remarks == ()
+        assert told
+    assert all(value <= bound for value, bound, _ in told)
+
+
+def _append_to(told: list[tuple[float, float, float]]) -> Callable[[float, float, float], None]:
+    return lambda value, bound, seconds: told.append((value, bound, seconds))
 
 
 # -- limits that are changed ------------------------------------------------------------------

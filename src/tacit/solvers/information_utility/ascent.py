@@ -27,7 +27,7 @@ _MORE_STEPS, _MOST_STEPS = 20, 200
 """Steps at fixed multipliers between rounds: twice as many and these more after each gain."""
 
 _LEAST_ENTRY = 1e-9
-"""Entries of channels from which these steps start: a letter is never lost to rounding."""
+"""Entries of channels from which these steps start: a letter that was given up may come back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

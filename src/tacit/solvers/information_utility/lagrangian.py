@@ -26,6 +26,9 @@ _FLOOR = 1e-9
 _LEAST_LAW = 1e-12
 """Probabilities below this count as this in logarithms."""
 
+_LEAST_ENTRY = 1e-30
+"""Of a channel: no letter is lost to rounding."""
+
 
 class Lagrangian:
     """Multipliers of the views of a problem, and what they charge for letters; in nats.
@@ -53,7 +56,7 @@ class Lagrangian:
     @property
     def size(self) -> float:
         """What rounding of the charges is relative to."""
-        return float(self.multiplier.sum()) * (2 - np.log(_FLOOR))
+        return float(self.multiplier.sum() * (2 - np.log(_FLOOR)))
 
     @property
     def least_posterior(self) -> Array:
@@ -104,6 +107,6 @@ class Lagrangian:
         length = 1 / self.multiplier.sum()
         for _ in range(n_steps):
             worth = -length * self.cost(self.mass * channel)
-            grown = channel * np.exp(worth - worth.max(axis=0))
+            grown = np.maximum(channel * np.exp(worth - worth.max(axis=0)), _LEAST_ENTRY)
             channel = grown / grown.sum(axis=0)
         return channel
