@@ -162,7 +162,7 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
 def test_information_that_ran_out_of_time_is_released_with_its_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tacit.study.requests.draft._MOST_SECONDS", 0.05)
+    monkeypatch.setattr("tacit.study.requests.draft._MOST_SECONDS", 1e-3)
     with make_clinic(tmp_path) as study:
         study.set_party("lab-a", 0.4)
         quoted = study.quote("lab-a", ["age", "diagnosis"], utility="information")

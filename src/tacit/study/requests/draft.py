@@ -107,7 +107,9 @@ class Draft:
         """View of the design -> bits that its limit was lowered by, at most."""
         unused: dict[ViewKey, float] = {}
         for coalition, key in self.design.keys.items():
-            bits = SPENT_BITS + self.design.rooms.get(coalition, 0.0)
+            # Only the limit on what is carried of a coalition leaves room for merging.
+            room = self.design.rooms.get(coalition, 0.0) if key == coalition else 0.0
+            bits = SPENT_BITS + room
             unused[key] = max(bits, unused.get(key, 0.0))
         return unused
 
