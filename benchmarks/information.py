@@ -1,8 +1,8 @@
 """Information as utility: how fast, how near its bound, how near the best of many starts.
 
-Three tables. Small random problems: percentiles of gap / bound. Problems after several releases:
-seconds, value, bound and gap. A fixed set of problems: value beside the best of many long
-independent starts, each with its own number of letters.
+Three tables. Small random problems: percentiles of gap / bound. Problems after several releases,
+and dense ones where R depends on the history beyond X: seconds, value, bound and gap. A fixed set
+of problems: value beside the best of many long independent starts, with several numbers of letters.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from benchmarks.contenders import say
 from benchmarks.problems import (
     Array,
     Size,
+    dense_information_problem,
     information_problem,
     small_information_problem,
 )
@@ -28,11 +29,15 @@ N_SMALL, N_SMALL_QUICK = 400, 40
 PERCENTILES = (50, 75, 90, 95, 100)
 TARGET_PERCENTILE, TARGET_SHARE = 90, 0.1
 
-SIZES = {
-    5.0: Size(4, (4, 4), 32, noise=0.5),
-    30.0: Size(4, (4, 4, 4), 32, noise=0.5),
-}
-"""Most seconds -> size."""
+LARGE = (
+    (5.0, "after releases", information_problem(Size(4, (4, 4), 32, noise=0.5))),
+    (30.0, "after releases", information_problem(Size(4, (4, 4, 4), 32, noise=0.5))),
+    (5.0, "dense, 0.1", dense_information_problem(16, evenness=0.1)),
+    (5.0, "dense, 1.0", dense_information_problem(16, evenness=1.0)),
+    (30.0, "dense, 0.1", dense_information_problem(64, evenness=0.1)),
+    (30.0, "dense, 1.0", dense_information_problem(64, evenness=1.0)),
+)
+"""Most seconds, kind, problem."""
 
 COMPARED = tuple(
     Size(n_r, releases, n_x, noise=0.5, seed=seed)
@@ -47,6 +52,9 @@ COMPARED = tuple(
 )
 N_STARTS, N_STARTS_QUICK = 200, 20
 STARTS_AT_ONCE = 20
+ROUND_BITS, MOST_ROUNDS = 1e-5, 200
+"""A start ends when a round gains less, or after so many rounds."""
+
 TARGET_OF_BEST = 0.98
 
 
@@ -74,7 +82,7 @@ def run(*, quick: bool) -> list[InformationResult]:
         for seed in range(N_SMALL_QUICK if quick else N_SMALL)
     ]
     _print_small(small)
-    large = [_solve(size.name, information_problem(size)) for size in SIZES.values()]
+    large = [_solve(f"{kind}, {_shape(problem)}", problem) for _, kind, problem in LARGE]
     _print_large(large)
     compared = [
         _compare(size, N_STARTS_QUICK if quick else N_STARTS)
@@ -93,6 +101,12 @@ def _solve(name: str, problem: tacit.Problem) -> InformationResult:
     return InformationResult(name, solution.value, solution.bound, seconds, is_shared)
 
 
+def _shape(problem: tacit.Problem) -> str:
+    """|R| x |Z| x |X|."""
+    n_z, n_x, n_r = problem.joint_zxr.shape
+    return f"{n_r}x{n_z}x{n_x}"
+
+
 def _compare(size: Size, n_starts: int) -> InformationResult:
     problem = information_problem(size)
     ours = _solve(f"{size.name}, {size.seed}", problem)
@@ -106,7 +120,7 @@ def _compare(size: Size, n_starts: int) -> InformationResult:
 def _best_of_starts(problem: tacit.Problem, n_starts: int) -> float:
     """The most I(Rhat; R) of long ascents from random letters, from n_r to 2 n_r of them."""
     statement = Statement.of(problem)
-    limits = statement.limits(problem)
+    limits = statement.limits(problem.limits)
     rng, n_r, best = np.random.default_rng(0), problem.joint.shape[-1], 0.0
     for start in range(0, n_starts, STARTS_AT_ONCE):
         n_letters = n_r + start // STARTS_AT_ONCE % (n_r + 1)
@@ -117,7 +131,7 @@ def _best_of_starts(problem: tacit.Problem, n_starts: int) -> float:
 
 def _ascended(statement: Statement, starts: Array, limits: Array) -> float:
     rows = np.tile(limits, (len(starts), 1))
-    *_, last = ascend(statement, starts, rows, gap_tol=1e-7, max_rounds=200)
+    *_, last = ascend(statement, starts, rows, gap_tol=ROUND_BITS, max_rounds=MOST_ROUNDS)
     return float(last.value[0])
 
 
@@ -149,10 +163,10 @@ def _print_large(results: list[InformationResult]) -> None:
             seconds_text(result.seconds),
             f"< {most:g} s: {'met' if result.seconds < most else 'missed'}",
         ]
-        for result, most in zip(results, SIZES, strict=True)
+        for result, (most, *_) in zip(results, LARGE, strict=True)
     ]
-    header = ["|R| x |Z| x |X|", "value", "bound", "gap", "time", "target"]
-    print_table("After several releases, bits of information", header, rows)
+    header = ["problem, |R| x |Z| x |X|", "value", "bound", "gap", "time", "target"]
+    print_table("Large problems, bits of information", header, rows)
 
 
 def _print_compared(results: list[InformationResult]) -> None:

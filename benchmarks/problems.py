@@ -161,6 +161,14 @@ def information_problem(size: Size) -> tacit.Problem:
     return tacit.Problem(plain.joint, "information", plain.individual, plain.collusion)
 
 
+def dense_information_problem(n_z: int, *, evenness: float) -> tacit.Problem:
+    """A random problem with 32 records and four letters where R depends on z, given x."""
+    shape = (n_z, 32, 4)
+    law = np.random.default_rng(0).dirichlet(np.full(np.prod(shape), evenness))
+    joint = law.reshape(shape)
+    return tacit.Problem(joint, "information", 0.3, held_bits(joint, (0,)) + 0.3)
+
+
 def small_information_problem(seed: int) -> tacit.Problem:
     """A small random problem with history: two to four letters each, R - X - Z or not.
 

@@ -6,6 +6,7 @@ import io
 import shlex
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tacit.cli.display import (
     progress_bar,
     show_rows,
     waiting,
+    watch_design,
 )
 
 BITS = st.floats(0, 64, allow_nan=False)
@@ -63,14 +65,16 @@ def test_plain_tables_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("writing a.csv") as progress, waiting("designing"):
+    with progress_bar("writing a.csv") as (progress, tell), waiting("designing") as tell_too:
+        watch_design(tell)(0.1, 0.2, 3.0)
+        watch_design(tell_too)(0.1, 0.2, 3.0)
         for done in range(1, 11):
             progress(done, 10)
     assert capsys.readouterr() == ("", "")
 
 
 def test_long_work_says_a_line_for_each_quarter(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("writing a.csv") as progress:
+    with progress_bar("writing a.csv") as (progress, _):
         for done in range(1, 101):
             progress(done * 100_000, 10_000_000)
     out, err = capsys.readouterr()
@@ -86,6 +90,22 @@ def test_long_waits_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
             said = capsys.readouterr().err
             time.sleep(0.01)
     assert said == "designing ...\n"
+
+
+def test_a_long_search_tells_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with waiting("designing", seconds=0.2) as tell:
+        watch, start = watch_design(tell), time.monotonic()
+        for step in count():
+            watch(0.1 + step, 2000.0, 0.0)
+            if time.monotonic() - start > 0.5:
+                break
+            time.sleep(0.001)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "designing ..." in err.splitlines()
+    told = [line for line in err.splitlines() if line.startswith("designing: ")]
+    assert 1 <= len(told) <= 3
+    assert all("bits about what was asked, at most 2000.0000 are possible" in line for line in told)
 
 
 # -- commands to paste --------------------------------------------------------------------------

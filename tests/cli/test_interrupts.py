@@ -60,6 +60,26 @@ def test_before_the_intent_nothing_is_spent(fresh: Path) -> None:
     done(*RELEASE)
 
 
+def test_while_information_is_searched_for_nothing_is_spent(fresh: Path) -> None:
+    before = found_in(Path())
+    words = [*RELEASE, "--utility", "information"]
+    with subprocess.Popen(
+        [sys.executable, "-c", _TELLING_WHERE_IT_IS, "_first_ascent", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "there\n"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said.splitlines() == [
+        "tacit: interrupted: nothing is ever spent twice, so the same command may be run again"
+    ]
+    assert found_in(Path()) == before
+
+
 def test_during_delivery_the_same_command_finishes(fresh: Path) -> None:
     def interrupt(steps: int, total: int) -> None:
         raise KeyboardInterrupt

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
 from threading import Timer
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.remarks import remark_in_words, remarks_for_machines
@@ -168,36 +169,73 @@ def _quoted(word: str) -> str:
 # -- progress -----------------------------------------------------------------------------------
 
 
+Tell = Callable[[str], None]
+"""Shows how far work has come, in the place of what was shown before."""
+
+
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal; elsewhere a line for each quarter of work that is long."""
+def progress_bar(what: str) -> Iterator[tuple[Callable[[int, int], None], Tell]]:
+    """A bar on a terminal; elsewhere a line for each quarter of work that is long.
+
+    Yields what moves the bar, and what tells of the work before it.
+    """
     if not sys.stderr.isatty():
-        yield _Quarters(what)
+        yield _Quarters(what), _Lines(_LONG_SECONDS)
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+        yield (
+            lambda done, total: shown.update(task, description=what, completed=done, total=total),
+            lambda text: shown.update(task, description=text),
+        )
 
 
 @contextmanager
-def waiting(what: str, seconds: float = _LONG_SECONDS) -> Iterator[None]:
-    """A spinner on a terminal; elsewhere one line once work has lasted ``seconds``."""
+def waiting(what: str, seconds: float = _LONG_SECONDS) -> Iterator[Tell]:
+    """A spinner on a terminal; elsewhere one line once work has lasted ``seconds``.
+
+    Yields what tells how far the work has come; elsewhere, a line whenever ``seconds`` have gone.
+    """
     if sys.stderr.isatty():
         from rich.console import Console
 
-        with Console(stderr=True).status(what):
-            yield
+        with Console(stderr=True).status(what) as status:
+            yield status.update
         return
     line = Timer(seconds, print, [f"{what} ..."], {"file": sys.stderr, "flush": True})
     line.daemon = True
     line.start()
     try:
-        yield
+        yield _Lines(seconds)
     finally:
         line.cancel()
+
+
+def watch_design(tell: Tell) -> Callable[[float, float, float], None]:
+    """Tell how far the search for a release that is judged by information has come."""
+
+    def watch(value: float, bound: float, seconds: float) -> None:
+        tell(
+            f"designing: {value:.4f} bits about what was asked, at most {bound:.4f} are possible; "
+            f"{seconds:.0f} s"
+        )
+
+    return watch
+
+
+class _Lines:
+    """Prints the latest text whenever so many seconds have gone."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._printed = seconds, monotonic()
+
+    def __call__(self, text: str) -> None:
+        if monotonic() - self._printed >= self._seconds:
+            self._printed = monotonic()
+            print(text, file=sys.stderr, flush=True)
 
 
 class _Quarters:

@@ -12,6 +12,7 @@ from tacit.cli.display import (
     show_json,
     show_rows,
     waiting,
+    watch_design,
 )
 from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
 from tacit.cli.release import columns_of, read_utility
@@ -39,9 +40,15 @@ def quote(
     from tacit.study import Study
 
     judged = read_utility(utility)
-    with Study.open(folder) as study, waiting("designing"):
+    with Study.open(folder) as study, waiting("designing") as tell:
         quoted = study.quote(
-            party, columns_of(study, request), sql=sql, utility=judged, bits=bits, again=again
+            party,
+            columns_of(study, request),
+            sql=sql,
+            utility=judged,
+            bits=bits,
+            again=again,
+            watch=watch_design(tell),
         )
     if as_json:
         show_json(_for_machines(quoted))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import command_line, plain, progress_bar, show_json
+from tacit.cli.display import command_line, plain, progress_bar, show_json, watch_design
 from tacit.cli.options import (
     AcceptRollback,
     Again,
@@ -52,7 +52,7 @@ def release(
     judged = read_utility(utility)
     with (
         Study.open(folder, accept_rollback=accept_rollback) as study,
-        progress_bar(f"writing {plain(out.name)}") as progress,
+        progress_bar(f"writing {plain(out.name)}") as (progress, tell),
     ):
         receipt = study.release(
             party,
@@ -63,6 +63,7 @@ def release(
             bits=bits,
             max_error=max_error,
             again=again,
+            watch=watch_design(tell),
             progress=progress,
             notify=_show_note,
         )

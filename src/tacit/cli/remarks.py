@@ -111,6 +111,12 @@ def _rollback_accepted() -> str:
     return ROLLBACK_ACCEPTED
 
 
+def _out_of_time(*, value: float, bound: float | None) -> str:
+    from tacit.study.reports.receipts import out_of_time_in_words
+
+    return out_of_time_in_words(value, bound)
+
+
 def _said_in_certificate(*, text: str) -> str:
     return text
 
@@ -123,6 +129,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,
+    "out_of_time": _out_of_time,
     "party_let_in": _party_let_in,
     "rollback_accepted": _rollback_accepted,
     "said_in_certificate": _said_in_certificate,

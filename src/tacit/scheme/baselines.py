@@ -24,7 +24,7 @@ from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable
 from tacit.scheme.views import class_rows, class_sums, parent_classes, refine_classes
 from tacit.solution import Solution, Status
-from tacit.solvers import solve
+from tacit.solvers import Progress, solve
 
 _BISECTIONS = 60
 
@@ -68,6 +68,7 @@ class _Baseline(Scheme, ABC):
         limits: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
+        progress: Progress | None,
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         class_of_x = self._memory.class_of_x
@@ -75,7 +76,7 @@ class _Baseline(Scheme, ABC):
         rows = class_rows(alone, variable.p_r_given_x)
         joint_xr = class_sums(alone, self.p_x)[:, None] * rows
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
-        solution = self._design_alone(problem, rows, gap_tol, time_limit)
+        solution = self._design_alone(problem, rows, gap_tol, time_limit, progress)
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
@@ -83,7 +84,12 @@ class _Baseline(Scheme, ABC):
 
     @abstractmethod
     def _design_alone(
-        self, problem: Problem, p_r_given_x: Array, gap_tol: float, time_limit: float | None
+        self,
+        problem: Problem,
+        p_r_given_x: Array,
+        gap_tol: float,
+        time_limit: float | None,
+        progress: Progress | None,
     ) -> Solution:
         """A channel [x, rhat] for a problem without history."""
 
@@ -96,10 +102,16 @@ class NonAdaptiveScheme(_Baseline):
     """
 
     def _design_alone(
-        self, problem: Problem, p_r_given_x: Array, gap_tol: float, time_limit: float | None
+        self,
+        problem: Problem,
+        p_r_given_x: Array,
+        gap_tol: float,
+        time_limit: float | None,
+        progress: Progress | None,
     ) -> Solution:
-        seconds = time_limit if problem.is_information else None
-        return solve(problem, gap_tol=gap_tol, time_limit=seconds)
+        if not problem.is_information:
+            return solve(problem, gap_tol=gap_tol)
+        return solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
 
 
 class SymmetricScheme(_Baseline):
@@ -111,7 +123,12 @@ class SymmetricScheme(_Baseline):
     """
 
     def _design_alone(
-        self, problem: Problem, p_r_given_x: Array, gap_tol: float, time_limit: float | None
+        self,
+        problem: Problem,
+        p_r_given_x: Array,
+        gap_tol: float,
+        time_limit: float | None,
+        progress: Progress | None,
     ) -> Solution:
         n_r = problem.joint.shape[-1]
         if not problem.is_information and len(problem.distortion) != n_r:

@@ -34,7 +34,7 @@ from tacit.scheme.views import (
     refine_classes,
 )
 from tacit.solution import GAP_TOL, Solution, Status
-from tacit.solvers import solve
+from tacit.solvers import Progress, solve
 
 _HELD_TOL = 1e-9
 """Bits. What a coalition holds may exceed a limit by this much: gaps and rounding add up."""
@@ -289,10 +289,11 @@ class Scheme:
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
         time_limit: float | None = None,
+        progress: Progress | None = None,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
-        ``time_limit`` are the seconds that utility ``"information"`` may take, as for ``solve``.
+        ``time_limit`` and ``progress`` are for utility ``"information"``, as for ``solve``.
         The ``solution`` may be INACCURATE; ``release`` would raise.
         """
         variable = asked
@@ -301,7 +302,7 @@ class Scheme:
         limits = self._limits(party, individual, collusion)
         classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x)
         self._memory = self._memory.refine(classes, self.p_x)
-        return self._design(variable, utility, party, limits, gap_tol, time_limit)
+        return self._design(variable, utility, party, limits, gap_tol, time_limit, progress)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -318,6 +319,7 @@ class Scheme:
         limits: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
+        progress: Progress | None,
     ) -> Design:
         n_rhat = _most_answers(utility, variable)
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
@@ -325,7 +327,7 @@ class Scheme:
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
-                priced, variable, utility, party, allowed, gap_tol, time_limit
+                priced, variable, utility, party, allowed, gap_tol, time_limit, progress
             )
             added = {each: self._added(each, design.table) for each in ample}
             is_certified = design.solution.status is not Status.INACCURATE
@@ -345,6 +347,7 @@ class Scheme:
         allowed: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
+        progress: Progress | None,
     ) -> Design:
         """The best release within these limits, reading as many states as it can afford."""
         memory, state = self._memory, np.arange(len(self._memory.mass))
@@ -358,8 +361,10 @@ class Scheme:
                 problem, keys, covered = self._problem(
                     memory, variable, utility, party, limits, rooms
                 )
-            seconds = time_limit if problem.is_information else None
-            solution = solve(problem, gap_tol=gap_tol, time_limit=seconds)
+            if problem.is_information:
+                solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
+            else:
+                solution = solve(problem, gap_tol=gap_tol)
         table, classes = solution.channel[state], self._memory.class_of_x
         return Design(party, variable, solution, table, classes, limits, keys, rooms, covered)
 

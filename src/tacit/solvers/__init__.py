@@ -11,7 +11,7 @@ from tacit.solution import GAP_TOL, Solution
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
 from tacit.solvers.information_utility.solve import Progress, solve_information
 
-__all__ = ["feasible_solutions", "solve"]
+__all__ = ["Progress", "feasible_solutions", "solve"]
 
 
 def solve(

@@ -18,6 +18,7 @@ from tacit.policy import Group, Policy
 from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
+from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Request
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
 from tacit.study.digest_keys import DigestKeys
@@ -290,6 +291,7 @@ class Study:
         utility: str | Costs = "hamming",
         bits: float | None = None,
         again: bool = False,
+        watch: DesignProgress | None = None,
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
         self._journal.refuse_rollback(self._journal.find_lost())
@@ -299,7 +301,7 @@ class Study:
         if recorded is not None and not again:
             return quote_recorded(books, recorded)
         until = monotonic() + CURVE_SECONDS
-        return quote_draft(books, draft_or_refuse(books, request), until)
+        return quote_draft(books, draft_or_refuse(books, request, watch=watch), until)
 
     def release(
         self,
@@ -312,6 +314,7 @@ class Study:
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
+        watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[str], None] = warn,
     ) -> Receipt:
@@ -329,7 +332,10 @@ class Study:
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose mean cost is above this.
             again: a new release, although the same request was answered before.
-            progress: called with steps done and steps in all.
+            watch: called while a release that is judged by information is searched for, with the
+                value and the bound of the best one so far, in bits, and the seconds since the
+                start; an exception that it raises ends the request, and nothing is spent.
+            progress: called with steps done and steps in all while the file is written.
             notify: called with what the custodian should know beside the receipt.
 
         Raises:
@@ -355,7 +361,9 @@ class Study:
             remarks = source_remarks(self._layout, journal.engine, self.snapshot, source)
             for remark in remarks:
                 notify(remark)
-            intent = record_intent(journal, request, read, max_error=max_error, again=again)
+            intent = record_intent(
+                journal, request, read, max_error=max_error, again=again, watch=watch
+            )
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
             notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")

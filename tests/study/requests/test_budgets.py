@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,9 @@ from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
 
 PARTIES = ("lab-a", "lab-b", "registry")
+
+MOST_SECONDS = 2.0
+"""For a search that is to run out of time; a first release is found in a hundredth of it."""
 
 SAME_BITS = 1e-9
 """Bounds are above the exact leakage by rounding, and by no more than this."""
@@ -162,15 +166,50 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
 def test_information_that_ran_out_of_time_is_released_with_its_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tacit.study.requests.draft._MOST_SECONDS", 0.05)
-    with make_clinic(tmp_path) as study:
+    """Time runs out when the first release is found, well below its bound."""
+    monkeypatch.setattr("tacit.study.requests.draft._MOST_SECONDS", MOST_SECONDS)
+
+    def watch(*_: float) -> None:
+        time.sleep(1.1 * MOST_SECONDS)
+
+    with make_clinic(tmp_path, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
-        quoted = study.quote("lab-a", ["age", "diagnosis"], utility="information")
+        quoted = study.quote("lab-a", "outcome", utility="information", watch=watch)
         assert quoted.bound is not None
-        assert quoted.value <= quoted.bound <= 0.4
-        study.release("lab-a", ["age", "diagnosis"], out=tmp_path / "a.csv", utility="information")
+        assert quoted.value < quoted.bound <= 0.4
+        late = Remark("out_of_time", {"value": quoted.value, "bound": quoted.bound})
+        assert late in quoted.remarks
+        out = tmp_path / "a.csv"
+        made = study.release("lab-a", "outcome", out=out, utility="information", watch=watch)
+        assert [line for line in made.remarks if "ran out of time" in line]
+        again = study.quote("lab-a", "outcome", utility="information")
+        assert "out_of_time" in [remark.code for remark in again.remarks]
         assert study.verify().problems == ()
     assert_within_limits(tmp_path / "clinic", dict.fromkeys(PARTIES, 0.4), Policy())
+
+
+def test_a_search_in_time_makes_no_remark(tmp_path: Path) -> None:
+    told: list[tuple[float, float, float]] = []
+    with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
+        study.set_party("lab-a", 0.4)
+        quoted = study.quote("lab-a", "smoker", utility="information", watch=_append_to(told))
+        assert quoted.remarks == ()
+        assert told
+        told.clear()
+        made = study.release(
+            "lab-a",
+            "smoker",
+            out=tmp_path / "a.csv",
+            utility="information",
+            watch=_append_to(told),
+        )
+        assert made.remarks == ()
+        assert told
+    assert all(value <= bound for value, bound, _ in told)
+
+
+def _append_to(told: list[tuple[float, float, float]]) -> Callable[[float, float, float], None]:
+    return lambda value, bound, seconds: told.append((value, bound, seconds))
 
 
 # -- limits that are changed ------------------------------------------------------------------

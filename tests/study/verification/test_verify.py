@@ -166,6 +166,14 @@ def test_a_recorded_bound_is_one_for_the_recorded_limits(sqlite_clinic: Path) ->
         assert body["value"] - body["bound"] >= RESERVE_BITS * price > 0
 
 
+def test_a_bound_on_information_is_one_for_the_limits(tmp_path: Path) -> None:
+    """Of an attribute, a first release can tell as many bits as the limit allows."""
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.1)
+        made = study.release("lab-a", "smoker", utility="information", out=tmp_path / "a.csv")
+    assert made.value < 0.1 == made.bound
+
+
 @pytest.mark.parametrize("misstated", MISSTATED)
 def test_a_forgery_is_found_by_its_certificates(sqlite_clinic: Path, misstated: str) -> None:
     kind, edit = MISSTATED[misstated]

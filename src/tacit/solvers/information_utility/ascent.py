@@ -3,8 +3,8 @@
 For any law q, I(Rhat; R) >= H(R) + E log2 q(R | Rhat), with equality at the posterior. Maximising
 the right-hand side over channels at fixed q is a distortion problem; setting q to the posterior of
 its answer is the step q4 of [TVC] Algorithm 2. The two in turn never lose. A fixed point is a fixed
-point of Algorithm 2 at the multipliers that meet the limits. Plain rounds converge slowly, so q
-goes further than the posterior while that gains.
+point of Algorithm 2 at the multipliers that meet the limits. Plain rounds converge slowly. So,
+while that gains, q is the posterior after some more steps at the multipliers of the answer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.convex.solve import Answers, solve_batch
+from tacit.solvers.information_utility.lagrangian import Lagrangian
+from tacit.solvers.kernel import raise_if_late
 
 _SMALLEST_POSTERIOR = 1e-12
 
-_LONGEST_STRETCH = 6.0
+_MORE_STEPS, _MOST_STEPS = 20, 200
+"""Steps at fixed multipliers between rounds: twice as many and these more after each gain."""
+
+_LEAST_ENTRY = 1e-9
+"""Entries of channels from which these steps start: a letter that was given up may come back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,28 +78,35 @@ def ascend(
         max_rounds: cap on rounds, at least 1.
     """
     best: Ascent | None = None
-    q, stretch = starts, np.zeros(len(starts))
+    q, n_steps = starts, np.zeros(len(starts), dtype=np.intp)
     for rounds in range(1, max_rounds + 1):
         answers = solve_batch(statement, posterior_cost(statement, q), limits, gap_tol)
         joint = joint_rhat_r(statement, answers.channel)
         new = Ascent(answers, information_bits(joint), posteriors(joint, q), rounds)
-        if best is None:
-            best, gain, moved = new, new.value, np.zeros_like(q)
-        else:
-            gain = new.value - best.value
-            moved = _logs(new.posterior) - _logs(best.posterior)
-            # At a plain round the multipliers are those of the fixed point.
-            best = _better(best, new, np.where(stretch > 0, 0.0, -gap_tol))
+        gain = new.value if best is None else new.value - best.value
+        # At a plain round the multipliers are those of the fixed point.
+        best = new if best is None else _better(best, new, np.where(n_steps > 0, 0.0, -gap_tol))
         order = np.argsort(-best.value, kind="stable")
         yield Ascent(best.answers.take(order), best.value[order], best.posterior[order], rounds)
-        if (gain <= gap_tol).all() and not stretch.any():
+        if (gain <= gap_tol).all() and not n_steps.any():
             return
         # After a loss, or next to no gain, a plain round from the best: it never loses.
-        is_gaining = gain > gap_tol
-        stretch = np.where(is_gaining, np.minimum(1.5 * stretch + 0.5, _LONGEST_STRETCH), 0.0)
-        if rounds in (1, max_rounds - 1):  # nothing to go by, or the last one
-            stretch[:] = 0.0
-        q = _normalised(_logs(best.posterior) + stretch[:, None, None] * moved)
+        n_steps = np.where(gain > gap_tol, np.minimum(2 * n_steps + _MORE_STEPS, _MOST_STEPS), 0)
+        if rounds == max_rounds - 1:
+            n_steps[:] = 0
+        q = _stepped(statement, limits, best, n_steps)
+
+
+def _stepped(statement: Statement, limits: Array, best: Ascent, n_steps: NDArray[np.intp]) -> Array:
+    """Posteriors of each start after some steps at its multipliers."""
+    q = best.posterior.copy()
+    for start in np.flatnonzero(n_steps).tolist():
+        raise_if_late()
+        lagrangian = Lagrangian(statement, limits[start], best.answers.multipliers[start])
+        channel = np.maximum(best.answers.channel[start], _LEAST_ENTRY)
+        channel = lagrangian.ascend(channel / channel.sum(axis=0), int(n_steps[start]))
+        q[start] = posteriors(joint_rhat_r(statement, channel[None]), q[start : start + 1])[0]
+    return q
 
 
 def _better(best: Ascent, new: Ascent, least_gain: Array) -> Ascent:
@@ -111,15 +125,6 @@ def _better(best: Ascent, new: Ascent, least_gain: Array) -> Ascent:
     value = np.where(is_better, new.value, best.value)
     posterior = np.where(is_better[:, None, None], new.posterior, best.posterior)
     return Ascent(answers, value, posterior, new.rounds)
-
-
-def _logs(posterior: Array) -> Array:
-    return np.log(np.maximum(posterior, _SMALLEST_POSTERIOR))
-
-
-def _normalised(logs: Array) -> Array:
-    grown = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return np.asarray(grown / grown.sum(axis=-1, keepdims=True))
 
 
 def posterior_cost(statement: Statement, posterior: Array) -> Array:

@@ -29,23 +29,15 @@ from scipy.special import entr
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.solvers.convex.program import LIMIT_TOL, Statement
-from tacit.solvers.information_utility.ascent import joint_rhat_r, posteriors
+from tacit.solvers.information_utility.ascent import joint_rhat_r
+from tacit.solvers.information_utility.lagrangian import Lagrangian
 from tacit.solvers.kernel import raise_if_late
-
-_LEAST_PRICE = 1e-7
-"""Multiplier that full collusion has at least: its term smooths the maximum over records."""
-
-_SPENT_PRICE = 30.0
-"""Multiplier of a view that may learn nothing more."""
 
 _UNUSED = 1e-9
 """Probability below which a letter says nothing about prices."""
 
 _RARE = 1e-3
 """The same of a letter in one cell, relative to the cell's most frequent one."""
-
-_FLOOR = 1e-9
-"""Weight of p(x | y) in the laws q_S(x | y), which must be positive."""
 
 _STEPS = 40
 """Most steps towards the best letter of a cell."""
@@ -85,7 +77,7 @@ def entropy_nats(laws: Array) -> Array:
     return np.asarray(entr(laws).sum(axis=-1))
 
 
-class Prices:
+class Prices(Lagrangian):
     """Multipliers of the views and prices of the cells, read off a release; all in nats.
 
     Any release and any multipliers give valid prices.
@@ -99,18 +91,9 @@ class Prices:
         multipliers: Array,
         doubt: float,
     ) -> None:
-        self.mass, self.rows = statement.mass, statement.rows
+        super().__init__(statement, limits, multipliers)
         self.p_r = statement.joint_zxr.sum(axis=(0, 1))
-        cell = np.where(self.mass > 0, self.mass, 1.0)
-        self._p_r_given_cell = (statement.joint_zxr / cell[..., None]).reshape(-1, len(self.p_r))
-        self.multiplier = np.where(statement.is_spent(limits), _SPENT_PRICE, multipliers)
-        self.multiplier[-1] = max(self.multiplier[-1], _LEAST_PRICE)
-        self._prior = self.mass / self.mass.sum(axis=1, keepdims=True)
-        row_mass = self.rows.collect(self.mass)
-        total = row_mass.sum(axis=-1, keepdims=True)
-        self._row_prior = row_mass / np.where(total > 0, total, 1.0)
-        self._row_price = self.multiplier[self.rows.view_of_row][:, None]
-        is_unseen = np.append(np.array(self.rows.sizes) == 1, False)
+        is_unseen = np.append(np.array(statement.rows.sizes) == 1, False)
         self._price_of_unseen = float(self.multiplier[is_unseen].sum())
         self._price_of_seen = float(self.multiplier[~is_unseen].sum())
         self.cell_price = self._cell_prices(statement, channel, doubt)
@@ -121,52 +104,14 @@ class Prices:
         All cost the same in the limit. Short of it, the mean is best, but it is far off where cells
         are rare: there the cheapest letter counts. The bound loses at most ``doubt`` nats by it.
         """
-        joint = joint_rhat_r(statement, channel[None])
-        is_used = joint[0].sum(axis=1) > _UNUSED
-        q = posteriors(joint, np.ones_like(joint))[0, is_used]
+        is_used = joint_rhat_r(statement, channel[None])[0].sum(axis=1) > _UNUSED
         used = channel[is_used]
-        w = self.mass * used
-        told = self.told_partial(w) + self.told_everyone(w)
-        cost = self.expect(-np.log(np.maximum(q, 1e-12))) + told
+        cost = self.cost(self.mass * used)
         is_rare = (used <= _RARE * used.max(axis=0)) & (used < used.max(axis=0))
         least = np.where(is_rare, np.inf, cost).min(axis=0)
         mean = (used * cost).sum(axis=0) / np.maximum(used.sum(axis=0), 1e-300)
         lost = doubt / (self.mass.size * np.maximum(self.mass, 1e-300))
         return np.asarray(np.maximum(least, mean - lost))
-
-    def expect(self, values: Array) -> Array:
-        """E[value(R) | z, x] of values [letter, r]: [letter, z, x]."""
-        return np.asarray(values @ self._p_r_given_cell.T).reshape(-1, *self.mass.shape)
-
-    def posterior(self, w: Array) -> Array:
-        """The law of R that letters [letter, z, x] imply, [letter, r]."""
-        return np.asarray(w.reshape(len(w), -1) @ self._p_r_given_cell)
-
-    @property
-    def least_posterior(self) -> Array:
-        """Posteriors of R are means of p(r | z, x): the least of each probability, [r]."""
-        laws = self._p_r_given_cell[self.mass.reshape(-1) > 0]
-        return np.asarray((1 - 1e-12) * laws.min(axis=0))
-
-    def told_partial(self, w: Array) -> Array:
-        """sum_S mu_S sum_y p(y | z, x) log q_S(x | y) / p(x | y) of the partial views; [..., z, x].
-
-        ``q_S`` is the posterior of letters w, [..., z, x], made positive.
-        """
-        rows = self.rows.collect(w)
-        total = rows.sum(axis=-1, keepdims=True)
-        law = rows / np.where(total > 0, total, 1.0)
-        law = (1 - _FLOOR) * law + _FLOOR * self._row_prior
-        is_possible = self._row_prior > 0
-        ratio = np.where(is_possible, law, 1.0) / np.where(is_possible, self._row_prior, 1.0)
-        return np.asarray(self.rows.spread(self._row_price * np.log(ratio)))
-
-    def told_everyone(self, w: Array) -> Array:
-        """The term of full collusion: with the partial views', <told, w> = sum_S mu_S D_S(w)."""
-        total = w.sum(axis=-1, keepdims=True)
-        law = w / np.where(total > 0, total, 1.0)
-        ratio = np.divide(law, self._prior, out=np.ones_like(law), where=law > 0)
-        return np.asarray(self.multiplier[-1] * np.log(ratio))
 
     def most(self, left: Array) -> Array:
         """Upper bound on max over w of <worth, w> - sum_S mu_S D_S(w), [letter].
@@ -261,7 +206,7 @@ def _fixed_part(statement: Statement, limits: Array, prices: Prices) -> tuple[fl
     entropy = float(entropy_nats(prices.p_r))
     charged = float((statement.mass * prices.cell_price).sum())
     size = entropy + float(np.abs(prices.cell_price).max()) + paid
-    size += float(prices.multiplier.sum()) * (2 - np.log(_FLOOR)) + 1.0
+    size += prices.size + 1.0
     return entropy - charged + paid, 64 * gamma(statement.mass.size + 256) * size
 
 

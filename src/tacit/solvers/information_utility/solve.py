@@ -50,6 +50,15 @@ _TARGET = 5e-5
 _TARGET_SHARE = 0.01
 """The same as a share of the bound, where that is less."""
 
+_GAIN_SHARE = 5e-4
+"""Of the gap: an ascent ends at a round that closes less of it."""
+
+_HELP_OF_GAP, _HELP_OF_VALUE = 0.02, 0.005
+"""More letters help if they gain at least such a share of the gap, or of the value."""
+
+_LARGE = 512
+"""Cells (z, x): these shares are smaller in proportion where there are fewer."""
+
 _MOST_LETTERS = 24
 _MOST_EXCHANGES = 30
 
@@ -104,6 +113,7 @@ class _Search:
         self.random = np.random.default_rng(0)
         self.bound = plain_bound(statement, limits)
         self.best = self._silence()
+        self._haste = min(1.0, statement.mass.size / _LARGE)
         self._progress, self._start = progress, monotonic()
 
     def run(self) -> None:
@@ -163,13 +173,19 @@ class _Search:
             again = found if is_closed else self._ascend_from(found, letters)
             gain = again.value[0] - found.value[0]
             found = again if gain > 0 else found
-            is_helped = gain > 0.01 * max(self._target, bound.looseness)
+            is_helped = gain > self._least_help(bound)
             if is_closed or (is_fine and not is_helped):
                 break
             is_fine = not is_helped
             if is_fine:  # prices are no better than the release that they are read off
                 found = self._climb(found.posterior[:1], is_free=True)
         return found
+
+    def _least_help(self, bound: Bound) -> float:
+        """Bits that more letters must gain to count as a help."""
+        left, value = self.bound - self.best.value, self.best.value
+        share = self._haste * min(_HELP_OF_GAP * left, _HELP_OF_VALUE * value)
+        return max(0.01 * max(self._target, bound.looseness), share)
 
     def _ascend_from(self, found: Ascent, letters: Array) -> Ascent:
         """Ascend from the letters of a release and some more."""
@@ -220,7 +236,8 @@ class _Search:
     ) -> Ascent:
         """Ascend, keeping the best; with ``is_free``, only where letters need not be counted."""
         limits = np.tile(self.limits, (len(starts), 1))
-        tolerance = max(tolerance, self.inner_tol)
+        share = self._haste * _GAIN_SHARE * (self.bound - self.best.value)
+        tolerance = max(tolerance, self.inner_tol, share)
         for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
             if self.asked is None or not is_free:
                 self._offer(_candidate(ascent), self.inner_tol)

@@ -400,6 +400,8 @@ class IntentRecord(Record):
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
         bound: no release within these limits does better; ``None`` where no proof is known.
+        is_out_of_time: whether the search for a better one was ended by the clock; 0.1 and 0.2
+            recorded nothing of it.
         draw: which random numbers it uses, see ``draw_of``; ``None`` in releases that 0.1
             recorded, whose numbers go by the hash of their entry.
         merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
@@ -420,6 +422,7 @@ class IntentRecord(Record):
     value: float
     blind: float
     bound: float | None
+    is_out_of_time: bool = False
     draw: str | None = None
     merges: tuple[MergeRecord, ...] | None = None
 

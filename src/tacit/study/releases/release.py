@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import DeliveryError, InfeasibleError
+from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import DeliveredRecord
@@ -27,16 +28,22 @@ _STATES_KEPT = 2
 """States of older releases are computed anew when an old release is asked for again."""
 
 
-def draft_or_refuse(books: Books, request: Request, max_error: float | None = None) -> Draft:
+def draft_or_refuse(
+    books: Books,
+    request: Request,
+    max_error: float | None = None,
+    watch: DesignProgress | None = None,
+) -> Draft:
     """The best release for a request, or a refusal that suggests what would be answered.
 
     Args:
         books: of the study.
         request: what is asked.
         max_error: refuse answers whose mean cost is above this.
+        watch: called with value, bound and seconds while information is searched for.
     """
     try:
-        best = draft(books, request)
+        best = draft(books, request, watch)
     except InfeasibleError as error:
         raise refusal_with_suggestion(books, request, error) from None
     if not best.is_worth_it:
@@ -68,6 +75,7 @@ def record_intent(
     *,
     max_error: float | None,
     again: bool,
+    watch: DesignProgress | None,
 ) -> Intent:
     """Design a request's release and record it: this spends its bits.
 
@@ -80,10 +88,11 @@ def record_intent(
         read: makes the request of the latest books, and refuses what they do not allow.
         max_error: refuse answers whose mean cost is above this.
         again: whether a new release is asked for.
+        watch: as for ``draft_or_refuse``.
     """
     while True:
         books = journal.books
-        best = draft_or_refuse(books, request, max_error)
+        best = draft_or_refuse(books, request, max_error, watch)
         record = intent_record(best, books.past)
         intent = journal.record_intent(record, best.channel.to_bytes(), books)
         if intent is not None:

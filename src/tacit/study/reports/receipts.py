@@ -270,9 +270,11 @@ def certificate_path(release: Path) -> Path:
 
 def receipt_of(books: Books, intent: Intent) -> Receipt:
     """The custodian's receipt of a release."""
-    record, delivery = intent.record, intent.delivery
+    record, delivery, common = intent.record, intent.delivery, _common(books, intent)
+    if record.is_out_of_time:
+        common["remarks"] += (out_of_time_in_words(record.value, record.bound),)
     return Receipt(
-        **_common(books, intent),
+        **common,
         digest=None if delivery is None else delivery.digest,
         file=None if delivery is None else delivery.file,
         party_limit=intent.party_limit,
@@ -343,6 +345,12 @@ def remarks_on(external: str | None) -> tuple[str, ...]:
 def external_in_words(name: str) -> str:
     """What an answer about an external column is: the channel reads the private attributes only."""
     return f"{name} is predicted from the private attributes; nobody's own {name} is read"
+
+
+def out_of_time_in_words(value: float, bound: float | None) -> str:
+    """What it means that the clock ended the search for a better release."""
+    more = "" if bound is None else f", by at most {bits_up(max(bound - value, 0.0))} bits"
+    return f"the search for the best release ran out of time: a better one may exist{more}"
 
 
 def time_in_words(time: str) -> str:

@@ -12,10 +12,13 @@ from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
 from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
 from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
+from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transition
 from tacit.solution import GAP_TOL, Status, TimeSharing
+from tacit.solvers import Progress
+from tacit.solvers.information_utility.plain_bound import bound_for_more
 from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
 from tacit.study.proofs.optimality import SPENT_BITS, prove
@@ -80,11 +83,15 @@ class Draft:
         The design's own bound is for limits that are lower by the reserve. It is a price per bit
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
         coalition is told nothing more at all, bits have no such price there, and the bound is what
-        ``verify`` will prove.
+        ``verify`` will prove. Where information is the measure, see ``bound_for_more``.
         """
         solution = self.design.solution
-        if self.request.is_information or solution.bound is None:
-            return solution.bound
+        if solution.bound is None:
+            return None
+        if self.request.is_information:
+            bound = bound_for_more(solution.problem, solution.bound, self._unused_bits)
+            # Of R, an answer tells no more than of the record, which every limit is on.
+            return max(min(bound, *self.limits.values()), self.value)
         if self._has_spent_coalition:
             proof = prove(self.before, self.request, self.channel, self.holdings)
             return min(proof.bound - proof.reserve_worth, self.value)
@@ -94,6 +101,17 @@ class Draft:
             for coalition, bits in self.design.rooms.items()
         )
         return min(solution.bound - unused, self.value)
+
+    @property
+    def _unused_bits(self) -> dict[ViewKey, float]:
+        """View of the design -> bits that its limit was lowered by, at most."""
+        unused: dict[ViewKey, float] = {}
+        for coalition, key in self.design.keys.items():
+            # Only the limit on what is carried of a coalition leaves room for merging.
+            room = self.design.rooms.get(coalition, 0.0) if key == coalition else 0.0
+            bits = SPENT_BITS + room
+            unused[key] = max(bits, unused.get(key, 0.0))
+        return unused
 
     @property
     def _has_spent_coalition(self) -> bool:
@@ -118,6 +136,11 @@ class Draft:
         return tuple(holdings)
 
     @property
+    def is_out_of_time(self) -> bool:
+        """Whether the search for a better release was ended by ``_MOST_SECONDS``."""
+        return self.design.solution.status is Status.OUT_OF_TIME
+
+    @property
     def time_shares(self) -> int:
         """How many channels take turns, disclosed; 1 for no time-sharing."""
         solution = self.design.solution
@@ -134,15 +157,20 @@ class Draft:
         return self.design.limits
 
 
-def draft(books: Books, request: Request) -> Draft:
+def draft(books: Books, request: Request, watch: Progress | None = None) -> Draft:
     """The best release for a request that meets every limit strictly.
+
+    Args:
+        books: of the study.
+        request: what is asked.
+        watch: called with value, bound and seconds while information is searched for.
 
     Raises:
         InfeasibleError: a limit leaves nothing, or less than was asked for.
         UnconvergedError: no design came near enough to the best.
     """
     ceiling = own_ceiling(books, request)
-    design = _design(books, request, ceiling)
+    design = _design(books, request, ceiling, watch)
     before = books.proved_account.refine(design.class_of_x)
     channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
     after, transition = before.after(request.party, channel, limits=design.limits)
@@ -248,7 +276,7 @@ def tightest(drafted: Draft) -> Parties:
     return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
-def _design(books: Books, request: Request, ceiling: float) -> Design:
+def _design(books: Books, request: Request, ceiling: float, watch: Progress | None) -> Design:
     question = request.question
     try:
         design = books.scheme.design(
@@ -258,6 +286,7 @@ def _design(books: Books, request: Request, ceiling: float) -> Design:
             individual=None if ceiling == inf else ceiling,
             gap_tol=GAP_TOL,
             time_limit=_MOST_SECONDS,
+            progress=watch,
         )
     except InfeasibleError as error:
         raise _held_already(books, frozenset(error.coalition)) from None
@@ -332,6 +361,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
+        is_out_of_time=drafted.is_out_of_time,
         draw=draw_of(past, drafted.channel, drafted.design.class_of_x),
         merges=tuple(
             MergeRecord(

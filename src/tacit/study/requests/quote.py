@@ -182,7 +182,11 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
         curve=tuple(_curve(books, drafted, own, until)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
-        remarks=(*_remarks_on(drafted.request.question), *loose_bounds(shares)),
+        remarks=(
+            *_remarks_on(drafted.request.question),
+            *loose_bounds(shares),
+            *_out_of_time(drafted.is_out_of_time, drafted.value, drafted.bound),
+        ),
     )
 
 
@@ -205,7 +209,11 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
-        remarks=(*_remarks_on(intent.request.question), *loose_bounds(shares)),
+        remarks=(
+            *_remarks_on(intent.request.question),
+            *loose_bounds(shares),
+            *_out_of_time(record.is_out_of_time, record.value, record.bound),
+        ),
     )
 
 
@@ -213,6 +221,11 @@ def _remarks_on(question: Question) -> tuple[Remark, ...]:
     """What whoever gets an answer should know."""
     external = question.external
     return () if external is None else (Remark("external_column", {"column": external}),)
+
+
+def _out_of_time(is_so: bool, value: float, bound: float | None) -> tuple[Remark, ...]:
+    """That the clock ended the search, and how good a release it may have missed."""
+    return (Remark("out_of_time", {"value": value, "bound": bound}),) if is_so else ()
 
 
 def _others_bits(books: Books, class_of_x: ClassOfX, *more: IntegerChannel) -> float:
