@@ -299,7 +299,7 @@ class Scheme:
         if not isinstance(variable, Variable):
             variable = read_variable(variable, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
-        classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x)
+        classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x, self.p_x)
         self._memory = self._memory.refine(classes, self.p_x)
         return self._design(variable, utility, party, limits, gap_tol, time_limit)
 

@@ -289,7 +289,7 @@ class Books:
 
         They follow from the questions alone, so that the ledger need not record them.
         """
-        return refine_classes(self.class_of_x, question.p_r_given_x)
+        return refine_classes(self.class_of_x, question.p_r_given_x, self.p_x)
 
     @property
     def scheme(self) -> Scheme:
