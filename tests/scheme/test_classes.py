@@ -67,7 +67,12 @@ def test_releases_on_classes_are_those_on_cells(memory):
         theirs = on_cells.release(mine.variable.p_r_given_x, **options)
         assert mine.value == pytest.approx(theirs.value, abs=NEAR)
         assert theirs.table.shape[1] == len(p_x)
-    assert [step.table.shape[1] for step in on_classes.steps] == [4, 6, 6, 21]  # one without records
+    assert [step.table.shape[1] for step in on_classes.steps] == [
+        4,
+        6,
+        6,
+        21,
+    ]  # one without records
     for parties in (None, {"a"}, {"b"}, {"c"}, {"a", "b"}):
         assert on_classes.leakage(parties) == pytest.approx(on_cells.leakage(parties), abs=1e-3)
     law = on_classes.law({"a"})

@@ -31,6 +31,7 @@ from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
+    HoldingRecord,
     IntentRecord,
     Measure,
     QuestionRecord,
@@ -215,6 +216,22 @@ class Intent:
         return account.refine(self.class_of_x).after(self.request.party, self.channel, made)
 
 
+def record_holding(
+    account: Account, coalition: Parties, limit: float, multiplier: float = 0.0
+) -> HoldingRecord:
+    """What a coalition holds by an account, as it stands in the ledger."""
+    view = account.view(coalition)
+    return HoldingRecord(
+        parties=tuple(sorted(coalition)),
+        limit=limit,
+        bits=account.upper_bits(coalition),
+        is_covered=view is None,
+        multiplier=multiplier,
+        letters=None if view is None else view.n_letters,
+        slack=0.0 if view is None else view.slack,
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Books:
     """The state of a study after the entries of its ledger up to ``head``.
@@ -291,18 +308,16 @@ class Books:
         """
         return refine_classes(self.class_of_x, question.p_r_given_x, self.p_x)
 
-    @property
-    def scheme(self) -> Scheme:
-        """For designing what comes next."""
-        return self._scheme(self.policy)
+    def scheme(self, account: Account) -> Scheme:
+        """For designing what comes next, given the account on the classes of a question."""
+        return self._scheme(self.policy, account)
 
     @property
     def audited_scheme(self) -> Scheme:
         """For auditing: every party's own limit is part of the policy."""
-        return self._scheme(self.all_limits)
+        return self._scheme(self.all_limits, self.proved_account)
 
-    def _scheme(self, policy: Policy) -> Scheme:
-        p_x, memory = self.p_x, self.proved_account.memory
+    def _scheme(self, policy: Policy, account: Account) -> Scheme:
         steps = [
             Step(
                 intent.request.party,
@@ -313,7 +328,7 @@ class Books:
             )
             for intent in self.intents.values()
         ]
-        return Scheme.resume(p_x, memory, steps, policy, reserve=RESERVE_BITS)
+        return Scheme.resume(self.p_x, account.memory, steps, policy, reserve=RESERVE_BITS)
 
     @property
     def all_limits(self) -> Policy:
@@ -335,6 +350,20 @@ class Books:
     def holders(self) -> Parties:
         """Parties that received something."""
         return frozenset(intent.request.party for intent in self.intents.values())
+
+    def holding(self, coalition: Parties) -> HoldingRecord:
+        """What was recorded of a coalition after the last release that fed it.
+
+        What was proved then still holds. It is proved here where nothing was recorded: nothing
+        limited the coalition, or an earlier version recorded less.
+        """
+        parties = coalition & self.holders
+        fed = [each for each in self.intents.values() if each.request.party in parties]
+        for holding in fed[-1].record.holdings if fed else ():
+            if parties == frozenset(holding.parties) and holding.slack is not None:
+                return holding
+        account, limit = self.proved_account, self.all_limits.binding_on(coalition)[0].bits
+        return record_holding(account, coalition, limit)
 
     def spell(self, party: str) -> str:
         """The name of a party as it is recorded, or of a new one: composed (Unicode's NFC).

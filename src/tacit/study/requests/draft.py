@@ -16,7 +16,14 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transition
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of, recipient_law
+from tacit.study.books.books import (
+    RESERVE_BITS,
+    Books,
+    Request,
+    draw_of,
+    recipient_law,
+    record_holding,
+)
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
@@ -105,17 +112,10 @@ class Draft:
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
         keys, multipliers = self.design.keys, self.design.solution.multipliers
-        holdings = [
-            HoldingRecord(
-                parties=tuple(sorted(coalition)),
-                limit=limit,
-                bits=self.after.upper_bits(coalition),
-                is_covered=self.after.is_covered(coalition),
-                multiplier=multipliers.get(keys[coalition], 0.0),
-            )
-            for coalition, limit in self.limits.items()
-        ]
-        return tuple(holdings)
+        return tuple(
+            record_holding(self.after, each, limit, multipliers.get(keys[each], 0.0))
+            for each, limit in self.limits.items()
+        )
 
     @property
     def time_shares(self) -> int:
@@ -142,8 +142,9 @@ def draft(books: Books, request: Request) -> Draft:
         UnconvergedError: no design came near enough to the best.
     """
     ceiling = own_ceiling(books, request)
-    design = _design(books, request, ceiling)
-    before = books.proved_account.refine(design.class_of_x)
+    account = books.proved_account.refine(books.classes_for(request.question))
+    before = account.with_fewer_states()
+    design = _design(books, before, request, ceiling)
     channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
     after, transition = before.after(request.party, channel, limits=design.limits)
     broken = _broken_limits(design, before, after)
@@ -248,10 +249,10 @@ def tightest(drafted: Draft) -> Parties:
     return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
-def _design(books: Books, request: Request, ceiling: float) -> Design:
+def _design(books: Books, before: Account, request: Request, ceiling: float) -> Design:
     question = request.question
     try:
-        design = books.scheme.design(
+        design = books.scheme(before).design(
             Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
             utility=request.utility,
