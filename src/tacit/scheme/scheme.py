@@ -330,6 +330,7 @@ class Scheme:
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         is_wide = self._memory.mass.shape[1] * variable.p_r_given_x.shape[1] > _WIDE
         ample = {} if n_rhat == _MANY else self._ample(limits, allowed, is_wide=is_wide)
+        n_priced = 1 if is_wide else len(limits)
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
@@ -340,9 +341,10 @@ class Scheme:
             is_certified = is_wide or design.solution.status is not Status.INACCURATE
             if not broken and (is_certified or not ample):
                 break
-            if is_wide and len(design.solution.channel) == 1:  # cheap: the worst one first
-                broken = [max(broken, key=over.__getitem__)]
-            ample = {e: left for e, left in ample.items() if is_certified and e not in broken}
+            # In a wide table the worst first: with it, the others often hold.
+            worst = sorted(broken, key=over.__getitem__, reverse=True)[:n_priced]
+            ample = {e: left for e, left in ample.items() if is_certified and e not in worst}
+            n_priced *= 2
         keys = design.keys | {each: each for each in ample}
         return replace(design, limits=limits, keys=keys)
 
