@@ -38,7 +38,7 @@ many, a release leaves fewer states."""
 _REMEMBERED_ENTRIES = 2**14
 """Entries of p(m, x) after a release: choosing which states to merge takes time as their square."""
 
-_FEWEST_STATES = 4
+_FEWEST_STATES = 8
 """Fewer states are one: with a single state, merging letters costs nothing."""
 
 _MANY_TERMS = 2**12

@@ -63,13 +63,14 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
         ReplayError: its table does not fit the states before it.
     """
     intent = after.intents[after.head.number]
-    before = replay.account.refine(intent.class_of_x)
+    account = replay.account.refine(intent.class_of_x)
+    before = account.with_fewer_states()  # as when it was designed
     shape = before.memory.mass.shape
     if intent.channel.weights.shape[:2] != shape:
         raise ReplayError(f"its table has shape {intent.channel.weights.shape[:2]}, not {shape}")
     if not _is_transition(before, intent):
         raise ReplayError("its table leads to states that are not recorded")
-    replay.account, proved = intent.prove_after(before)
+    replay.account, proved = intent.prove_after(account)
     yield from _merge_problems(intent.transition, proved)
     yield from _limit_problems(replay, intent, before)
     yield from _worth_problems(replay, intent, before)

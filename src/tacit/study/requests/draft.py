@@ -86,13 +86,14 @@ class Draft:
 
         The design's own bound is for limits that are lower by the reserve. It is a price per bit
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
-        coalition is told nothing more at all, bits have no such price there, and the bound is what
+        coalition is told nothing more at all, bits have no such price there; where the design saw
+        fewer states than there are, its bound is for such designs. Then the bound is what
         ``verify`` will prove.
         """
         solution = self.design.solution
         if self.request.is_information or solution.bound is None:
             return solution.bound
-        if self._has_spent_coalition:
+        if self._has_spent_coalition or self._saw_fewer_states:
             proof = prove(self.before, self.request, self.channel, self.holdings)
             return min(proof.bound - proof.reserve_worth, self.value)
         prices = solution.multipliers
@@ -107,6 +108,13 @@ class Draft:
         held = map(self.before.upper_bits, self.limits)
         left = [limit - bits for limit, bits in zip(self.limits.values(), held, strict=True)]
         return min(left, default=inf) <= 2 * SPENT_BITS
+
+    @property
+    def _saw_fewer_states(self) -> bool:
+        """Whether a design that reads all states might be better: not under an own limit alone."""
+        prices = self.design.solution.multipliers
+        is_own_only = not any(price for key, price in prices.items() if key != ())
+        return not is_own_only and len(self.design.solution.channel) < len(self.before.memory.mass)
 
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
