@@ -109,7 +109,7 @@ class Account:
     def with_fewer_states(self) -> Account:
         """The account for what is released next, which leaves only as many states as laws allow."""
         memory = self.memory
-        letters = sum(view.n_letters for view in memory.carried.values())
+        letters = sum(view.law.shape[1] for view in memory.carried.values())
         most = min(_CARRIED_ENTRIES // letters, _REMEMBERED_ENTRIES) // memory.mass.shape[1]
         cap = min(memory.cap, most if most >= _FEWEST_STATES else 1)
         return replace(self, memory=replace(memory, cap=cap))
@@ -136,6 +136,12 @@ class Account:
     def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
         return self.memory.view(parties & self.memory.present)
+
+    def holdings(
+        self, coalitions: Iterable[Parties]
+    ) -> dict[Parties, tuple[float, CoalitionView | None]]:
+        """``upper_bits`` and ``view`` of coalitions."""
+        return {each: (self.upper_bits(each), self.view(each)) for each in coalitions}
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is that of others, because their law is not carried."""

@@ -7,6 +7,7 @@ have equal books. What each kind of entry changes in the books is in ``tacit.stu
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -216,19 +217,27 @@ class Intent:
         return account.refine(self.class_of_x).after(self.request.party, self.channel, made)
 
 
-def record_holding(
-    account: Account, coalition: Parties, limit: float, multiplier: float = 0.0
-) -> HoldingRecord:
-    """What a coalition holds by an account, as it stands in the ledger."""
-    view = account.view(coalition)
-    return HoldingRecord(
-        parties=tuple(sorted(coalition)),
-        limit=limit,
-        bits=account.upper_bits(coalition),
-        is_covered=view is None,
-        multiplier=multiplier,
-        letters=None if view is None else view.n_letters,
-        slack=0.0 if view is None else view.slack,
+def record_holdings(
+    account: Account, limits: Mapping[Parties, float], prices: Mapping[Parties, float]
+) -> tuple[HoldingRecord, ...]:
+    """What limited coalitions hold by an account, as it stands in the ledger.
+
+    Args:
+        account: what every coalition holds.
+        limits: on the coalitions.
+        prices: what a bit more would be worth; 0 for a coalition that is not named.
+    """
+    return tuple(
+        HoldingRecord(
+            parties=tuple(sorted(coalition)),
+            limit=limits[coalition],
+            bits=bits,
+            is_covered=view is None,
+            multiplier=prices.get(coalition, 0.0),
+            letters=None if view is None else view.n_letters,
+            slack=0.0 if view is None else view.slack,
+        )
+        for coalition, (bits, view) in account.holdings(limits).items()
     )
 
 
@@ -308,6 +317,10 @@ class Books:
         """
         return refine_classes(self.class_of_x, question.p_r_given_x, self.p_x)
 
+    def account_for(self, question: Question) -> Account:
+        """The account on the classes of a question, for a release that answers it."""
+        return self.proved_account.refine(self.classes_for(question)).with_fewer_states()
+
     def scheme(self, account: Account) -> Scheme:
         """For designing what comes next, given the account on the classes of a question."""
         return self._scheme(self.policy, account)
@@ -362,8 +375,9 @@ class Books:
         for holding in fed[-1].record.holdings if fed else ():
             if parties == frozenset(holding.parties) and holding.slack is not None:
                 return holding
-        account, limit = self.proved_account, self.all_limits.binding_on(coalition)[0].bits
-        return record_holding(account, coalition, limit)
+        limits = {coalition: self.all_limits.binding_on(coalition)[0].bits}
+        [proved] = record_holdings(self.proved_account, limits, {})
+        return proved
 
     def spell(self, party: str) -> str:
         """The name of a party as it is recorded, or of a new one: composed (Unicode's NFC).

@@ -22,7 +22,7 @@ from tacit.study.books.books import (
     Request,
     draw_of,
     recipient_law,
-    record_holding,
+    record_holdings,
 )
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
 from tacit.study.proofs.optimality import SPENT_BITS, prove
@@ -120,10 +120,8 @@ class Draft:
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
         keys, multipliers = self.design.keys, self.design.solution.multipliers
-        return tuple(
-            record_holding(self.after, each, limit, multipliers.get(keys[each], 0.0))
-            for each, limit in self.limits.items()
-        )
+        prices = {each: multipliers.get(keys[each], 0.0) for each in self.limits}
+        return record_holdings(self.after, self.limits, prices)
 
     @property
     def time_shares(self) -> int:
@@ -150,8 +148,7 @@ def draft(books: Books, request: Request) -> Draft:
         UnconvergedError: no design came near enough to the best.
     """
     ceiling = own_ceiling(books, request)
-    account = books.proved_account.refine(books.classes_for(request.question))
-    before = account.with_fewer_states()
+    before = books.account_for(request.question)
     design = _design(books, before, request, ceiling)
     channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
     after, transition = before.after(request.party, channel, limits=design.limits)
