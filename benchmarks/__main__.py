@@ -27,6 +27,7 @@ from benchmarks import (
     information,
     returning,
     surface,
+    wide,
     year,
 )
 
@@ -39,6 +40,7 @@ SUITES = {
     "caps": caps.run,
     "growth": growth.run,
     "year": year.run,
+    "wide": wide.run,
     "information": information.run,
     "corners": corners.run,
     "delivery": delivery.run,

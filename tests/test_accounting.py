@@ -11,6 +11,7 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit import accounting
 from tacit.accounting import Account, information_added_upper_bits, information_upper_bits
 from tacit.sampling import TOTAL, IntegerChannel
 from tacit.scheme import Policy, memory
@@ -178,3 +179,18 @@ def test_a_view_with_many_letters_stays_small_and_above_the_truth(monkeypatch):
     assert not view.is_exact
     truth = float(exact_bits(told(counts, releases, {"a"})).mid())
     assert truth <= account.upper_bits(frozenset("a")) <= truth + view.slack + TIGHT_BITS
+
+
+@pytest.mark.parametrize("roundings", [0, 1000])
+def test_many_terms_are_summed_as_few_are(roundings, monkeypatch):
+    rng = np.random.default_rng(5)
+    values = rng.dirichlet(np.full(3000, 0.05)).reshape(30, 100)
+    values[0] = 0.0
+    counts = rng.integers(1, 9, size=100)
+    law = values / values.sum(axis=0) * counts / counts.sum()
+    by_balls = information_upper_bits(law, counts, roundings)
+    monkeypatch.setattr(accounting, "_MANY_TERMS", 0)
+    in_doubles = information_upper_bits(law, counts, roundings)
+    truth = information_upper_bits(law, counts, 0) if roundings else by_balls
+    assert in_doubles >= truth - 1e-15  # both round up
+    assert abs(in_doubles - by_balls) < 1e-11

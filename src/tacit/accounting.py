@@ -9,16 +9,16 @@ upper bound on the leakage of exactly what is sampled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from math import inf, nextafter
+from math import fsum, inf, nextafter
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.information.laws import add_up, gamma
+from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
@@ -30,6 +30,19 @@ DIGITS = 4
 _PRECISION = 128
 _TINY = 1e-250
 """Smaller masses count as anything between 0 and this: products of them may have underflowed."""
+
+_CARRIED_ENTRIES = 2**21
+"""Entries of the laws that are carried, p(y, m, x) of all coalitions: where cells and letters are
+many, a release leaves fewer states."""
+
+_REMEMBERED_ENTRIES = 2**14
+"""Entries of p(m, x) after a release: choosing which states to merge takes time as their square."""
+
+_FEWEST_STATES = 8
+"""Fewer states are one: with a single state, merging letters costs nothing."""
+
+_MANY_TERMS = 2**12
+"""Sums of more terms are computed in double precision, with a bound on their rounding."""
 
 Counts = NDArray[np.int64]
 
@@ -93,6 +106,14 @@ class Account:
         )
         return Account(self.counts, after), transition
 
+    def with_fewer_states(self) -> Account:
+        """The account for what is released next, which leaves only as many states as laws allow."""
+        memory = self.memory
+        letters = sum(view.law.shape[1] for view in memory.carried.values())
+        most = min(_CARRIED_ENTRIES // letters, _REMEMBERED_ENTRIES) // memory.mass.shape[1]
+        cap = min(memory.cap, most if most >= _FEWEST_STATES else 1)
+        return replace(self, memory=replace(memory, cap=cap))
+
     def upper_bits(self, parties: Parties) -> float:
         """Upper bound on what parties hold together about a record.
 
@@ -115,6 +136,12 @@ class Account:
     def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
         return self.memory.view(parties & self.memory.present)
+
+    def holdings(
+        self, coalitions: Iterable[Parties]
+    ) -> dict[Parties, tuple[float, CoalitionView | None]]:
+        """``upper_bits`` and ``view`` of coalitions."""
+        return {each: (self.upper_bits(each), self.view(each)) for each in coalitions}
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is that of others, because their law is not carried."""
@@ -246,10 +273,25 @@ def _sum_of_weights(row: Iterable[int]) -> arb:
 def _sum_x_log_x(values: Array, relative: float) -> arb:
     """sum v log v in nats, each value within its relative error."""
     total = arb(0, len(values) * _TINY * 1000)  # |v log v| < 1000 v below _TINY
-    for value in values[values > _TINY].tolist():
+    counted = values[values > _TINY]
+    if len(counted) > _MANY_TERMS:
+        return total + _sum_of_many(counted, relative)
+    for value in counted.tolist():
         ball = _ball(value, relative)
         total += ball * ball.log()
     return total
+
+
+def _sum_of_many(values: Array, relative: float) -> arb:
+    """The same in double precision: a logarithm is off by 4 units in its last place at most.
+
+    A value that is off by e moves v log v by e (1 + |log v|) at most, up to e itself. The sum is
+    rounded once.
+    """
+    terms = values * np.log(values)
+    size = float(np.abs(terms).sum()) * 1.001
+    moved = relative * (size + float(values.sum())) * 1.001
+    return arb(fsum(terms.tolist()), moved + 11 * UNIT_ROUNDOFF * size)
 
 
 def _sum_p_log_p(counts: Counts) -> arb:

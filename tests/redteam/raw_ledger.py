@@ -169,7 +169,8 @@ def classes_of_cells(rows: list[Row]) -> dict[int, list[int]]:
     """Number of each release -> class of each cell, which says what row of its table it has.
 
     0.1 and 0.2 recorded a row for each cell. Since then cells are one class until a question tells
-    them apart: classes are numbered in the order of (class before, p(r | x)).
+    them apart: classes are numbered in the order of (class before, p(r | x)). Cells without records
+    stay together, behind the others of their class.
     """
     created = rows[0].body
     cells = range(len(created["counts"]))
@@ -181,7 +182,10 @@ def classes_of_cells(rows: list[Row]) -> dict[int, list[int]]:
             classes = list(cells)
         else:
             laws = laws_of_question(row.body["question"], created)
-            keys = [(classes[x], laws[x]) for x in cells]
+            keys = [
+                (classes[x], not created["counts"][x], laws[x] if created["counts"][x] else ())
+                for x in cells
+            ]
             number = {key: k for k, key in enumerate(sorted(set(keys)))}
             classes = [number[key] for key in keys]
         found[row.number] = classes

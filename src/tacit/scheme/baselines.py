@@ -72,7 +72,7 @@ class _Baseline(Scheme, ABC):
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         class_of_x = self._memory.class_of_x
-        alone = refine_classes(np.zeros_like(class_of_x), variable.p_r_given_x)
+        alone = refine_classes(np.zeros_like(class_of_x), variable.p_r_given_x, self.p_x)
         rows = class_rows(alone, variable.p_r_given_x)
         joint_xr = class_sums(alone, self.p_x)[:, None] * rows
         problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))

@@ -367,7 +367,8 @@ class BoundedMemory:
         of what those hold. Where nothing limits it, what it holds counts as its limit.
         """
         view = self.carried.get(coalition & self.present)
-        if view is None or view.n_letters * n_rhat <= self._most_letters(self.cap):
+        is_free = self.cap == 1  # merging letters costs what they tell about the states
+        if view is None or is_free or view.n_letters * n_rhat <= self._most_letters(self.cap):
             return 0.0
         standing = self.policy.least_bits_on(coalition)
         around = [bits for each, bits in limits.items() if coalition <= each]

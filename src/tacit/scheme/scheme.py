@@ -48,8 +48,15 @@ _MANY = 2**20
 _SEEN = 2**13
 """Letters of all views that a design sees, times states: with more, it sees fewer states."""
 
+_UNKNOWNS = 2**16
+"""States times classes of cells times answers: with more, a design sees fewer states."""
+
 _AMPLE = 1.5
 """A limit that leaves so many times what another leaves is left out of a design until it binds."""
+
+_WIDE = 2**11
+"""Classes of cells times answers: with more, every limit is left out until it binds. Without the
+views of others, most classes are alike to a design."""
 
 
 class Scheme:
@@ -300,7 +307,7 @@ class Scheme:
         if not isinstance(variable, Variable):
             variable = read_variable(variable, self.attributes, len(self.p_x))
         limits = self._limits(party, individual, collusion)
-        classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x)
+        classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x, self.p_x)
         self._memory = self._memory.refine(classes, self.p_x)
         return self._design(variable, utility, party, limits, gap_tol, time_limit, progress)
 
@@ -323,18 +330,23 @@ class Scheme:
     ) -> Design:
         n_rhat = _most_answers(utility, variable)
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
-        ample = {} if n_rhat == _MANY else self._ample(limits, allowed)
+        is_wide = self._memory.mass.shape[1] * variable.p_r_given_x.shape[1] > _WIDE
+        ample = {} if n_rhat == _MANY else self._ample(limits, allowed, is_wide=is_wide)
+        n_priced = 1 if is_wide else len(limits)
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
                 priced, variable, utility, party, allowed, gap_tol, time_limit, progress
             )
-            added = {each: self._added(each, design.table) for each in ample}
-            is_certified = design.solution.status is not Status.INACCURATE
-            kept = {each: left for each, left in ample.items() if added[each] < left}
-            if len(kept) == len(ample) and (is_certified or not ample):
+            over = {each: self._added(each, design.table) - left for each, left in ample.items()}
+            broken = [each for each in ample if over[each] >= 0]
+            is_certified = is_wide or design.solution.status is not Status.INACCURATE
+            if not broken and (is_certified or not ample):
                 break
-            ample = kept if is_certified else {}
+            # In a wide table the worst first: with it, the others often hold.
+            worst = sorted(broken, key=over.__getitem__, reverse=True)[:n_priced]
+            ample = {e: left for e, left in ample.items() if is_certified and e not in worst}
+            n_priced *= 2
         keys = design.keys | {each: each for each in ample}
         return replace(design, limits=limits, keys=keys)
 
@@ -369,11 +381,12 @@ class Scheme:
         return Design(party, variable, solution, table, classes, limits, keys, rooms, covered)
 
     def _ample(
-        self, limits: dict[Parties, float], allowed: dict[Parties, float]
+        self, limits: dict[Parties, float], allowed: dict[Parties, float], *, is_wide: bool
     ) -> dict[Parties, float]:
         """Coalitions with far more left than others -> bits left: their limits hardly ever bind.
 
-        The best design without these limits is the best with them if it meets them.
+        The best design without these limits is the best with them if it meets them. So in a wide
+        table all are left out that have anything left.
         """
         lefts = {}
         for coalition, bits in limits.items():
@@ -384,7 +397,7 @@ class Scheme:
         return {
             each: left
             for each, left in lefts.items()
-            if left > _AMPLE * least and self._is_carried(each)
+            if left > (0.0 if is_wide else _AMPLE * least) and self._is_carried(each)
         }
 
     def _is_carried(self, coalition: Parties) -> bool:
@@ -538,11 +551,14 @@ class Scheme:
 
 
 def _is_affordable(problem: Problem) -> bool:
-    """Whether views have few enough letters to design with as many states; with one they do."""
+    """Whether a design can take in as many states; a single one it always can."""
     letters = [np.asarray(law).shape[-1] for law, _ in problem.views.values()]
-    is_small = max(letters, default=0) <= DESIGN_LETTERS[-1]
     n_states = len(problem.joint_zxr)
-    return n_states == 1 or (is_small and sum(letters) * n_states <= _SEEN)
+    return n_states == 1 or (
+        max(letters, default=0) <= DESIGN_LETTERS[-1]
+        and sum(letters) * n_states <= _SEEN
+        and problem.joint_zxr.size <= _UNKNOWNS
+    )
 
 
 def _most_answers(utility: Utility, variable: Variable) -> int:

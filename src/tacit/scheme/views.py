@@ -358,10 +358,15 @@ def _some_x(class_of_x: ClassOfX) -> NDArray[np.intp]:
     return np.unique(class_of_x, return_index=True)[1]
 
 
-def refine_classes(class_of_x: ClassOfX, rows: Array) -> ClassOfX:
-    """Classes whose cells also agree in ``rows``, [x, ...], in the order of (class, row)."""
+def refine_classes(class_of_x: ClassOfX, rows: Array, p_x: Array) -> ClassOfX:
+    """Classes whose cells also agree in ``rows``, [x, ...], in the order of (class, row).
+
+    Cells of weight 0 in ``p_x`` are not told apart: nobody is there. Those of one class become one,
+    behind the others.
+    """
     row = _places_of_rows(rows.reshape(len(rows), -1) + 0.0)  # -0.0 is 0.0
-    keys = class_of_x * (int(row.max()) + 1) + row
+    last = int(row.max()) + 1
+    keys = class_of_x * (last + 1) + np.where(p_x > 0, row, last)
     return np.asarray(np.unique(keys, return_inverse=True)[1].reshape(-1), dtype=np.intp)
 
 

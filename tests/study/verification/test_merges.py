@@ -110,7 +110,18 @@ def change_labels(make: Any) -> Edit:
     return edit
 
 
+def say(**fields: Any) -> Edit:
+    """Other fields of the first holding."""
+
+    def edit(body: dict[str, Any]) -> None:
+        body["holdings"] = [body["holdings"][0] | fields, *body["holdings"][1:]]
+
+    return edit
+
+
 FORGED: dict[str, tuple[Edit, str]] = {
+    "another slack of what is held": (say(slack=0.02), "letters at a slack of 0.02"),
+    "other letters of what is held": (say(letters=3), "is said to hold 3 letters"),
     "a larger slack": (change(slack=0.01), "merging letters of lab-a costs 0.0000"),
     "no slack": (merge_all(0.0), "merging letters of lab-a costs"),
     "too small a slack": (merge_all(0.1), "merging letters of lab-a costs"),

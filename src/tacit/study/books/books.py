@@ -7,6 +7,7 @@ have equal books. What each kind of entry changes in the books is in ``tacit.stu
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -31,6 +32,7 @@ from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
+    HoldingRecord,
     IntentRecord,
     Measure,
     QuestionRecord,
@@ -215,6 +217,30 @@ class Intent:
         return account.refine(self.class_of_x).after(self.request.party, self.channel, made)
 
 
+def record_holdings(
+    account: Account, limits: Mapping[Parties, float], prices: Mapping[Parties, float]
+) -> tuple[HoldingRecord, ...]:
+    """What limited coalitions hold by an account, as it stands in the ledger.
+
+    Args:
+        account: what every coalition holds.
+        limits: on the coalitions.
+        prices: what a bit more would be worth; 0 for a coalition that is not named.
+    """
+    return tuple(
+        HoldingRecord(
+            parties=tuple(sorted(coalition)),
+            limit=limits[coalition],
+            bits=bits,
+            is_covered=view is None,
+            multiplier=prices.get(coalition, 0.0),
+            letters=None if view is None else view.n_letters,
+            slack=0.0 if view is None else view.slack,
+        )
+        for coalition, (bits, view) in account.holdings(limits).items()
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Books:
     """The state of a study after the entries of its ledger up to ``head``.
@@ -289,20 +315,22 @@ class Books:
 
         They follow from the questions alone, so that the ledger need not record them.
         """
-        return refine_classes(self.class_of_x, question.p_r_given_x)
+        return refine_classes(self.class_of_x, question.p_r_given_x, self.p_x)
 
-    @property
-    def scheme(self) -> Scheme:
-        """For designing what comes next."""
-        return self._scheme(self.policy)
+    def account_for(self, question: Question) -> Account:
+        """The account on the classes of a question, for a release that answers it."""
+        return self.proved_account.refine(self.classes_for(question)).with_fewer_states()
+
+    def scheme(self, account: Account) -> Scheme:
+        """For designing what comes next, given the account on the classes of a question."""
+        return self._scheme(self.policy, account)
 
     @property
     def audited_scheme(self) -> Scheme:
         """For auditing: every party's own limit is part of the policy."""
-        return self._scheme(self.all_limits)
+        return self._scheme(self.all_limits, self.proved_account)
 
-    def _scheme(self, policy: Policy) -> Scheme:
-        p_x, memory = self.p_x, self.proved_account.memory
+    def _scheme(self, policy: Policy, account: Account) -> Scheme:
         steps = [
             Step(
                 intent.request.party,
@@ -313,7 +341,7 @@ class Books:
             )
             for intent in self.intents.values()
         ]
-        return Scheme.resume(p_x, memory, steps, policy, reserve=RESERVE_BITS)
+        return Scheme.resume(self.p_x, account.memory, steps, policy, reserve=RESERVE_BITS)
 
     @property
     def all_limits(self) -> Policy:
@@ -335,6 +363,21 @@ class Books:
     def holders(self) -> Parties:
         """Parties that received something."""
         return frozenset(intent.request.party for intent in self.intents.values())
+
+    def holding(self, coalition: Parties) -> HoldingRecord:
+        """What was recorded of a coalition after the last release that fed it.
+
+        What was proved then still holds. It is proved here where nothing was recorded: nothing
+        limited the coalition, or an earlier version recorded less.
+        """
+        parties = coalition & self.holders
+        fed = [each for each in self.intents.values() if each.request.party in parties]
+        for holding in fed[-1].record.holdings if fed else ():
+            if parties == frozenset(holding.parties) and holding.slack is not None:
+                return holding
+        limits = {coalition: self.all_limits.binding_on(coalition)[0].bits}
+        [proved] = record_holdings(self.proved_account, limits, {})
+        return proved
 
     def spell(self, party: str) -> str:
         """The name of a party as it is recorded, or of a new one: composed (Unicode's NFC).

@@ -337,13 +337,34 @@ def _labels_in_words(labels: tuple[str, ...]) -> str:
 
 
 class HoldingRecord(Record):
-    """A coalition that a release feeds: its limit, and what it holds at most after it."""
+    """A coalition that a release feeds: its limit, and what it holds at most after it.
+
+    Attributes:
+        parties: who pools what.
+        limit: bits that it may hold.
+        bits: what it holds, at most.
+        is_covered: whether ``bits`` are those of others, because its law is not carried.
+        multiplier: what a bit more would be worth.
+        letters: answers that are told apart in what it holds; ``None`` where it is covered.
+        slack: the part of ``bits`` that merging letters added; ``None`` in releases that 0.1 and
+            0.2 recorded.
+    """
 
     parties: tuple[str, ...]
     limit: Bits
     bits: Bits
     is_covered: bool
     multiplier: Annotated[float, Field(ge=0)]
+    letters: Annotated[int, Field(ge=1)] | None = None
+    slack: Bits | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As 0.1 and 0.2 wrote it, where they did."""
+        body: dict[str, Any] = serialize(self)
+        if self.slack is None:
+            del body["letters"], body["slack"]
+        return body
 
     @property
     def name(self) -> str:

@@ -16,6 +16,7 @@ from tacit.accounting import Account
 from tacit.errors import LedgerError
 from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Transition
+from tacit.scheme.views import CoalitionView
 from tacit.study.books.books import Books, Intent, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
 from tacit.study.proofs.optimality import Proof, prove
@@ -62,13 +63,14 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
         ReplayError: its table does not fit the states before it.
     """
     intent = after.intents[after.head.number]
-    before = replay.account.refine(intent.class_of_x)
+    account = replay.account.refine(intent.class_of_x)
+    before = account.with_fewer_states()  # as when it was designed
     shape = before.memory.mass.shape
     if intent.channel.weights.shape[:2] != shape:
         raise ReplayError(f"its table has shape {intent.channel.weights.shape[:2]}, not {shape}")
     if not _is_transition(before, intent):
         raise ReplayError("its table leads to states that are not recorded")
-    replay.account, proved = intent.prove_after(before)
+    replay.account, proved = intent.prove_after(account)
     yield from _merge_problems(intent.transition, proved)
     yield from _limit_problems(replay, intent, before)
     yield from _worth_problems(replay, intent, before)
@@ -112,6 +114,7 @@ def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
             yield from _holding_problems(recorded[coalition], name, limit, held)
             if recorded[coalition].is_covered != account.is_covered(coalition):
                 yield f"whether the bound on everyone covers {name} is recorded wrongly"
+            yield from _looseness_problems(recorded[coalition], name, account.view(coalition))
     if abs(account.everyone_bits - intent.record.everyone_bits) > SAME:
         yield (
             f"everyone may hold {account.everyone_bits:.9f} bits after it, not "
@@ -126,6 +129,20 @@ def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, floa
     if bits is not None:
         ceiling = min(ceiling, before.upper_bits(frozenset({party})) + bits)
     return books.policy.limits_on(party, books.holders, ceiling)
+
+
+def _looseness_problems(
+    holding: HoldingRecord, name: str, view: CoalitionView | None
+) -> Iterator[str]:
+    """Whether letters and slack are recorded as they are proved; 0.1 and 0.2 recorded neither."""
+    letters, slack = (None, 0.0) if view is None else (view.n_letters, view.slack)
+    if holding.slack is None:
+        return
+    if abs(holding.slack - slack) > SAME or holding.letters != letters:
+        yield (
+            f"{name} is said to hold {holding.letters} letters at a slack of {holding.slack:.9f} "
+            f"bits, not {letters} at {slack:.9f}"
+        )
 
 
 def _holding_problems(

@@ -249,15 +249,14 @@ def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
 
 
 def _holding(books: Books, coalition: Parties) -> Holding:
-    account, binding = books.proved_account, books.all_limits.binding_on(coalition)
-    view = account.view(coalition)
+    holding, binding = books.holding(coalition), books.all_limits.binding_on(coalition)
     return Holding(
         tuple(sorted(coalition)),
         coalition_name(coalition, books.holders),
         binding[0].bits,
         whom_in_words(binding),
-        account.upper_bits(coalition),
-        account.is_covered(coalition) and coalition != books.holders,
-        None if view is None else view.n_letters,
-        0.0 if view is None else view.slack,
+        holding.bits,
+        holding.is_covered and coalition != books.holders,
+        holding.letters,
+        holding.slack or 0.0,
     )

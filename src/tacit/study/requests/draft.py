@@ -19,7 +19,14 @@ from tacit.scheme.memory import Transition
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.solvers import Progress
 from tacit.solvers.information_utility.plain_bound import bound_for_more
-from tacit.study.books.books import RESERVE_BITS, Books, Request, draw_of, recipient_law
+from tacit.study.books.books import (
+    RESERVE_BITS,
+    Books,
+    Request,
+    draw_of,
+    recipient_law,
+    record_holdings,
+)
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
@@ -82,7 +89,8 @@ class Draft:
 
         The design's own bound is for limits that are lower by the reserve. It is a price per bit
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
-        coalition is told nothing more at all, bits have no such price there, and the bound is what
+        coalition is told nothing more at all, bits have no such price there; where the design saw
+        fewer states than there are, its bound is for such designs. Then the bound is what
         ``verify`` will prove. Where information is the measure, see ``bound_for_more``.
         """
         solution = self.design.solution
@@ -92,7 +100,7 @@ class Draft:
             bound = bound_for_more(solution.problem, solution.bound, self._unused_bits)
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
-        if self._has_spent_coalition:
+        if self._has_spent_coalition or self._saw_fewer_states:
             proof = prove(self.before, self.request, self.channel, self.holdings)
             return min(proof.bound - proof.reserve_worth, self.value)
         prices = solution.multipliers
@@ -120,20 +128,18 @@ class Draft:
         return min(left, default=inf) <= 2 * SPENT_BITS
 
     @property
+    def _saw_fewer_states(self) -> bool:
+        """Whether a design that reads all states might be better: not under an own limit alone."""
+        prices = self.design.solution.multipliers
+        is_own_only = not any(price for key, price in prices.items() if key != ())
+        return not is_own_only and len(self.design.solution.channel) < len(self.before.memory.mass)
+
+    @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
         keys, multipliers = self.design.keys, self.design.solution.multipliers
-        holdings = [
-            HoldingRecord(
-                parties=tuple(sorted(coalition)),
-                limit=limit,
-                bits=self.after.upper_bits(coalition),
-                is_covered=self.after.is_covered(coalition),
-                multiplier=multipliers.get(keys[coalition], 0.0),
-            )
-            for coalition, limit in self.limits.items()
-        ]
-        return tuple(holdings)
+        prices = {each: multipliers.get(keys[each], 0.0) for each in self.limits}
+        return record_holdings(self.after, self.limits, prices)
 
     @property
     def is_out_of_time(self) -> bool:
@@ -170,8 +176,8 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
         UnconvergedError: no design came near enough to the best.
     """
     ceiling = own_ceiling(books, request)
-    design = _design(books, request, ceiling, watch)
-    before = books.proved_account.refine(design.class_of_x)
+    before = books.account_for(request.question)
+    design = _design(books, before, request, ceiling, watch)
     channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
     after, transition = before.after(request.party, channel, limits=design.limits)
     broken = _broken_limits(design, before, after)
@@ -276,10 +282,12 @@ def tightest(drafted: Draft) -> Parties:
     return min(left, key=lambda each: (left[each], len(each), sorted(each)))
 
 
-def _design(books: Books, request: Request, ceiling: float, watch: Progress | None) -> Design:
+def _design(
+    books: Books, before: Account, request: Request, ceiling: float, watch: Progress | None
+) -> Design:
     question = request.question
     try:
-        design = books.scheme.design(
+        design = books.scheme(before).design(
             Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
             utility=request.utility,
