@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from math import inf
 
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.problem import Problem
+from tacit.problem import MEAN, Problem
 from tacit.solution import GAP_TOL, Solution
+from tacit.solvers.analysable import lift, restate
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
 from tacit.solvers.information_utility.solve import Progress, solve_information
+from tacit.solvers.levels import solve_levels
+from tacit.solvers.shares import solve_shares
 
 __all__ = ["feasible_solutions", "solve"]
 
@@ -44,25 +47,41 @@ def solve(
     _check(gap_tol)
     if problem.is_information:
         _check_time_limit(time_limit)
-        return solve_information(problem, gap_tol, time_limit, progress)
-    if time_limit is not None or progress is not None:
+    elif time_limit is not None or progress is not None:
         raise InvalidInputError(
             "time_limit and progress are for utility='information': leave them out for a distortion"
         )
-    return solve_distortion(problem, gap_tol)
+    if not problem.analysable:
+        return _solve(problem, gap_tol, time_limit, progress)
+    own = restate(problem)
+    if problem.is_shares:
+        return lift(problem, solve_shares(own, gap_tol))
+    return lift(problem, _solve(own, gap_tol, time_limit, progress))
+
+
+def _solve(
+    problem: Problem, gap_tol: float, time_limit: float | None, progress: Progress | None
+) -> Solution:
+    """The best release for a utility, whatever it reads."""
+    if problem.is_information:
+        return solve_information(problem, gap_tol, time_limit, progress)
+    has_levels = problem.objective != MEAN or problem.ceilings
+    return (solve_levels if has_levels else solve_distortion)(problem, gap_tol)
 
 
 def feasible_solutions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
     """Solve problems that differ only in their limits; ``None`` where one is infeasible."""
     _check(gap_tol)
-    if not problems[0].is_information:
+    first = problems[0]
+    is_plain = first.objective == MEAN and not first.ceilings and not first.analysable
+    if is_plain and not first.is_information:
         return solve_distortions(problems, gap_tol)
     return [_solution_or_none(problem, gap_tol) for problem in problems]
 
 
 def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
     try:
-        return solve_information(problem, gap_tol, time_limit=None, progress=None)
+        return solve(problem, gap_tol=gap_tol)
     except InfeasibleError:
         return None
 
