@@ -120,13 +120,13 @@ class _Search:
         ]
         begin = np.append(start.ravel(), np.log(largest_variance(self.p_r, start)))
         descent = minimize(
-            lambda point: point[-1],
+            _last,
             begin,
-            jac=lambda point: np.eye(n + 1)[-1],
+            jac=_slope_of_last,
             bounds=[(_SMALLEST_ENTRY, 1.0)] * n + [(None, None)],
             constraints=conditions,
             method="SLSQP",
-            options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE},  # type: ignore[typeddict-item]
+            options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE},
         )
         found = np.clip(descent.x[:-1].reshape(shape), 0.0, 1.0)
         status = Status.STATIONARY if descent.success else Status.OUT_OF_TIME
@@ -153,6 +153,14 @@ class _Search:
         slopes = pull + np.einsum("hr,s->rhs", scores**2, self.p_r)
         flat = slopes.reshape(len(self.p_r), -1) / variances[:, None]
         return log_largest - np.log(variances), np.column_stack([-flat, np.ones(len(flat))])
+
+
+def _last(point: Array) -> float:
+    return float(point[-1])
+
+
+def _slope_of_last(point: Array) -> Array:
+    return np.asarray(np.eye(len(point))[-1])
 
 
 def _inequality(
