@@ -32,7 +32,8 @@ _PATIENCE = 25
 """Releases that may pass without closing the gap any further."""
 
 _AMBITION = 0.15
-"""Where the next weights are sought: this share of the gap above the best bound."""
+"""Where the next weights are sought: this share of the gap above the best bound. It doubles while
+the bound rises as far, as it does where the releases hardly change with the weights."""
 
 _OWN_SHARE = 0.1
 """Share of the asked gap that a release may leave open at its own weights."""
@@ -201,6 +202,7 @@ def _search(
 ) -> _Found:
     """Add releases until the gap is closed, or until it is known whether ``target`` is attained."""
     multipliers, n_before, idle = conditions.start(), len(releases.errors), 0
+    ambition = _AMBITION
     most = _MOST_RELEASES + _MOST_PER_CONDITION * len(multipliers)
     value, shares, _ = _best_mixture(releases.errors, conditions)
     found = _Found(conditions, value, shares, -inf, multipliers, np.zeros(len(releases.limits)))
@@ -210,6 +212,8 @@ def _search(
         tolerance = max(_OWN_SHARE * gap_tol, rough)
         proved, view_multipliers = releases.add(conditions.weights(multipliers), tolerance)
         bound = _bound(conditions, multipliers, proved, releases.statement)
+        is_attained = bound >= found.bound + 0.9 * ambition * before
+        ambition = min(1.0, 2 * ambition) if is_attained else _AMBITION
         if bound > found.bound:
             found = replace(
                 found, bound=bound, multipliers=multipliers, view_multipliers=view_multipliers
@@ -225,7 +229,7 @@ def _search(
         is_given_up = idle == _PATIENCE or len(releases.errors) - n_before == most
         if gap <= gap_tol or is_known or is_given_up:
             return found
-        multipliers = _next_multipliers(releases.errors, found, towards)
+        multipliers = _next_multipliers(releases.errors, found, ambition, towards)
 
 
 def _bound(
@@ -265,7 +269,7 @@ def _best_mixture(errors: Array, conditions: _Conditions) -> tuple[float, Array,
     return mixed, shares, np.maximum(-solved.ineqlin.marginals, 0.0)
 
 
-def _next_multipliers(errors: Array, found: _Found, towards: Array) -> Array:
+def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Array) -> Array:
     """The multipliers nearest to the best ones where no release found yet proves too little.
 
     The bound at any multipliers is at most what each release attains there, a linear function. We
@@ -274,9 +278,11 @@ def _next_multipliers(errors: Array, found: _Found, towards: Array) -> Array:
     are the linear program's multipliers, for want of better ones.
     """
     conditions, best = found.conditions, found.multipliers
+    if ambition == 1.0:
+        return towards
     scale = np.sqrt(np.maximum(best, _SMALLEST_SCALE))
     slopes = np.vstack([conditions.excess(errors), np.eye(len(best))])
-    wanted = found.bound + _AMBITION * (found.value - found.bound)
+    wanted = found.bound + ambition * (found.value - found.bound)
     heights = np.append(wanted - errors @ conditions.base, np.zeros(len(best)))
     short = heights - slopes @ best
     free = _free_directions(scale * conditions.is_eased)
