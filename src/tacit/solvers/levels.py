@@ -61,7 +61,8 @@ def solve_levels(problem: Problem, gap_tol: float) -> Solution:
     raise_if_infeasible(statement, limits)
     releases = _Releases(statement, limits)
     ceilings = {level: error for level, error in problem.ceilings.items() if releases.p_r[level]}
-    safe = _meet(releases, ceilings, gap_tol) if ceilings else None
+    safe, over = _meet(releases, ceilings, gap_tol) if ceilings else (None, 0.0)
+    ceilings = {level: error + over for level, error in ceilings.items()}
     found = _search(releases, _Conditions.of(problem, releases.p_r, ceilings), gap_tol)
     shares = found.shares if safe is None else _within_ceilings(releases, ceilings, found, safe)
     return _solution(releases, ceilings, found, shares, gap_tol)
@@ -109,6 +110,14 @@ class _Conditions:
     def start(self) -> Array:
         """Multipliers to begin with: equal ones."""
         return self.is_eased / max(1, int(self.is_eased.sum()))
+
+    def normalised(self, multipliers: Array) -> Array:
+        """Multipliers >= 0, those of eased conditions summing to 1, as a bound needs them."""
+        positive = np.maximum(multipliers, 0.0)
+        total = positive[self.is_eased].sum()
+        if not total > 0:
+            return np.where(self.is_eased, self.start(), positive)
+        return np.where(self.is_eased, positive / total, positive)
 
     def weights(self, multipliers: Array) -> Array:
         """Weights of the levels' errors, [r]."""
@@ -229,7 +238,9 @@ def _search(
         is_given_up = idle == _PATIENCE or len(releases.errors) - n_before == most
         if gap <= gap_tol or is_known or is_given_up:
             return found
-        multipliers = _next_multipliers(releases.errors, found, ambition, towards)
+        multipliers = conditions.normalised(
+            _next_multipliers(releases.errors, found, ambition, towards)
+        )
 
 
 def _bound(
@@ -247,9 +258,10 @@ def _best_mixture(errors: Array, conditions: _Conditions) -> tuple[float, Array,
     Infinite, with the shares of the first release, where no mixture meets the ceilings.
     """
     n_releases, eased = len(errors), conditions.is_eased.astype(float)
+    unit = float(errors.max()) or 1.0  # HiGHS has absolute tolerances
     solved = linprog(
-        np.append(errors @ conditions.base, float(conditions.is_eased.any())),
-        A_ub=np.column_stack([conditions.excess(errors).T, -eased]),
+        np.append(errors @ conditions.base / unit, float(conditions.is_eased.any())),
+        A_ub=np.column_stack([conditions.excess(errors).T / unit, -eased]),
         b_ub=np.zeros(len(eased)),
         A_eq=np.append(np.ones(n_releases), 0.0)[None],
         b_eq=[1.0],
@@ -266,7 +278,7 @@ def _best_mixture(errors: Array, conditions: _Conditions) -> tuple[float, Array,
         if eased.any()
         else float(shares @ errors @ conditions.base)
     )
-    return mixed, shares, np.maximum(-solved.ineqlin.marginals, 0.0)
+    return mixed, shares, -solved.ineqlin.marginals
 
 
 def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Array) -> Array:
@@ -296,10 +308,7 @@ def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Ar
     residual = system @ weights - target
     if not abs(residual[-1]) > 1e-14:
         return towards
-    moved = best - unit * scale * (free @ residual[:-1]) / residual[-1]
-    moved = np.maximum(moved, 0.0)
-    total = moved[conditions.is_eased].sum()
-    return np.asarray(np.where(conditions.is_eased, moved / (total or 1.0), moved))
+    return np.asarray(best - unit * scale * (free @ residual[:-1]) / residual[-1])
 
 
 def _free_directions(normal: Array) -> Array:
@@ -312,8 +321,10 @@ def _free_directions(normal: Array) -> Array:
 # -- ceilings --------------------------------------------------------------------------------------
 
 
-def _meet(releases: _Releases, ceilings: dict[int, float], gap_tol: float) -> Array:
+def _meet(releases: _Releases, ceilings: dict[int, float], gap_tol: float) -> tuple[Array, float]:
     """Shares of a mixture that meets the ceilings, with room to spare where that is found.
+
+    And by how much it exceeds them, which is rounding, or 0.
 
     Raises:
         CeilingError: there is none.
@@ -324,7 +335,7 @@ def _meet(releases: _Releases, ceilings: dict[int, float], gap_tol: float) -> Ar
     if found.value > tolerance:
         level = int(conditions.level[found.multipliers.argmax()])
         raise CeilingError(level, ceilings[level], ceilings[level] + found.value)
-    return found.shares
+    return found.shares, max(0.0, found.value)
 
 
 def _within_ceilings(
