@@ -26,8 +26,8 @@ from tests.solvers.solutions import (
 from tests.strategies import Array
 
 CEILING_TOL = 2e-12
-"""A ceiling exceeded by 1e-12 of the largest distortion, here 4 at most, counts as met; mixing in
-a constant release by rounding adds 1e-13."""
+"""Promised is 1e-10 of the largest distortion, here 4 at most: the linear program's tolerance. Its
+solutions are corners, right to rounding; mixing in a constant release adds 1e-13."""
 
 BITS = 0.3
 

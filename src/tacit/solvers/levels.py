@@ -61,11 +61,10 @@ def solve_levels(problem: Problem, gap_tol: float) -> Solution:
     raise_if_infeasible(statement, limits)
     releases = _Releases(statement, limits)
     ceilings = {level: error for level, error in problem.ceilings.items() if releases.p_r[level]}
-    safe, over = _meet(releases, ceilings, gap_tol) if ceilings else (None, 0.0)
-    ceilings = {level: error + over for level, error in ceilings.items()}
+    if ceilings:
+        ceilings = _reachable(releases, ceilings, gap_tol)
     found = _search(releases, _Conditions.of(problem, releases.p_r, ceilings), gap_tol)
-    shares = found.shares if safe is None else _within_ceilings(releases, ceilings, found, safe)
-    return _solution(releases, ceilings, found, shares, gap_tol)
+    return _solution(releases, found, gap_tol)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +130,8 @@ class _Conditions:
 
     def value(self, errors: Array) -> float:
         """What is minimised, at errors [r]; ceilings that are not eased do not count."""
-        return float(errors @ self.base + self.excess(errors)[self.is_eased].max(initial=-inf))
+        eased = self.excess(errors)[self.is_eased]
+        return float(errors @ self.base + (eased.max() if len(eased) else 0.0))
 
 
 class _Releases:
@@ -273,12 +273,7 @@ def _best_mixture(errors: Array, conditions: _Conditions) -> tuple[float, Array,
         return inf, np.eye(n_releases)[0], conditions.start()
     shares = np.maximum(solved.x[:-1], 0.0)
     shares /= shares.sum()
-    mixed = (
-        conditions.value(shares @ errors)
-        if eased.any()
-        else float(shares @ errors @ conditions.base)
-    )
-    return mixed, shares, -solved.ineqlin.marginals
+    return conditions.value(shares @ errors), shares, -solved.ineqlin.marginals
 
 
 def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Array) -> Array:
@@ -290,7 +285,7 @@ def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Ar
     are the linear program's multipliers, for want of better ones.
     """
     conditions, best = found.conditions, found.multipliers
-    if ambition == 1.0:
+    if ambition == 1.0 or found.value == inf:
         return towards
     scale = np.sqrt(np.maximum(best, _SMALLEST_SCALE))
     slopes = np.vstack([conditions.excess(errors), np.eye(len(best))])
@@ -321,49 +316,29 @@ def _free_directions(normal: Array) -> Array:
 # -- ceilings --------------------------------------------------------------------------------------
 
 
-def _meet(releases: _Releases, ceilings: dict[int, float], gap_tol: float) -> tuple[Array, float]:
-    """Shares of a mixture that meets the ceilings, with room to spare where that is found.
-
-    And by how much it exceeds them, which is rounding, or 0.
+def _reachable(releases: _Releases, ceilings: dict[int, float], gap_tol: float) -> dict[int, float]:
+    """The ceilings, once releases that meet them are found; raised by rounding where it takes that.
 
     Raises:
-        CeilingError: there is none.
+        CeilingError: there are none.
     """
     conditions = _Conditions.easing(ceilings, np.zeros(len(releases.p_r)))
-    tolerance = _MET * float(releases.errors.max())
     found = _search(releases, conditions, _OWN_SHARE * gap_tol, target=0.0)
-    if found.value > tolerance:
+    if found.value > _MET * float(releases.errors.max()):
         level = int(conditions.level[found.multipliers.argmax()])
         raise CeilingError(level, ceilings[level], ceilings[level] + found.value)
-    return found.shares, max(0.0, found.value)
+    return {level: error + max(0.0, found.value) for level, error in ceilings.items()}
 
 
-def _within_ceilings(
-    releases: _Releases, ceilings: dict[int, float], found: _Found, safe: Array
-) -> Array:
-    """The best mixture, with so much of the ``safe`` one that rounding exceeds no ceiling."""
-    conditions = _Conditions.easing(ceilings, np.zeros(len(releases.p_r)))
-    spare = np.append(safe, np.zeros(len(found.shares) - len(safe)))
-    excess = conditions.value(found.shares @ releases.errors)
-    room = -conditions.value(spare @ releases.errors)
-    if excess <= 0 or room <= 0:
-        return found.shares
-    share = min(1.0, excess / (excess + room) * (1 + 1e-9))
-    return (1 - share) * found.shares + share * spare
-
-
-def _solution(
-    releases: _Releases, ceilings: dict[int, float], found: _Found, shares: Array, gap_tol: float
-) -> Solution:
+def _solution(releases: _Releases, found: _Found, gap_tol: float) -> Solution:
     """The mixture as a public solution."""
     statement, conditions = releases.statement, found.conditions
     letter = int((releases.constant_errors @ conditions.weights(found.multipliers)).argmin())
     mixed, leakage = make_feasible(
-        statement, releases.mix(shares)[None], releases.limits[None], letter=letter
+        statement, releases.mix(found.shares)[None], releases.limits[None], letter=letter
     )
     errors = releases.errors_of(mixed[0])
-    has_worst = bool(conditions.is_eased.any())
-    value = conditions.value(errors) if has_worst else float(errors @ conditions.base)
+    value = conditions.value(errors)
     bound = min(found.bound, value)
     weighed = list(zip(conditions.level.tolist(), found.multipliers.tolist(), strict=True))
     n_eased = int(conditions.is_eased.sum())
