@@ -48,6 +48,7 @@ def brute_force(solution: Solution) -> dict[object, float]:
 def assert_honest(solution: Solution, *, gap_tol: float = GAP_TOL) -> None:
     """Everything that a solution says about itself holds by brute force."""
     problem = solution.problem
+    assert_is_channel(solution.channel, tolerance=ROUNDING)
     assert solution.channel.shape == (*problem.joint.shape[:-1], len(problem.distortion))
     exact = expected_distortion(problem.joint, problem.distortion, solution.channel)
     if problem.objective == WORST_LEVEL:
