@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tacit
+from tacit.problem import WORST_LEVEL
 from tests import oracles
 
 Array = NDArray[np.float64]
@@ -72,23 +73,33 @@ def finite_limits(problem: tacit.Problem) -> dict[tuple[int, ...], float]:
 def repaired_value(problem: tacit.Problem, channel: Array) -> float:
     """Expected distortion of ``channel`` after mixing it with the best constant release.
 
+    For the worst level the constant release draws a letter blindly.
+    """
+    share = constant_share(problem, channel)
+    if problem.objective == WORST_LEVEL:
+        errors = oracles.level_errors(problem.joint, problem.distortion, channel)
+        blind = problem.distortion.mean(axis=0)[problem.p_r > 0]
+        return float(((1 - share) * errors + share * blind).max())
+    value = oracles.expected_distortion(problem.joint, problem.distortion, channel)
+    return (1 - share) * value + share * float((problem.distortion @ problem.p_r).min())
+
+
+def constant_share(problem: tacit.Problem, channel: Array) -> float:
+    """How much of a constant release makes every limit hold.
+
     I(Rhat; X | Y) is convex in the channel and zero for a constant, so the share
     1 - budget / I(Rhat; X | Y) of the constant makes a view's limit hold exactly.
     """
-    constant = np.zeros_like(channel)
-    p_r = problem.joint.sum(axis=tuple(range(problem.joint.ndim - 1)))
-    costs = problem.distortion @ p_r
-    constant[..., costs.argmin()] = 1.0
     share = 0.0
     limits, views = finite_limits(problem), problem.views
+    constant = np.ones((*channel.shape[:-1], 1))
     held = oracles.every_leakage_bits(problem.joint, constant, limits, views)
     leaked = oracles.every_leakage_bits(problem.joint, channel, limits, views)
     for key in leaked:
         left, learned = problem.limits[key] - held[key], leaked[key] - held[key]
         if learned > left:
             share = max(share, 1 - left / learned)
-    value = oracles.expected_distortion(problem.joint, problem.distortion, channel)
-    return (1 - share) * value + share * float(costs.min())
+    return share
 
 
 def score_tacit(problem: tacit.Problem, *, frugal: bool = True) -> tuple[tacit.Solution, Score]:

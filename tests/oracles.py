@@ -79,6 +79,13 @@ def expected_distortion(joint: Array, distortion: Array, channel: Array) -> floa
     return float(np.sum(p_rhat_r * distortion))
 
 
+def level_errors(joint: Array, distortion: Array, channel: Array) -> Array:
+    """E[d(Rhat, R) | R = r] of every level that occurs."""
+    p_rhat_r = channel.reshape(-1, channel.shape[-1]).T @ joint.reshape(-1, joint.shape[-1])
+    p_r = p_rhat_r.sum(axis=0)
+    return (p_rhat_r * distortion).sum(axis=0)[p_r > 0] / p_r[p_r > 0]
+
+
 # --- Closed forms ------------------------------------------------------------------------------
 
 
@@ -207,6 +214,48 @@ def solve_robustly_by_cvxpy(
         return solve_by_cvxpy(joint, distortion, limits, views, **clarabel_settings)
     except cp.SolverError:
         return solve_by_cvxpy_dual(joint, distortion, limits, views, **clarabel_settings)
+
+
+def solve_levels_by_cvxpy(
+    joint: ArrayLike,
+    distortion: ArrayLike,
+    limits: Limits,
+    views: Views | None = None,
+    *,
+    is_worst: bool = False,
+    ceilings: Mapping[int, float] | None = None,
+    is_analysable: bool = False,
+    **clarabel_settings: object,
+) -> tuple[float, OracleAnswer] | None:
+    """Minimise E d, or the largest E[d | R = r], with E[d | R = r] <= ceilings[r].
+
+    ``is_analysable`` demands channels that read x only through the level of R, a function of x.
+    ``None`` where nothing meets the ceilings; otherwise what was minimised, and the answer.
+    """
+    instance = _Instance.of(joint, distortion, limits, views)
+    n_x, n_r = instance.joint.shape[-2:]
+    p_cell_r = instance.joint.reshape(-1, n_x, n_r)[instance.z_of_cell, instance.x_of_cell]
+    p_r = p_cell_r.sum(axis=0)
+    channel = cp.Variable((instance.n_cells, instance.n_rhat))
+    constraints = _channel_constraints(instance, channel, _as_variable)
+    if is_analysable:
+        by_level = cp.Variable((n_r, instance.n_rhat))
+        constraints.append(channel == np.sign(p_cell_r) @ by_level)
+    errors = {
+        r: cp.sum(cp.multiply(p_cell_r[:, [r]] / p_r[r] * instance.distortion[:, r], channel))
+        for r in np.flatnonzero(p_r)
+    }
+    constraints += [errors[r] <= most for r, most in (ceilings or {}).items() if r in errors]
+    least = cp.maximum(*errors.values(), 0.0) if is_worst else None
+    objective = _expected_distortion(instance, channel) if least is None else least
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    try:
+        _run_clarabel(problem, clarabel_settings)
+    except RuntimeError:
+        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            return None
+        raise
+    return float(problem.value), instance.answer(channel.value, problem)
 
 
 def sweep_by_cvxpy(

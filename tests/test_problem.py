@@ -350,3 +350,46 @@ def test_what_is_no_number_is_refused_by_name(argument: str, wrong: dict[str, ob
     """Outside data enters here: whatever is wrong with it, the message says which argument."""
     with pytest.raises(InvalidInputError, match=argument):
         Problem(**{"joint": JOINT_ZXR, **wrong})  # type: ignore[arg-type]
+
+
+# --- levels and what a release may read ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "median"}, "objective 'median' is unknown: use mean or worst-level"),
+        ({"ceilings": {2: 0.5}}, "ceilings name the level 2: the levels of r are numbered 0 to 1"),
+        ({"ceilings": {0.5: 0.5}}, "ceilings name the level 0.5"),
+        ({"ceilings": {"low": 0.5}}, "ceilings name the level 'low'"),
+        ({"ceilings": {0: -0.1}}, r"ceilings\[0\] is -0.1: give an error >= 0"),
+        ({"ceilings": {0: nan}}, r"ceilings\[0\] is nan"),
+        ({"utility": "information", "objective": "worst-level"}, "has no error at each level"),
+        ({"utility": "information", "ceilings": {0: 0.5}}, "has no error at each level"),
+        ({"utility": "shares"}, "add analysable=True"),
+        ({"analysable": True}, r"record x=0 has the levels r=\[0, 1\]"),
+    ],
+)
+def test_levels_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Problem(JOINT_XR, **options)  # type: ignore[arg-type]
+
+
+def test_infinite_ceilings_are_none() -> None:
+    assert Problem(JOINT_XR, ceilings={0: inf, 1: 1}).ceilings == {1: 1.0}
+
+
+def test_other_limits_change_nothing_else() -> None:
+    problem = Problem(
+        np.eye(2), "absolute", 0.1, objective="worst-level", ceilings={0: 0.4}, analysable=True
+    )
+    other = problem.with_limits(0.2, None)
+    assert (other.individual, other.collusion) == (0.2, inf)
+    assert (other.utility, other.objective) == ("absolute", "worst-level")
+    assert other.ceilings == {0: 0.4}
+    assert other.analysable
+
+
+def test_shares_have_no_distortion() -> None:
+    with pytest.raises(InvalidInputError, match='utility "shares" has no distortion matrix'):
+        _ = Problem(np.eye(2), "shares", analysable=True).distortion

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tacit import Problem, Solution, solve
+from tacit import Problem, Solution, Status, solve
 
 JOINT = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 3, 2)
 
@@ -52,3 +52,13 @@ def test_notebooks_get_a_table_in_which_names_are_escaped() -> None:
     assert "<tr><th>status</th><td>OPTIMAL</td></tr>" in shown
     assert "&lt;auditor&gt;" in shown
     assert "<auditor>" not in shown
+
+
+def test_errors_at_every_level_are_read_off_the_channel() -> None:
+    joint = np.array([[0.2, 0.0, 0.0], [0.1, 0.0, 0.7]])
+    channel = np.array([[0.9, 0.1, 0.0], [0.3, 0.0, 0.7]])
+    solution = Solution(Problem(joint), channel, 0.0, None, {}, {}, Status.FIXED, 0)
+    low = (0.2 * np.array([0.9, 0.1, 0.0]) + 0.1 * np.array([0.3, 0.0, 0.7])) / 0.3
+    np.testing.assert_allclose(solution.p_rhat_given_r[[0, 2]], [low, channel[1]], rtol=1e-14)
+    np.testing.assert_allclose(solution.level_errors[[0, 2]], [1 - low[0], 0.3], rtol=1e-14)
+    assert np.isnan(solution.level_errors[1])

@@ -13,6 +13,7 @@ from tacit.deferral import deferred
 if TYPE_CHECKING:
     from tacit.auditing import Attack, Audit, Exposure, Finding, audit
     from tacit.errors import (
+        CeilingError,
         CorruptLedgerError,
         DeliveryError,
         InfeasibleError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attack",
     "Audit",
+    "CeilingError",
     "Certificate",
     "Column",
     "Contrast",
@@ -121,6 +123,7 @@ _NAMES = {
         "audit",
     ),
     "errors": (
+        "CeilingError",
         "CorruptLedgerError",
         "DeliveryError",
         "InfeasibleError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 
@@ -85,6 +85,30 @@ class InfeasibleError(TacitError):
             f"{self.bits_short:.3g} more than its limit of {self.limit_bits:.6g}: "
             f"raise the limit to at least {enough:.9f} or leave that coalition out"
         )
+
+
+class CeilingError(InfeasibleError):
+    """No release within the limits errs as little at every level as was asked.
+
+    Limits on bits are not at fault by themselves: ``bits_short`` is 0.
+
+    Attributes:
+        level: a level of R whose ceiling is in the way.
+        ceiling: the largest error that was allowed there.
+        reachable: an error that can be met there, if every ceiling is raised by as much.
+    """
+
+    def __init__(self, level: int, ceiling: float, reachable: float) -> None:
+        self.level = level
+        self.ceiling = ceiling
+        self.reachable = reachable
+        enough = ceil(reachable * 1e9) / 1e9  # rounded up, so that pasting it works
+        reason = (
+            f"no release within the limits has an error of at most {ceiling:.6g} at level {level} "
+            f"and meets the other ceilings: raise this one to {enough:.9f} and the others by "
+            f"{max(0.0, enough - ceiling):.3g}, or leave some out"
+        )
+        super().__init__((), inf, 0.0, reason=reason)
 
 
 class UnconvergedError(TacitError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import Any
 
@@ -19,10 +19,18 @@ ViewName = str | frozenset[str]
 """Of a view that is given by its law: a name, or the set of the parties that share it."""
 
 Utility = str | ArrayLike
-"""A name of ``DISTORTIONS``, a matrix d[rhat, r], or ``INFORMATION``."""
+"""A name of ``DISTORTIONS``, a matrix d[rhat, r], ``INFORMATION`` or ``SHARES``."""
 
 INFORMATION = "information"
 """The utility I(Rhat; R)."""
+
+SHARES = "shares"
+"""The utility of estimated shares: their largest variance is minimised, see ``Problem``."""
+
+MEAN = "mean"
+WORST_LEVEL = "worst-level"
+OBJECTIVES = (MEAN, WORST_LEVEL)
+"""What of a distortion is minimised: E d(Rhat, R), or the largest E[d(Rhat, R) | R = r]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +160,20 @@ class Problem:
     Args:
         joint: array p(z1, ..., zk, x, r) or p(x, r); counts are normalised.
         utility: the name of one of ``DISTORTIONS`` (``"hamming"``, ``"absolute"``, ``"squared"``,
-            ...), read on the letters 0, 1, 2, ...; a matrix ``d[rhat, r]`` >= 0; or
-            ``"information"`` for I(Rhat; R).
+            ...), read on the letters 0, 1, 2, ...; a matrix ``d[rhat, r]`` >= 0;
+            ``"information"`` for I(Rhat; R); or, for an analysable release, ``"shares"``: the
+            share of each level among n records is estimated with the inverse of p(rhat | r), and
+            n times the largest variance of these estimates is minimised.
         individual: limit on I(Rhat; X) in bits; ``None`` or ``inf`` for none.
         collusion: limit on I(Rhat, Z; X) in bits, all earlier releases together.
         coalitions: axes of earlier releases -> limit in bits.
         views: name -> (p(y | z1, ..., zk, x) as an array with y last, limit in bits).
         rhat_size: letters of Rhat, for ``"information"``; by default as many as still help.
+        objective: ``"mean"`` minimises E d(Rhat, R); ``"worst-level"`` the largest
+            E[d(Rhat, R) | R = r] over the levels r that occur ([M] fact 13).
+        ceilings: level r -> largest E[d(Rhat, R) | R = r] that is allowed.
+        analysable: whether the channel may read nothing but the level r of R, which must be a
+            function of x ([M] fact 14).
 
     Attributes:
         is_information: whether the utility is I(Rhat; R) rather than an expected distortion.
@@ -171,6 +186,9 @@ class Problem:
     coalitions: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     views: Mapping[ViewName, tuple[ArrayLike, float]] = field(default_factory=dict)
     rhat_size: int | None = None
+    objective: str = field(default=MEAN, kw_only=True)
+    ceilings: Mapping[int, float] = field(default_factory=dict, kw_only=True)
+    analysable: bool = field(default=False, kw_only=True)
     is_information: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -184,6 +202,10 @@ class Problem:
         put(self, "coalitions", _checked_coalitions(self.coalitions, len(self.history_shape)))
         put(self, "views", _checked_views(self.views, self.joint.shape[:-1]))
         put(self, "rhat_size", _checked_rhat_size(self.rhat_size, self.is_information))
+        put(self, "ceilings", _checked_ceilings(self.ceilings, self.joint.shape[-1]))
+        _check_levels(self)
+        if self.analysable:
+            _check_analysable(self.joint_zxr.sum(axis=0))
 
     @property
     def history_shape(self) -> tuple[int, ...]:
@@ -201,10 +223,20 @@ class Problem:
         return self.joint.reshape(-1, *self.joint.shape[-2:])
 
     @property
+    def p_r(self) -> Array:
+        """p(r)."""
+        return np.asarray(self.joint_zxr.sum(axis=(0, 1)))
+
+    @property
+    def is_shares(self) -> bool:
+        """Whether the largest variance of the estimated shares is minimised."""
+        return isinstance(self.utility, str) and self.utility == SHARES
+
+    @property
     def distortion(self) -> Array:
         """The matrix d[rhat, r]; only where the utility is a distortion."""
-        if self.is_information:
-            raise InvalidInputError('utility "information" has no distortion matrix')
+        if self.is_information or self.is_shares:
+            raise InvalidInputError(f'utility "{self.utility}" has no distortion matrix')
         if not isinstance(self.utility, str):
             return np.asarray(self.utility, dtype=float)
         return DISTORTIONS[self.utility].matrix(np.arange(self.joint.shape[-1], dtype=float))
@@ -233,15 +265,7 @@ class Problem:
 
     def with_limits(self, individual: float | None, collusion: float | None) -> Problem:
         """The same problem under another (individual, collusion) pair."""
-        return Problem(
-            self.joint,
-            self.utility,
-            individual,
-            collusion,
-            self.coalitions,
-            self.views,
-            self.rhat_size,
-        )
+        return replace(self, individual=individual, collusion=collusion)
 
 
 def _letters_of_axes(history_shape: tuple[int, ...], axes: tuple[int, ...]) -> NDArray[np.intp]:
@@ -273,10 +297,10 @@ def _checked_utility(utility: Utility, n_r: int) -> str | Array:
         return _checked_matrix(utility, n_r)
     if utility in DISTORTIONS:
         _checked_matrix(DISTORTIONS[utility].matrix(np.arange(n_r, dtype=float)), n_r)
-    elif utility != INFORMATION:
+    elif utility not in (INFORMATION, SHARES):
         raise InvalidInputError(
-            f"utility {utility!r} is unknown: use {', '.join(DISTORTIONS)}, {INFORMATION} "
-            "or a matrix d[rhat, r]"
+            f"utility {utility!r} is unknown: use {', '.join(DISTORTIONS)}, {INFORMATION}, "
+            f"{SHARES} or a matrix d[rhat, r]"
         )
     return utility
 
@@ -353,3 +377,48 @@ def _checked_rhat_size(rhat_size: int | None, is_information: bool) -> int | Non
     if not _is_number(rhat_size) or rhat_size != rhat_size // 1 or rhat_size < 1:
         raise InvalidInputError(f"rhat_size is {rhat_size}: give a whole number of letters >= 1")
     return int(rhat_size)
+
+
+def _checked_ceilings(ceilings: Mapping[Any, Any], n_r: int) -> Mapping[int, float]:
+    checked: dict[int, float] = {}
+    for level, error in ceilings.items():
+        if not _is_number(level) or level != level // 1 or not 0 <= level < n_r:
+            raise InvalidInputError(
+                f"ceilings name the level {level!r}: the levels of r are numbered 0 to {n_r - 1}"
+            )
+        if not _is_number(error) or error < 0:
+            raise InvalidInputError(f"ceilings[{level!r}] is {error!r}: give an error >= 0")
+        if error < inf:
+            checked[int(level)] = float(error)
+    return checked
+
+
+def _check_levels(problem: Problem) -> None:
+    """Refuse an unknown objective, and what a utility without levels has no use for."""
+    if problem.objective not in OBJECTIVES:
+        raise InvalidInputError(
+            f"objective {problem.objective!r} is unknown: use {' or '.join(OBJECTIVES)}"
+        )
+    has_levels = problem.objective != MEAN or problem.ceilings
+    if has_levels and (problem.is_information or problem.is_shares):
+        raise InvalidInputError(
+            f"utility {problem.utility!r} has no error at each level: objective and ceilings are "
+            "for distortions"
+        )
+    if problem.is_shares and not problem.analysable:
+        raise InvalidInputError(
+            f"utility {SHARES!r} is for releases that read only the level asked for: add "
+            "analysable=True"
+        )
+
+
+def _check_analysable(joint_xr: Array) -> None:
+    """Refuse an R that is not a function of x."""
+    several = np.flatnonzero((joint_xr > 0).sum(axis=1) > 1)
+    if len(several):
+        x, levels = int(several[0]), np.flatnonzero(joint_xr[several[0]] > 0).tolist()
+        raise InvalidInputError(
+            f"analysable needs an r that is a function of x, but record x={x} has the levels "
+            f"r={levels}: a release reads x and never r itself; ask for a function of x, or leave "
+            "analysable out"
+        )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from html import escape
 from math import ceil
+
+import numpy as np
 
 from tacit.arrays import Array
 from tacit.problem import Problem, ViewKey
@@ -21,7 +23,7 @@ class Status(Enum):
     OPTIMAL = "the certified gap is within gap_tol"
     INACCURATE = "feasible, but the certified gap is above gap_tol; see gap"
     STATIONARY = "feasible and locally optimal; the problem is not convex"
-    OUT_OF_TIME = "feasible; the time limit ended the search; see gap"
+    OUT_OF_TIME = "feasible; a limit on time or steps ended the search; see gap"
     FIXED = "feasible; a mechanism of fixed form, not optimised"
 
 
@@ -41,7 +43,9 @@ class Solution:
         problem: what was solved.
         channel: p(rhat | z1, ..., zk, x), rhat last; rows sum to 1. Under disclosed time-sharing
             the last axis enumerates (t, rhat), t first.
-        value: E d(Rhat, R), or I(Rhat; R) in bits.
+        value: E d(Rhat, R); the largest E[d(Rhat, R) | R = r] for ``"worst-level"``; I(Rhat; R) in
+            bits; or, for ``"shares"``, the largest variance of an estimated share times the number
+            of records.
         bound: no release does better than this ([M] fact 2, rounding included); ``None`` for
             mechanisms of fixed form.
         leakage: view -> upper bound on I(Rhat, Y; X) in bits, rounding included.
@@ -51,6 +55,8 @@ class Solution:
         steps: iterations of the solver.
         time_sharing: whether several channels were mixed, and whether the recipient is told.
         weights: weights of the channels that were mixed; ``(1.0,)`` for one channel.
+        level_multipliers: level -> its weight in the bound on the worst level; they sum to 1.
+        ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
     """
 
     problem: Problem
@@ -63,6 +69,8 @@ class Solution:
     steps: int
     time_sharing: TimeSharing = TimeSharing.NONE
     weights: tuple[float, ...] = (1.0,)
+    level_multipliers: Mapping[int, float] = field(default_factory=dict)
+    ceiling_multipliers: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float | None:
@@ -70,6 +78,19 @@ class Solution:
         if self.bound is None:
             return None
         return self.bound - self.value if self.problem.is_information else self.value - self.bound
+
+    @property
+    def p_rhat_given_r(self) -> Array:
+        """What recipients may know, p(rhat | r), [r, rhat]; NaN at levels that never occur."""
+        joint = self.problem.joint_zxr.reshape(-1, self.problem.joint.shape[-1])
+        p_r_rhat = joint.T @ self.channel.reshape(len(joint), -1)
+        p_r = self.problem.p_r[:, None]
+        return np.where(p_r > 0, p_r_rhat / np.where(p_r > 0, p_r, 1.0), np.nan)
+
+    @property
+    def level_errors(self) -> Array:
+        """E[d(Rhat, R) | R = r] of a distortion, [r]; NaN at levels that never occur."""
+        return np.asarray((self.p_rhat_given_r * self.problem.distortion.T).sum(axis=1))
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {shown}" for name, shown in self._facts())

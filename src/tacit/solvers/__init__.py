@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from math import inf
 
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.problem import Problem
+from tacit.problem import MEAN, Problem
 from tacit.solution import GAP_TOL, Solution
+from tacit.solvers.analysable import lift, restate
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
 from tacit.solvers.information_utility.solve import Progress, solve_information
+from tacit.solvers.levels import solve_levels
+from tacit.solvers.shares import solve_shares
 
 __all__ = ["Progress", "feasible_solutions", "solve"]
 
@@ -29,7 +32,7 @@ def solve(
         gap_tol: asked distance between value and certified bound, in units of the utility.
         frugal: among releases that are equally good within ``gap_tol``, take the one that leaks
             least to everyone. That takes about half of the time where full collusion does not
-            bind; ``False`` is for those who want the value only. Not for utility ``"information"``.
+            bind; ``False`` is for those who want the value only. It concerns the mean of a distortion only.
         time_limit: seconds after which the search for a release of utility ``"information"`` ends
             with the best one found and its bound; ``None`` for no limit. Other utilities need none.
         progress: called whenever that search finds a better release or bound, with value, bound
@@ -48,11 +51,30 @@ def solve(
     _check(gap_tol)
     if problem.is_information:
         _check_time_limit(time_limit)
-        return solve_information(problem, gap_tol, time_limit, progress)
-    if time_limit is not None or progress is not None:
+    elif time_limit is not None or progress is not None:
         raise InvalidInputError(
             "time_limit and progress are for utility='information': leave them out for a distortion"
         )
+    if not problem.analysable:
+        return _solve(problem, gap_tol, frugal, time_limit, progress)
+    own = restate(problem)
+    if problem.is_shares:
+        return lift(problem, solve_shares(own, gap_tol))
+    return lift(problem, _solve(own, gap_tol, frugal, time_limit, progress))
+
+
+def _solve(
+    problem: Problem,
+    gap_tol: float,
+    frugal: bool,
+    time_limit: float | None,
+    progress: Progress | None,
+) -> Solution:
+    """The best release for a utility, whatever it reads."""
+    if problem.is_information:
+        return solve_information(problem, gap_tol, time_limit, progress)
+    if problem.objective != MEAN or problem.ceilings:
+        return solve_levels(problem, gap_tol)
     return solve_distortion(problem, gap_tol, frugal=frugal)
 
 
@@ -62,14 +84,16 @@ def feasible_solutions(problems: Sequence[Problem], gap_tol: float) -> list[Solu
     Any optimum will do: what is asked for is the value.
     """
     _check(gap_tol)
-    if not problems[0].is_information:
+    first = problems[0]
+    is_plain = first.objective == MEAN and not first.ceilings and not first.analysable
+    if is_plain and not first.is_information:
         return solve_distortions(problems, gap_tol, frugal=False)
     return [_solution_or_none(problem, gap_tol) for problem in problems]
 
 
 def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
     try:
-        return solve_information(problem, gap_tol, time_limit=None, progress=None)
+        return solve(problem, gap_tol=gap_tol)
     except InfeasibleError:
         return None
 

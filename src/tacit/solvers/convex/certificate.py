@@ -400,18 +400,21 @@ def feasible_channel(program: Program, c: Array) -> tuple[Array, Array, Array]:
     return mixed, np.where(is_blind, blind, value), upper
 
 
-def make_feasible(statement: Statement, c: Array, limits: Array) -> tuple[Array, Array]:
+def make_feasible(
+    statement: Statement, c: Array, limits: Array, *, letter: int = 0
+) -> tuple[Array, Array]:
     """Channels within their limits to the last bit, and upper bounds on their leakages in bits.
 
     Args:
         statement: the problem.
         c: channels that meet the limits up to rounding, [batch, rhat, z, x].
         limits: bits, [batch, view + 1].
+        letter: what is released instead, where a channel tells too much.
     """
     is_exact = np.asarray(statement.is_spent(limits).any(axis=0))
     budgets, no_cost = statement.budgets(limits) * LN2, np.zeros((1, *c.shape[1:]))
     program = Program(statement.mass, no_cost, statement.rows, budgets, is_exact)
-    mixed, upper = _mix_with(program, c, np.zeros(len(c), dtype=np.intp))
+    mixed, upper = _mix_with(program, c, np.full(len(c), letter))
     return mixed, statement.leaked_upper + upper / LN2
 
 

@@ -19,6 +19,7 @@ from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError
 from tacit.information.laws import gamma, information_upper_nats
 from tacit.problem import Problem, View, ViewKey
+from tacit.solvers.convex.interior_point import DenseProgram
 from tacit.solvers.kernel import Outcome, Pace, minimise
 
 LIMIT_TOL = 2e-13
@@ -26,6 +27,9 @@ LIMIT_TOL = 2e-13
 
 PRICED_BELOW = 1e-5
 """Nats. Smaller budgets are met by a price: see ``prices``."""
+
+_MANY_ROWS = 24
+"""Letters of the views beyond which a program without a history is left to ``interior_point``."""
 
 _LAST_DIGITS = 2e-15
 """Rounding of an information near 1 bit that was computed with care."""
@@ -338,6 +342,8 @@ class Program:
         law = None
         if rows.row_of_z is None:
             law = np.broadcast_to(rows.weights, (rows.n_rows, *self.mass.shape))
+        if len(self.mass) == 1 and rows.n_rows > _MANY_ROWS and not self.is_exact.any():
+            return self._minimise_densely(price, pace)
         return minimise(
             mass=self.mass,
             cost=self.cost[0],
@@ -349,3 +355,20 @@ class Program:
             price=price,
             pace=pace,
         )
+
+    def _minimise_densely(self, price: Array, pace: Pace) -> Outcome:
+        """Solve a batch of one without a history on its few unknowns."""
+        seen = self.row_mass.sum(axis=1) > 0
+        limited = np.flatnonzero(np.isfinite(self.budgets[0]) & (price == 0))
+        weight = price.copy()
+        weight[-1] += pace.frugality
+        dense = DenseProgram(
+            self.mass[0],
+            self.cost[0, :, 0],
+            np.vstack([self.row_mass[seen], self.mass]),
+            np.append(self.rows.view_of_row[seen], self.rows.n_views),
+            self.budgets[0, limited],
+            limited,
+            weight,
+        )
+        return dense.minimise(pace).outcome(dense, self.rows.n_rows, pace.frugality)
