@@ -32,7 +32,8 @@ def solve(
         gap_tol: asked distance between value and certified bound, in units of the utility.
         frugal: among releases that are equally good within ``gap_tol``, take the one that leaks
             least to everyone. That takes about half of the time where full collusion does not
-            bind; ``False`` is for those who want the value only. It concerns the mean of a distortion only.
+            bind; ``False`` is for those who want the value only. It concerns only the mean of a
+            distortion.
         time_limit: seconds after which the search for a release of utility ``"information"`` ends
             with the best one found and its bound; ``None`` for no limit. Other utilities need none.
         progress: called whenever that search finds a better release or bound, with value, bound
