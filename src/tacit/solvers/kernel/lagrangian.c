@@ -213,7 +213,7 @@ void full_pull(const Solver *k, const double *c, double *cells)
                 average += mass[x] * c[at + x];
             average /= k->mass_z[z];
             for (int x = 0; x < n_x; x++)
-                cells[at + x] = FULL_STIFFNESS * (c[at + x] - average);
+                cells[at + x] = k->full_stiffness * (c[at + x] - average);
         }
     }
 }
@@ -239,7 +239,7 @@ double exact_error(const Solver *k, const Iterate *it)
             for (int i = 0; i < k->n_block; i++) {
                 const size_t at = (size_t)z * k->n_block + i;
                 const double mass = p->mass[(size_t)z * n_x + i % n_x];
-                error += fabs(it->full_force[at] * mass * k->cells[at]) / FULL_STIFFNESS;
+                error += fabs(it->full_force[at] * mass * k->cells[at]) / k->full_stiffness;
             }
     }
     return error;

@@ -265,6 +265,7 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
         k->is_any_exact_row |= p->is_exact[view];
     /* A stiff history answers forces on the rows that much less. */
     k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
+    k->full_stiffness = 1e-2 * p->row_stiffness;
     k->newton.order = choose_order(p);
     k->newton.n_left = unknowns_left(p, k->newton.order, p->n_z);
     Arena arena = {NULL, 0};

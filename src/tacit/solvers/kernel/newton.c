@@ -90,7 +90,7 @@ VECTORISED static void soften(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     Newton *n = &k->newton;
-    const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
+    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
     double *sum = n->total;
     for (int z = 0; z < k->p.n_z; z++) {
         work(k, (double)n_rhat * k->n_block);
@@ -600,7 +600,7 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
                                const double *change, double *left)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
+    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
     double *sum = k->newton.total, square = 0;
     strain_rows(k, change, k->newton.u);
     for (int z = 0; z < k->p.n_z; z++) {
