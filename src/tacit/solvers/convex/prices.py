@@ -1,11 +1,12 @@
 """Views with hardly any bits left: a price on their leakage instead of a limit.
 
-A limit of a millionth of a bit is too curved for Newton's model: while a view learns next to
+A limit of a millionth of a bit may be too curved for Newton's model: while a view learns next to
 nothing, its multiplier and its leakage are both far from their final values. At a fixed price the
 problem is well conditioned. The prices are found by column generation (Dantzig and Wolfe, 1960):
 each price gives a release and a lower bound; a linear program mixes the releases so that every
 budget holds, which convexity allows, and its multipliers are the next prices. Where the cost falls
 in proportion to the leakage no single price meets the budget, and the optimum *is* such a mixture.
+It is slow: it comes last, where solving within the limits leaves a gap.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TOWARDS = (0.5, 0.2, 0.05, 0.9)
 """How far to go from the best prices to the linear program's, in turn while nothing is gained."""
 
 _GUESSES = 4
-"""Prices that are guessed from the last leakage, before the linear program is trusted."""
+"""Columns, the one within all limits included, whose prices are not the linear program's."""
 
 
 def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
@@ -82,7 +83,10 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         bound = float(column.bound[0] - price[own] @ budgets)
 
 
-def _within_limits(program: Program, pace: Pace, least_price):
+def _within_limits(
+    program: Program, pace: Pace, least_price: Array
+) -> tuple[Outcome, Array, float]:
+    """The first column: the release within all limits, the prices that it found, its bound."""
     own = program.is_priced[0]
     column = program.minimise(np.zeros(len(own)), pace)
     price = np.zeros(len(own))

@@ -57,7 +57,10 @@ _BATCH_BYTES = 2**27
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How the interior point goes about it; fields as in ``Pace``."""
+    """How the interior point goes about it; fields as in ``Pace``.
+
+    ``has_prices``: whether prices replace the limits of views with hardly any bits left.
+    """
 
     frugal_tol: float
     row_stiffness: float

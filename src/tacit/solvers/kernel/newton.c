@@ -215,7 +215,7 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
         const int view = p->view_of_row[row];
         const bool is_exact = p->is_exact[view];
         const double weight =
-            is_exact ? k->row_stiffness : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
+            is_exact ? k->row_stiffness[row] : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
         for (int rhat = 0; rhat < p->n_rhat; rhat++) {
             const size_t at = ((size_t)row * p->n_rhat + rhat) * n_x;
             const double *joint = is_exact ? k->row_mass + (size_t)row * n_x : it->row_joint + at;
