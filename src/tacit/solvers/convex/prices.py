@@ -1,11 +1,12 @@
 """Views with hardly any bits left: a price on their leakage instead of a limit.
 
-A limit of a millionth of a bit is too curved for Newton's model: while a view learns next to
+A limit of a millionth of a bit may be too curved for Newton's model: while a view learns next to
 nothing, its multiplier and its leakage are both far from their final values. At a fixed price the
 problem is well conditioned. The prices are found by column generation (Dantzig and Wolfe, 1960):
 each price gives a release and a lower bound; a linear program mixes the releases so that every
 budget holds, which convexity allows, and its multipliers are the next prices. Where the cost falls
 in proportion to the leakage no single price meets the budget, and the optimum *is* such a mixture.
+It is slow: it comes last, where solving within the limits leaves a gap.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TOWARDS = (0.5, 0.2, 0.05, 0.9)
 """How far to go from the best prices to the linear program's, in turn while nothing is gained."""
 
 _GUESSES = 4
-"""Prices that are guessed from the last leakage, before the linear program is trusted."""
+"""Columns, the one within all limits included, whose prices are not the linear program's."""
 
 
 def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
@@ -50,22 +51,22 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
     for_column = replace(
         pace, gap_tol=_OWN_SHARE * pace.gap_tol, frugality=_OWN_SHARE * pace.frugality
     )
-    price = np.zeros(len(own))
-    price[own] = np.maximum(0.3 / np.sqrt(budgets), least_price)
     mixture = _Mixture(program, len(budgets))
+    column, price, bound = _within_limits(program, pace, least_price)
     before, idle = np.inf, 0
     while True:
-        column = program.minimise(price, for_column)
         column.channel = settled_channel(program, column.channel)
         used = leakage_upper_nats(program, column.channel)[1][0, own] / budgets
-        mixture.add(column, price, used, float(column.bound[0] - price[own] @ budgets))
+        mixture.add(column, price, used, bound)
         value, shares, worth = mixture.best()
         gap = value - mixture.bound
         idle = 0 if gap < 0.99 * before else idle + 1
         is_given_up = idle == _PATIENCE or mixture.n_columns == _MOST_COLUMNS
         if gap < pace.gap_tol or is_given_up or mixture.n_steps > _MOST_STEPS:
             return mixture.outcome(shares)
-        if mixture.n_columns <= _GUESSES:
+        if mixture.n_columns == 1:
+            wanted = price[own]
+        elif mixture.n_columns <= _GUESSES:
             # Near no leakage the cost often falls as the root of the leakage, and the leakage as
             # the inverse square of its price.
             wanted = price[own] * np.clip(np.sqrt(used), 0.25, 4.0)
@@ -78,6 +79,19 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         before = min(gap, before)
         price = np.zeros(len(own))
         price[own] = np.maximum(wanted, least_price)
+        column = program.minimise(price, for_column)
+        bound = float(column.bound[0] - price[own] @ budgets)
+
+
+def _within_limits(
+    program: Program, pace: Pace, least_price: Array
+) -> tuple[Outcome, Array, float]:
+    """The first column: the release within all limits, the prices that it found, its bound."""
+    own = program.is_priced[0]
+    column = program.minimise(np.zeros(len(own)), pace)
+    price = np.zeros(len(own))
+    price[own] = np.maximum(column.multipliers[0, own], least_price)
+    return column, price, float(column.bound[0])
 
 
 class _Mixture:

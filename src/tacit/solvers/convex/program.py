@@ -26,7 +26,7 @@ LIMIT_TOL = 2e-13
 """Bits. A limit this close to what is already leaked counts as equal to it."""
 
 PRICED_BELOW = 1e-5
-"""Nats. Smaller budgets are met by a price: see ``prices``."""
+"""Nats. Smaller budgets may be met by a price: see ``prices``."""
 
 _MANY_ROWS = 24
 """Letters of the views beyond which a program without a history is left to ``interior_point``."""
@@ -289,7 +289,7 @@ class Program:
 
     @cached_property
     def is_priced(self) -> NDArray[np.bool_]:
-        """Views with hardly any bits left, [batch, view + 1]: a price replaces their limit."""
+        """Views with hardly any bits left, [batch, view + 1]: a price may replace their limit."""
         return np.asarray((self.budgets < PRICED_BELOW) & ~self.is_exact)
 
     @cached_property

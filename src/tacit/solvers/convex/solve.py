@@ -57,34 +57,36 @@ _BATCH_BYTES = 2**27
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How the interior point goes about it; fields as in ``Pace``."""
+    """How the interior point goes about it; fields as in ``Pace``.
+
+    ``has_prices``: whether prices replace the limits of views with hardly any bits left.
+    """
 
     frugal_tol: float
     row_stiffness: float
     rarest: float
     is_multiplicative: bool
+    has_prices: bool
 
 
-_FIRST_WAY = _Way(frugal_tol=6e-6, row_stiffness=1e7, rarest=1e-5, is_multiplicative=False)
+_FIRST_WAY = _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=False)
 
 _ANY_OPTIMUM = replace(_FIRST_WAY, frugal_tol=np.inf)
 """Without the second stage, which minimises the leakage to everyone."""
 
-_HELD_HARDER = _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1e-5, is_multiplicative=False)
-
 _OTHER_WAYS = (
     # The most frugal channel may lie so close to the boundary that it cannot be repaired.
-    _Way(frugal_tol=np.inf, row_stiffness=1e7, rarest=1.0, is_multiplicative=False),
+    _Way(np.inf, 1e7, 1.0, is_multiplicative=False, has_prices=False),
     # Exact views that nearly depend on each other must be held harder, those with many letters even
     # more: some combinations of their constraints weigh a millionth of the others.
-    _HELD_HARDER,
-    _Way(frugal_tol=np.inf, row_stiffness=1e11, rarest=1e-5, is_multiplicative=False),
-    _Way(frugal_tol=np.inf, row_stiffness=1e9, rarest=1.0, is_multiplicative=True),
+    _Way(np.inf, 1e9, 1e-5, is_multiplicative=False, has_prices=False),
+    _Way(np.inf, 1e11, 1e-5, is_multiplicative=False, has_prices=False),
+    _Way(np.inf, 1e9, 1.0, is_multiplicative=True, has_prices=False),
+    # Slow, and for views with hardly any bits left only.
+    _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=True),
+    _Way(np.inf, 1e9, 1e-5, is_multiplicative=False, has_prices=True),
 )
 """Tried in turn while the gap stays open."""
-
-_OTHER_WAYS_AT_PRICES = (_HELD_HARDER,)
-"""The same beside priced views, where a price is as stiff as an exact view and a try takes long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,8 +333,9 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float, first: _Way) ->
     """
     reduction, tolerance, outcome = _solve_binding(whole, gap_tol, first)
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
-    for way in _OTHER_WAYS_AT_PRICES if reduction.program.is_priced.any() else _OTHER_WAYS:
-        if answers.is_closed.all():
+    is_any_priced = bool(reduction.program.is_priced.any())
+    for way in _OTHER_WAYS:
+        if answers.is_closed.all() or (way.has_prices and not is_any_priced):
             break
         # All runs give valid bounds; keep the best of each.
         again = _minimise(reduction.program, tolerance, way)
@@ -397,7 +400,7 @@ def _minimise(program: Program, tolerance: Array, way: _Way) -> Outcome:
             way.is_multiplicative,
         )
         own = program.member(index)
-        if own.is_priced.any():
+        if way.has_prices and own.is_priced.any():
             outcomes.append(minimise_by_prices(own, pace))
         else:
             outcomes.append(own.minimise(np.zeros(len(own.is_exact)), pace))

@@ -128,6 +128,9 @@ static Look look(const Solver *k)
     const bool is_limited = k->is_limited[p->n_views];
     const double at_most = is_limited ? k->budget[p->n_views] : log(p->n_rhat);
     seen.bound = k->is_full_exact ? seen.dual : seen.dual - k->frugality * at_most;
+    /* A channel below the bound is off the exact views' constraints, by at least as much. */
+    if (seen.value < seen.bound)
+        seen.value = 2 * seen.bound - seen.value;
     return seen;
 }
 

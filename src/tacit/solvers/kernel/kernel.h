@@ -182,7 +182,7 @@ typedef struct {
     int n_cells, n_row_cells, n_limits, n_block;
     int value; /* the limit that stands for the value */
     bool is_full_exact, is_any_exact_row;
-    double row_stiffness;
+    double full_stiffness; /* curvature that holds exact full collusion's constraints */
     double frugality;
     bool is_frugal;        /* whether the gap is closed and I(Rhat; X | Z) is being minimised */
     double n_pairs;        /* complementary pairs, cells counted by the weight of their barrier */
@@ -192,6 +192,7 @@ typedef struct {
     double *mass_z;        /* [z] */
     double *row_mass;      /* p(y, x): [row][x] */
     double *row_total;     /* p(y): [row] */
+    double *row_stiffness; /* curvature that holds an exact view's constraints: [row] */
     double *log_row_prior; /* log p(x | y), 0 where it is never used: [row][x] */
     double least_constant; /* expected cost of the best constant release */
     Iterate now, next;
@@ -217,9 +218,6 @@ typedef struct {
 #endif
 
 #define GRAM_SCRATCH 33 /* see invert_factor_of_gram */
-
-/* Curvature that holds exact full collusion's constraints; their multipliers take up the rest. */
-#define FULL_STIFFNESS 1e5
 
 /* views.c */
 void collect_block(const Solver *k, int z, const double *block, double *rows);

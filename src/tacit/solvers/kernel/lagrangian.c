@@ -194,7 +194,7 @@ void row_pull(const Solver *k, const double *row_joint, double *rows)
             const double given_y = marginal / (total > 0 ? total : 1);
             for (int x = 0; x < n_x; x++)
                 rows[at + x] = is_held && mass[x] > 0
-                                   ? k->row_stiffness * (row_joint[at + x] / mass[x] - given_y)
+                                   ? k->row_stiffness[row] * (row_joint[at + x] / mass[x] - given_y)
                                    : 0;
         }
     }
@@ -213,7 +213,7 @@ void full_pull(const Solver *k, const double *c, double *cells)
                 average += mass[x] * c[at + x];
             average /= k->mass_z[z];
             for (int x = 0; x < n_x; x++)
-                cells[at + x] = FULL_STIFFNESS * (c[at + x] - average);
+                cells[at + x] = k->full_stiffness * (c[at + x] - average);
         }
     }
 }
@@ -230,7 +230,7 @@ double exact_error(const Solver *k, const Iterate *it)
             for (int i = 0; i < k->n_block; i++) {
                 const size_t at = (size_t)row * k->n_block + i;
                 const double mass = k->row_mass[(size_t)row * n_x + i % n_x];
-                error += fabs(it->row_force[at] * mass * k->rows[at]) / k->row_stiffness;
+                error += fabs(it->row_force[at] * mass * k->rows[at]) / k->row_stiffness[row];
             }
     }
     if (k->is_full_exact) {
@@ -239,7 +239,7 @@ double exact_error(const Solver *k, const Iterate *it)
             for (int i = 0; i < k->n_block; i++) {
                 const size_t at = (size_t)z * k->n_block + i;
                 const double mass = p->mass[(size_t)z * n_x + i % n_x];
-                error += fabs(it->full_force[at] * mass * k->cells[at]) / FULL_STIFFNESS;
+                error += fabs(it->full_force[at] * mass * k->cells[at]) / k->full_stiffness;
             }
     }
     return error;

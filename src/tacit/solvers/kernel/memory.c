@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define ALIGNMENT 64
-#define RAREST 1e-25 /* mass below which all cells are alike */
+#define RAREST 1e-25      /* mass below which all cells are alike */
+#define RAREST_HELD 1e-12 /* mass below which all letters of an exact view are held alike */
 
 /* Hands out doubles; without memory it only counts them. */
 typedef struct {
@@ -133,6 +134,7 @@ static void lay_out(Solver *k, Arena *arena)
     k->mass_z = doubles(arena, k->p.n_z);
     k->row_mass = doubles(arena, n_rows * k->p.n_x);
     k->row_total = doubles(arena, n_rows);
+    k->row_stiffness = doubles(arena, n_rows);
     k->log_row_prior = doubles(arena, n_rows * k->p.n_x);
     lay_out_iterate(k, arena, &k->now);
     lay_out_iterate(k, arena, &k->next);
@@ -156,11 +158,14 @@ static void lay_out(Solver *k, Arena *arena)
     k->barrier = doubles(arena, (size_t)k->p.n_z * k->p.n_x);
 }
 
-/* p(y, x), p(y) and log p(x | y) of every row. */
+/* p(y, x), p(y) and log p(x | y) of every row, and how hard an exact view's row is held: rare
+ * letters harder, because otherwise their constraints hardly count beside the others. A stiff
+ * history answers forces on the rows that much less. */
 static void weigh_rows(Solver *k)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x;
+    const double stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
     memset(k->row_mass, 0, sizeof(double) * p->n_rows * n_x);
     for (int row = 0; row < p->n_rows; row++) {
         double *mass = k->row_mass + (size_t)row * n_x;
@@ -174,6 +179,7 @@ static void weigh_rows(Solver *k)
         k->row_total[row] = 0;
         for (int x = 0; x < n_x; x++)
             k->row_total[row] += mass[x];
+        k->row_stiffness[row] = stiffness / sqrt(fmax(k->row_total[row], RAREST_HELD));
         for (int x = 0; x < n_x; x++)
             k->log_row_prior[row * n_x + x] = mass[x] > 0 ? log(mass[x] / k->row_total[row]) : 0;
     }
@@ -263,8 +269,7 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
     k->is_full_exact = p->is_exact[p->n_views];
     for (int view = 0; view < p->n_views; view++)
         k->is_any_exact_row |= p->is_exact[view];
-    /* A stiff history answers forces on the rows that much less. */
-    k->row_stiffness = (k->is_full_exact ? 1e2 : 1) * p->row_stiffness;
+    k->full_stiffness = 1e-2 * p->row_stiffness;
     k->newton.order = choose_order(p);
     k->newton.n_left = unknowns_left(p, k->newton.order, p->n_z);
     Arena arena = {NULL, 0};

@@ -90,7 +90,7 @@ VECTORISED static void soften(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     Newton *n = &k->newton;
-    const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
+    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
     double *sum = n->total;
     for (int z = 0; z < k->p.n_z; z++) {
         work(k, (double)n_rhat * k->n_block);
@@ -215,7 +215,7 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
         const int view = p->view_of_row[row];
         const bool is_exact = p->is_exact[view];
         const double weight =
-            is_exact ? k->row_stiffness : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
+            is_exact ? k->row_stiffness[row] : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
         for (int rhat = 0; rhat < p->n_rhat; rhat++) {
             const size_t at = ((size_t)row * p->n_rhat + rhat) * n_x;
             const double *joint = is_exact ? k->row_mass + (size_t)row * n_x : it->row_joint + at;
@@ -600,7 +600,7 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
                                const double *change, double *left)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    const double own = k->is_full_exact ? FULL_STIFFNESS : weight_of(k, it, k->p.n_views);
+    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
     double *sum = k->newton.total, square = 0;
     strain_rows(k, change, k->newton.u);
     for (int z = 0; z < k->p.n_z; z++) {
