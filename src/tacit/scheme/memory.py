@@ -8,7 +8,7 @@ bound, and what the coalitions that matter hold is carried beside the memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 from types import MappingProxyType
@@ -35,10 +35,15 @@ from tacit.scheme.views import (
     merge,
     merge_letters,
     merge_states,
+    move_states,
+    parent_classes,
 )
 
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
+
+WAITING_BYTES = 2**29
+"""Tables of releases that views still have to be moved by: with more, all views are moved."""
 
 COMPARED_ENTRIES = 2**29
 """Pairs of letters that are compared after a release, times the entries (m, x) of each."""
@@ -79,6 +84,35 @@ class Transition:
     next_state: Transitions
     merges: Mapping[Parties, Labels] = field(default_factory=dict)
     slacks: Mapping[Parties, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A release as the memory sees it.
+
+    Attributes:
+        party: who received it.
+        table: p(rhat | m, class of x), [m, class, rhat], m being the state of the memory before it.
+        class_of_x: class of each cell, [x].
+        transition: what it does to the memory.
+        everyone_bits: upper bound on the leakage of all releases up to this one.
+    """
+
+    party: str
+    table: Array
+    class_of_x: ClassOfX
+    transition: Transition
+    everyone_bits: float
+
+    @property
+    def channel(self) -> Array:
+        """p(rhat | m, x) on all cells, [m, x, rhat]; may be large, and is not kept."""
+        return np.asarray(self.table[:, self.class_of_x])
+
+    @property
+    def next_state(self) -> Transitions:
+        """State after it, [m, rhat]; -1 where that cannot occur."""
+        return self.transition.next_state
 
 
 NO_LIMITS: Mapping[Parties, float] = MappingProxyType({})
@@ -199,10 +233,12 @@ class BoundedMemory:
         present: parties that received something.
         everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
             ([M] fact 6), rounded up.
-        carried: coalition -> what it holds.
+        carried: coalition -> what it holds. A view is moved on when it is needed (``view``).
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         class_of_x: class of each cell: x is a class of cells.
         is_sufficient: whether only states with the same posterior were ever merged.
+        steps: the last releases, all that some view has not been moved by.
+        n_moves: how many releases there were.
     """
 
     mass: Array
@@ -214,6 +250,8 @@ class BoundedMemory:
     roundings: int
     class_of_x: ClassOfX
     is_sufficient: bool = True
+    steps: tuple[Step, ...] = ()
+    n_moves: int = 0
 
     @staticmethod
     def start(
@@ -245,18 +283,38 @@ class BoundedMemory:
         tells given these.
         """
         state = merge_states(self.mass, n_states)
-        move = np.eye(int(state.max()) + 1)[state]
-        views = {each: replace(view, law=view.law @ move) for each, view in self.carried.items()}
-        mass = _gathered(self.mass, state)
-        return replace(self, mass=mass, carried=views, is_sufficient=False), state
+        tells_nothing = np.ones((*self.mass.shape, 1))
+        made = Transition(state[:, None])
+        step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
+        coarse = replace(
+            self,
+            mass=_gathered(self.mass, state),
+            carried=dict(self.carried),
+            is_sufficient=False,
+            steps=(*self.steps, step),
+            n_moves=self.n_moves + 1,
+        )
+        return coarse, state
 
     def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, where it is carried."""
-        return self.carried.get(parties)
+        return self._move([parties])[parties] if parties in self.carried else None
+
+    def _move(self, coalitions: Collection[Parties]) -> dict[Parties, CoalitionView]:
+        """Views of carried coalitions on the states of now. They are kept: each moves once."""
+        views = {each: self.carried[each] for each in coalitions}
+        oldest = min((view.n_moves for view in views.values()), default=self.n_moves)
+        for number in range(oldest, self.n_moves):
+            step = self.steps[number - self.n_moves]
+            parents = parent_classes(step.class_of_x, self.class_of_x)
+            behind = {each: view for each, view in views.items() if view.n_moves == number}
+            views |= move_states(behind, step.table[:, parents], step.next_state)
+        self.carried.update(views)
+        return views
 
     def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
         """A view with few letters, where it is carried."""
-        view = self.carried.get(parties)
+        view = self.view(parties)
         return None if view is None else condense(view, left)
 
     def held(self, parties: Parties) -> Array | None:
@@ -305,6 +363,7 @@ class BoundedMemory:
         carried, transition = self._moved(party, channel, roundings, made, limits)
         grown, state = followed(self.mass, channel), transition.next_state
         mass = _gathered(grown, state)
+        step = Step(party, channel, self.class_of_x, transition, everyone_bits)
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -315,8 +374,17 @@ class BoundedMemory:
             roundings + max(map(largest_group, transition.merges.values()), default=0),
             self.class_of_x,
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
+            (*self.steps, step),
+            self.n_moves + 1,
         )
-        return memory, transition
+        return memory._forget_steps(), transition
+
+    def _forget_steps(self) -> BoundedMemory:
+        """Without the steps that all views were moved by; with too many of them, all are moved."""
+        if sum(step.table.nbytes for step in self.steps) > WAITING_BYTES:
+            self._move(self.carried)
+        n_waiting = self.n_moves - min(view.n_moves for view in self.carried.values())
+        return replace(self, steps=self.steps[len(self.steps) - n_waiting :])
 
     def most_states(self, channel: Array) -> Transitions:
         """The next state by [m, rhat], as many as ``cap``: merged where the least is lost."""
@@ -337,18 +405,19 @@ class BoundedMemory:
         merge of letters costs what they tell about the memory. So with few enough states it costs
         no more than is allowed, with a single one nothing.
         """
+        fed = self._fed(party)
         if made is not None:
-            return self._carried_after(party, channel, roundings, made.next_state, made)
+            return self._carried_after(party, fed, channel, roundings, made.next_state, made)
         allowed = {
             coalition: (self.allowance(coalition, channel.shape[2], limits), view.rise)
-            for coalition, view in self._fed(party).items()
+            for coalition, view in fed.items()
             if view.n_letters * channel.shape[2] > self._most_letters(self.cap)
         }
         # Fewer states were needed before: more than twice as many would be merged again.
         cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
         state = merge_states(followed(self.mass, channel), cap).reshape(len(channel), -1)
         while True:
-            carried, transition = self._carried_after(party, channel, roundings, state, None)
+            carried, transition = self._carried_after(party, fed, channel, roundings, state, None)
             share = min(AFFORDED_STATES / (int(state.max()) + 1), 1.0)
             is_affordable = all(
                 carried[coalition].rise - before <= share * bits + ROUNDING_BITS
@@ -385,29 +454,31 @@ class BoundedMemory:
         present = self.present | {party}
         # A coalition that was dropped stays dropped: without what its party received before, its
         # law would tell too little.
-        return {
-            coalition | {party}: view
-            for coalition, view in self.carried.items()
+        fed = [
+            coalition
+            for coalition in self.carried
             if (party in coalition or party not in self.present)
             and self.policy.concerns(coalition | {party}, present)
-        }
+        ]
+        return {coalition | {party}: view for coalition, view in self._move(fed).items()}
 
     def _carried_after(
         self,
         party: str,
+        fed: dict[Parties, CoalitionView],
         channel: Array,
         roundings: int,
         state: Transitions,
         made: Transition | None,
     ) -> tuple[dict[Parties, CoalitionView], Transition]:
         """What every carried coalition holds after a release; new ones where they fit."""
-        carried: dict[Parties, CoalitionView] = {}
+        n_states = int(state.max()) + 1
+        carried = {each: view for each, view in self.carried.items() if party not in each}
+        used = sum(view.law[..., 0].nbytes * n_states for view in carried.values())
         merges: dict[Parties, Labels] = {}
         slacks: dict[Parties, float] = {}
-        used = 0
-        moves = _moves(channel, state, int(state.max()) + 1)
-        for coalition, told in self._told(party, moves):
-            labels = self._labels(coalition, told, party, made)
+        for coalition, told in self._told(party, fed, channel, state, made):
+            labels = self._labels(coalition, told, made)
             known = None if made is None else made.slacks.get(coalition)
             view, slack = merge(told, labels, roundings, known)
             used += view.law.nbytes
@@ -418,25 +489,34 @@ class BoundedMemory:
                 merges[coalition], slacks[coalition] = labels, slack
         return carried, Transition(state, merges, slacks)
 
-    def _told(self, party: str, moves: Array) -> Iterator[tuple[Parties, CoalitionView]]:
-        """Every coalition to carry after a release, letters not merged: small ones first."""
-        waiting = {each: view for each, view in self.carried.items() if party not in each}
-        yield from _moved_together(waiting, moves.sum(axis=0)).items()
-        for coalition, view in sorted(self._fed(party).items(), key=_by_size):
+    def _told(
+        self,
+        party: str,
+        fed: dict[Parties, CoalitionView],
+        channel: Array,
+        state: Transitions,
+        made: Transition | None,
+    ) -> Iterator[tuple[Parties, CoalitionView]]:
+        """Coalitions whose letters change with a release, not merged yet: small ones first.
+
+        Earlier versions merged letters of coalitions that received nothing, too.
+        """
+        recorded = () if made is None else made.merges.keys() & self.carried.keys()
+        others = [each for each in recorded if party not in each]
+        if others:
+            yield from move_states(self._move(others), channel, state).items()
+        moves = _moves(channel, state, int(state.max()) + 1)
+        for coalition, view in sorted(fed.items(), key=_by_size):
             yield coalition, view.told(moves)
 
-    def _labels(
-        self, coalition: Parties, told: CoalitionView, party: str, made: Transition | None
-    ) -> Labels:
+    def _labels(self, coalition: Parties, told: CoalitionView, made: Transition | None) -> Labels:
         """Which letters of a coalition become one, as recorded where the release was recorded."""
         if made is None:
-            most = self._most_letters(told.law.shape[2])
-            most = most if party in coalition else told.n_letters
-            return merge_letters(told, most)
+            return merge_letters(told, self._most_letters(told.law.shape[2]))
         if coalition in made.merges:
             return made.merges[coalition]
         apart = told.labels_apart
-        is_large = apart.max() >= REPLAYED_LETTERS and party in coalition
+        is_large = apart.max() >= REPLAYED_LETTERS
         return merge_letters(told, REPLAYED_LETTERS) if is_large else apart
 
 
@@ -446,21 +526,6 @@ def _gathered(grown: Array, state: Transitions) -> Array:
     mass = np.zeros((int(flat.max()) + 1, grown.shape[1]))
     np.add.at(mass, flat[flat >= 0], grown[flat >= 0])
     return mass
-
-
-def _moved_together(
-    views: dict[Parties, CoalitionView], move: Array
-) -> dict[Parties, CoalitionView]:
-    """Coalitions that received nothing: only the memory moves, by p(m' | m, x), [x, m, m']."""
-    if not views:
-        return {}
-    sizes = [view.n_letters for view in views.values()]
-    moved = np.concatenate([view.law for view in views.values()], axis=1) @ move
-    laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
-    return {
-        coalition: replace(view, law=law)
-        for (coalition, view), law in zip(views.items(), laws, strict=True)
-    }
 
 
 def _by_size(item: tuple[Parties, CoalitionView]) -> tuple[int, int, list[str]]:

@@ -22,8 +22,8 @@ from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import BoundedMemory, Memory
-from tacit.scheme.release import Design, Release, Step
+from tacit.scheme.memory import BoundedMemory, Memory, Step
+from tacit.scheme.release import Design, Release
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (

@@ -13,6 +13,7 @@ a request that tells cells of a class apart refines the classes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, nextafter
 
@@ -24,6 +25,7 @@ from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import add_up, gamma, information_upper_nats
+from tacit.policy import Parties
 
 MOST_LETTERS = 512
 """Letters that a view has after a release at most."""
@@ -43,6 +45,9 @@ SAME_LAW = 1e-11
 _NEAR = 1e-10
 """Letters with a smaller squared distance are compared entry by entry."""
 
+_CACHED = 2**15
+"""Numbers of an array that fits into a processor's cache, with some others."""
+
 _UNDERFLOW = 1e-247
 """Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
 
@@ -57,16 +62,19 @@ class CoalitionView:
     """What a coalition holds.
 
     Attributes:
-        law: p(y, m, x), [x, y, m].
+        law: p(y, m, x), [x, y, m], m being the state after ``n_moves`` releases.
         slack: bits; the slacks of all merges of its letters, rounded up.
         rise: bits; by how much these merges raised what the coalition is said to hold.
         is_exact: whether only letters with proportional laws were merged.
+        n_moves: releases that its memory has been moved by; the coalition received none of those
+            that came later.
     """
 
     law: Array
     slack: float = 0.0
     rise: float = 0.0
     is_exact: bool = True
+    n_moves: int = 0
 
     @property
     def n_letters(self) -> int:
@@ -90,7 +98,8 @@ class CoalitionView:
             moves: p(rhat, m' | m, x), [rhat, x, m, m'].
         """
         law = (self.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
-        return replace(self, law=law.reshape(law.shape[0], -1, law.shape[3]))
+        law = law.reshape(law.shape[0], -1, law.shape[3])
+        return replace(self, law=law, n_moves=self.n_moves + 1)
 
     def split(self, parents: NDArray[np.intp], shares: Array) -> CoalitionView:
         """The view on finer classes of x, each a share of its parent."""
@@ -129,13 +138,37 @@ def merge(
     if slack is None:
         slack = slack_upper_bits(before, labels, after, roundings)
     lost = mutual_information(view.held) - mutual_information(law.sum(axis=2).T)
-    merged = CoalitionView(
-        np.ascontiguousarray(law),
-        add_up(view.slack, slack),
-        view.rise + max(slack - lost, 0.0),
-        view.is_exact and is_lossless(before, labels, after),
+    merged = replace(
+        view,
+        law=np.ascontiguousarray(law),
+        slack=add_up(view.slack, slack),
+        rise=view.rise + max(slack - lost, 0.0),
+        is_exact=view.is_exact and is_lossless(before, labels, after),
     )
     return merged, slack
+
+
+def move_states(
+    views: Mapping[Parties, CoalitionView], channel: Array, state: NDArray[np.intp]
+) -> dict[Parties, CoalitionView]:
+    """Views after a release that told them nothing: only the memory moves.
+
+    Args:
+        views: on the states before it.
+        channel: p(rhat | m, x), [m, x, rhat].
+        state: after it, [m, rhat]; -1 where that cannot occur.
+    """
+    move = np.zeros((channel.shape[1], len(state), int(state.max()) + 1))  # p(m' | m, x)
+    for letter, after in enumerate(state.T):
+        m = np.flatnonzero(after >= 0)
+        move[:, m, after[m]] += channel[m, :, letter].T
+    moved = np.concatenate([view.law for view in views.values()], axis=1) @ move
+    sizes = [view.n_letters for view in views.values()]
+    laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
+    return {
+        coalition: replace(view, law=law, n_moves=view.n_moves + 1)
+        for (coalition, view), law in zip(views.items(), laws, strict=True)
+    }
 
 
 def condense(view: CoalitionView, left: float) -> tuple[CoalitionView, float]:
@@ -228,7 +261,7 @@ def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> L
         cost[two] = cost[:, two] = least[two] = np.inf
         mass[one] += mass[two]
         label[label == two] = one
-        stale = np.isin(nearest, (one, two)) & np.isfinite(least)
+        stale = ((nearest == one) | (nearest == two)) & np.isfinite(least)
         stale[one] = True
         nearest[stale] = cost[stale].argmin(axis=1)
         least[stale] = cost[stale, nearest[stale]]
@@ -253,10 +286,14 @@ def slack_upper_bits(laws: Array, labels: Labels, merged: Array, roundings: int)
     joined = np.flatnonzero((labels >= 0) & (sizes[labels] > 1))
     if not len(joined):
         return 0.0
-    common = (merged / merged.sum(axis=1, keepdims=True))[labels[joined]]
+    common = merged / merged.sum(axis=1, keepdims=True)
     n_operations = 2 * (roundings + int(sizes.max()) + laws.shape[1]) + 16
-    _, upper = information_upper_nats(laws[None, joined], common, n_operations)
-    total = float(upper.sum()) * (1 + gamma(len(joined) + 8)) / LN2
+    n_rows = 1 + _CACHED // laws.shape[1]
+    total = 0.0
+    for rows in np.split(joined, range(n_rows, len(joined), n_rows)):
+        _, upper = information_upper_nats(laws[None, rows], common[labels[rows]], n_operations)
+        total += float(upper.sum())
+    total *= (1 + gamma(2 * len(joined) + 8)) / LN2
     return nextafter(total + laws.size * _UNDERFLOW, inf)
 
 
