@@ -8,7 +8,7 @@ bound, and what the coalitions that matter hold is carried beside the memory
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 from types import MappingProxyType
@@ -26,17 +26,18 @@ from tacit.scheme.views import (
     ClassOfX,
     CoalitionView,
     Labels,
+    MergedViews,
     class_shares,
     class_sums,
     condense,
-    is_identity,
     is_lossless,
     largest_group,
-    merge,
-    merge_letters,
+    merge_as_recorded,
     merge_states,
+    merge_views,
     move_states,
     parent_classes,
+    tell,
 )
 
 CARRIED_BYTES = 2**30
@@ -53,9 +54,6 @@ FEWEST_LETTERS = 16
 
 FEWEST_STATES = 16
 """States that are tried at least before letters are merged."""
-
-REPLAYED_LETTERS = 512
-"""Most letters of a view after a release whose merges were not recorded."""
 
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
@@ -360,21 +358,27 @@ class BoundedMemory:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
         roundings = self.roundings + n_m * n_rhat + 4
-        carried, transition = self._moved(party, channel, roundings, made, limits)
-        grown, state = followed(self.mass, channel), transition.next_state
+        fed = self._fed(party)
+        merged, state = (
+            self._merge_anew(party, fed, channel, roundings, limits)
+            if made is None
+            else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
+        )
+        transition = Transition(state, merged.labels, merged.slacks)
+        waiting = {each: view for each, view in self.carried.items() if party not in each}
+        grown = followed(self.mass, channel)
         mass = _gathered(grown, state)
-        step = Step(party, channel, self.class_of_x, transition, everyone_bits)
         memory = BoundedMemory(
             mass,
             self.cap,
             self.policy,
             self.present | {party},
             everyone_bits,
-            carried,
+            waiting | merged.views,
             roundings + max(map(largest_group, transition.merges.values()), default=0),
             self.class_of_x,
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
-            (*self.steps, step),
+            (*self.steps, Step(party, channel, self.class_of_x, transition, everyone_bits)),
             self.n_moves + 1,
         )
         return memory._forget_steps(), transition
@@ -391,43 +395,69 @@ class BoundedMemory:
         grown = followed(self.mass, channel)
         return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
 
-    def _moved(
+    def _merge_anew(
         self,
         party: str,
+        fed: dict[Parties, CoalitionView],
         channel: Array,
         roundings: int,
-        made: Transition | None,
         limits: Mapping[Parties, float],
-    ) -> tuple[dict[Parties, CoalitionView], Transition]:
-        """What every carried coalition holds after a release, and how.
+    ) -> tuple[MergedViews, Transitions]:
+        """What coalitions hold that a release feeds, and the next states [m, rhat].
 
-        Not recorded yet, it has fewer states than ``cap`` where views could not be merged else: a
-        merge of letters costs what they tell about the memory. So with few enough states it costs
-        no more than is allowed, with a single one nothing.
+        There are fewer states than ``cap`` where views could not be merged else: a merge of letters
+        costs what they tell about the memory. So with few enough states it costs no more than is
+        allowed, with a single one nothing.
         """
-        fed = self._fed(party)
-        if made is not None:
-            return self._carried_after(party, fed, channel, roundings, made.next_state, made)
+        n_rhat = channel.shape[2]
         allowed = {
-            coalition: (self.allowance(coalition, channel.shape[2], limits), view.rise)
+            coalition: self.allowance(coalition, n_rhat, limits)
             for coalition, view in fed.items()
-            if view.n_letters * channel.shape[2] > self._most_letters(self.cap)
+            if view.n_letters * n_rhat > self._most_letters(self.cap)
         }
         # Fewer states were needed before: more than twice as many would be merged again.
         cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
-        state = merge_states(followed(self.mass, channel), cap).reshape(len(channel), -1)
+        grown = followed(self.mass, channel)
+        state = merge_states(grown, cap).reshape(-1, n_rhat)
         while True:
-            carried, transition = self._carried_after(party, fed, channel, roundings, state, None)
-            share = min(AFFORDED_STATES / (int(state.max()) + 1), 1.0)
-            is_affordable = all(
-                carried[coalition].rise - before <= share * bits + ROUNDING_BITS
-                for coalition, (bits, before) in allowed.items()
-                if coalition in carried
-            )
-            if is_affordable or state.max() < 1:
-                return carried, transition
-            mass = _gathered(followed(self.mass, channel), state)
-            state = np.where(state < 0, -1, merge_states(mass, len(mass) // 2)[state])
+            n_states = int(state.max()) + 1
+            share = min(AFFORDED_STATES / n_states, 1.0)
+            rises = {each: share * bits + ROUNDING_BITS for each, bits in allowed.items()}
+            rises = rises if n_states > 1 else {}
+            most, room = self._most_letters(n_states), self._room(party, n_states)
+            merged = merge_views(tell(fed, channel, state), roundings, room, most, rises)
+            if merged is not None:
+                return merged, state
+            fewer = merge_states(_gathered(grown, state), n_states // 2)
+            state = np.where(state < 0, -1, fewer[state])
+
+    def _merge_again(
+        self,
+        party: str,
+        fed: dict[Parties, CoalitionView],
+        channel: Array,
+        roundings: int,
+        made: Transition,
+    ) -> MergedViews:
+        """What coalitions hold after a release whose merges were recorded.
+
+        Earlier versions merged letters of coalitions that received nothing, too.
+        """
+        told = tell(fed, channel, made.next_state)
+        room = self._room(party, int(made.next_state.max()) + 1)
+        merged = merge_as_recorded(told, roundings, room, made.merges, made.slacks)
+        others = {each for each in made.merges.keys() & self.carried if party not in each}
+        if others:
+            moved = move_states(self._move(others), channel, made.next_state).items()
+            again = merge_as_recorded(moved, roundings, inf, made.merges, made.slacks)
+            for mine, theirs in zip(merged, again, strict=True):
+                mine.update(theirs)
+        return merged
+
+    def _room(self, party: str, n_states: int) -> float:
+        """Bytes for views of coalitions that a release to a party feeds, beside the others."""
+        waiting = (view for coalition, view in self.carried.items() if party not in coalition)
+        return CARRIED_BYTES - sum(view.law[..., 0].nbytes * n_states for view in waiting)
 
     def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
         """See ``Memory``; 0 where no letters will have to be merged.
@@ -450,7 +480,7 @@ class BoundedMemory:
         return int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
-        """Coalitions to carry that a release feeds -> what they hold before it."""
+        """Coalitions that a release feeds -> what they hold before it, small ones first."""
         present = self.present | {party}
         # A coalition that was dropped stays dropped: without what its party received before, its
         # law would tell too little.
@@ -460,64 +490,8 @@ class BoundedMemory:
             if (party in coalition or party not in self.present)
             and self.policy.concerns(coalition | {party}, present)
         ]
-        return {coalition | {party}: view for coalition, view in self._move(fed).items()}
-
-    def _carried_after(
-        self,
-        party: str,
-        fed: dict[Parties, CoalitionView],
-        channel: Array,
-        roundings: int,
-        state: Transitions,
-        made: Transition | None,
-    ) -> tuple[dict[Parties, CoalitionView], Transition]:
-        """What every carried coalition holds after a release; new ones where they fit."""
-        n_states = int(state.max()) + 1
-        carried = {each: view for each, view in self.carried.items() if party not in each}
-        used = sum(view.law[..., 0].nbytes * n_states for view in carried.values())
-        merges: dict[Parties, Labels] = {}
-        slacks: dict[Parties, float] = {}
-        for coalition, told in self._told(party, fed, channel, state, made):
-            labels = self._labels(coalition, told, made)
-            known = None if made is None else made.slacks.get(coalition)
-            view, slack = merge(told, labels, roundings, known)
-            used += view.law.nbytes
-            if used > CARRIED_BYTES and party in coalition:
-                break  # this one and the larger ones are covered by those around them
-            carried[coalition] = view
-            if not is_identity(labels):
-                merges[coalition], slacks[coalition] = labels, slack
-        return carried, Transition(state, merges, slacks)
-
-    def _told(
-        self,
-        party: str,
-        fed: dict[Parties, CoalitionView],
-        channel: Array,
-        state: Transitions,
-        made: Transition | None,
-    ) -> Iterator[tuple[Parties, CoalitionView]]:
-        """Coalitions whose letters change with a release, not merged yet: small ones first.
-
-        Earlier versions merged letters of coalitions that received nothing, too.
-        """
-        recorded = () if made is None else made.merges.keys() & self.carried.keys()
-        others = [each for each in recorded if party not in each]
-        if others:
-            yield from move_states(self._move(others), channel, state).items()
-        moves = _moves(channel, state, int(state.max()) + 1)
-        for coalition, view in sorted(fed.items(), key=_by_size):
-            yield coalition, view.told(moves)
-
-    def _labels(self, coalition: Parties, told: CoalitionView, made: Transition | None) -> Labels:
-        """Which letters of a coalition become one, as recorded where the release was recorded."""
-        if made is None:
-            return merge_letters(told, self._most_letters(told.law.shape[2]))
-        if coalition in made.merges:
-            return made.merges[coalition]
-        apart = told.labels_apart
-        is_large = apart.max() >= REPLAYED_LETTERS
-        return merge_letters(told, REPLAYED_LETTERS) if is_large else apart
+        views = {coalition | {party}: view for coalition, view in self._move(fed).items()}
+        return dict(sorted(views.items(), key=_by_size))
 
 
 def _gathered(grown: Array, state: Transitions) -> Array:
@@ -531,12 +505,3 @@ def _gathered(grown: Array, state: Transitions) -> Array:
 def _by_size(item: tuple[Parties, CoalitionView]) -> tuple[int, int, list[str]]:
     coalition, view = item
     return len(coalition), view.law.nbytes, sorted(coalition)
-
-
-def _moves(channel: Array, state: Transitions, n_states: int) -> Array:
-    """p(rhat, m' | m, x), [rhat, x, m, m']."""
-    n_m, n_x, n_rhat = channel.shape
-    moves = np.zeros((n_rhat, n_x, n_m, n_states))
-    m, letter = np.nonzero(state >= 0)
-    moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
-    return moves

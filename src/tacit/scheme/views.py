@@ -13,13 +13,13 @@ a request that tells cells of a class apart refines the classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, nextafter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
@@ -29,6 +29,9 @@ from tacit.policy import Parties
 
 MOST_LETTERS = 512
 """Letters that a view has after a release at most."""
+
+REPLAYED_LETTERS = 512
+"""Most letters of a view after a release whose merges were not recorded."""
 
 DESIGN_LETTERS = (20, 40, 80)
 """Letters of a view that a design sees, fewest first: its time grows as their square."""
@@ -47,6 +50,8 @@ _NEAR = 1e-10
 
 _CACHED = 2**15
 """Numbers of an array that fits into a processor's cache, with some others."""
+
+_TINY = np.finfo(float).tiny
 
 _UNDERFLOW = 1e-247
 """Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
@@ -91,61 +96,26 @@ class CoalitionView:
         """What the coalition holds at most, up to rounding."""
         return mutual_information(self.held) + self.slack
 
-    def told(self, moves: Array) -> CoalitionView:
-        """The view with the letter of a release appended: letter (y, rhat) is y * n_rhat + rhat.
-
-        Args:
-            moves: p(rhat, m' | m, x), [rhat, x, m, m'].
-        """
-        law = (self.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
-        law = law.reshape(law.shape[0], -1, law.shape[3])
-        return replace(self, law=law, n_moves=self.n_moves + 1)
-
     def split(self, parents: NDArray[np.intp], shares: Array) -> CoalitionView:
         """The view on finer classes of x, each a share of its parent."""
         return replace(self, law=self.law[parents] * shares[:, None, None])
 
-    @property
-    def labels_apart(self) -> Labels:
-        """Labels that merge nothing: the letters that occur, in order."""
-        occurs = self.law.any(axis=(0, 2))
-        return np.where(occurs, np.cumsum(occurs) - 1, -1)
 
+class MergedViews(NamedTuple):
+    """Views after a release: what each holds, which letters became one, and the slack of that.
 
-def merge(
-    view: CoalitionView, labels: Labels, roundings: int, slack: float | None = None
-) -> tuple[CoalitionView, float]:
-    """A view with its letters merged, and the slack of that in bits.
-
-    Args:
-        view: before.
-        labels: of every letter; -1 for a letter that does not occur.
-        roundings: behind each mass.
-        slack: as recorded, where that is believed.
+    Views whose letters were all kept apart have no labels and no slack.
     """
-    before = _by_letter(view.law)
-    occurs = np.asarray(before.any(axis=1))
-    if labels.shape != occurs.shape or (labels[occurs] < 0).any():
-        raise InvalidInputError(
-            f"merges name {len(labels)} letters of a view with {len(occurs)}: "
-            "give a label for every letter that occurs"
-        )
-    if is_identity(labels):
-        return replace(view, law=np.ascontiguousarray(view.law[:, labels >= 0])), 0.0
-    is_label = labels[:, None] == np.arange(labels.max() + 1)
-    law = (view.law.transpose(0, 2, 1) @ is_label.astype(float)).transpose(0, 2, 1)
-    after = _by_letter(law)
-    if slack is None:
-        slack = slack_upper_bits(before, labels, after, roundings)
-    lost = mutual_information(view.held) - mutual_information(law.sum(axis=2).T)
-    merged = replace(
-        view,
-        law=np.ascontiguousarray(law),
-        slack=add_up(view.slack, slack),
-        rise=view.rise + max(slack - lost, 0.0),
-        is_exact=view.is_exact and is_lossless(before, labels, after),
-    )
-    return merged, slack
+
+    views: dict[Parties, CoalitionView]
+    labels: dict[Parties, Labels]
+    slacks: dict[Parties, float]
+
+    def keep(self, coalition: Parties, view: CoalitionView, labels: Labels, slack: float) -> None:
+        """Add a view whose letters were merged."""
+        self.views[coalition] = view
+        if not is_identity(labels):
+            self.labels[coalition], self.slacks[coalition] = labels, slack
 
 
 def move_states(
@@ -169,6 +139,120 @@ def move_states(
         coalition: replace(view, law=law, n_moves=view.n_moves + 1)
         for (coalition, view), law in zip(views.items(), laws, strict=True)
     }
+
+
+def tell(
+    views: Mapping[Parties, CoalitionView], channel: Array, state: NDArray[np.intp]
+) -> Iterator[tuple[Parties, CoalitionView]]:
+    """Views with the letter of a release appended: letter (y, rhat) is y * n_rhat + rhat.
+
+    Arguments as for ``move_states``.
+    """
+    n_m, n_x, n_rhat = channel.shape
+    moves = np.zeros((n_rhat, n_x, n_m, int(state.max()) + 1))  # p(rhat, m' | m, x)
+    m, letter = np.nonzero(state >= 0)
+    moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
+    for coalition, view in views.items():
+        law = (view.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
+        law = law.reshape(n_x, -1, law.shape[3])
+        yield coalition, replace(view, law=law, n_moves=view.n_moves + 1)
+
+
+def merge_views(
+    told: Iterable[tuple[Parties, CoalitionView]],
+    roundings: int,
+    room: float,
+    most: int,
+    rises: Mapping[Parties, float],
+) -> MergedViews | None:
+    """Merge letters of views until each has ``most``; ``None`` if one of them rises too much.
+
+    Args:
+        told: coalition -> its view, letters not merged.
+        roundings: behind each mass.
+        room: bytes for all views; the first that does not fit and those after it are dropped.
+        most: letters.
+        rises: coalition -> bits by which merging may raise what it is said to hold.
+    """
+    merged = MergedViews({}, {}, {})
+    for coalition, view in told:
+        labels = merge_letters(view, most)
+        fewer, slack = merge(view, labels, roundings)
+        if fewer.rise - view.rise > rises.get(coalition, inf):
+            return None
+        room -= fewer.law.nbytes
+        if room < 0:
+            break
+        merged.keep(coalition, fewer, labels, slack)
+    return merged
+
+
+def merge_as_recorded(
+    told: Iterable[tuple[Parties, CoalitionView]],
+    roundings: int,
+    room: float,
+    labels: Mapping[Parties, Labels],
+    slacks: Mapping[Parties, float],
+) -> MergedViews:
+    """Merge letters of views as it was done before; arguments as for ``merge_views``.
+
+    Args:
+        labels: coalition -> label of each of its letters; those of others are kept apart.
+        slacks: coalition -> bits, where that is believed.
+    """
+    merged = MergedViews({}, {}, {})
+    for coalition, view in told:
+        known = labels[coalition] if coalition in labels else _apart(view)
+        fewer, slack = merge(view, known, roundings, slacks.get(coalition))
+        room -= fewer.law.nbytes
+        if room < 0:
+            break
+        merged.keep(coalition, fewer, known, slack)
+    return merged
+
+
+def _apart(view: CoalitionView) -> Labels:
+    """Labels that merge nothing: the letters that occur, in order; too many of them are merged."""
+    occurs = view.law.any(axis=(0, 2))
+    apart = np.where(occurs, np.cumsum(occurs) - 1, -1)
+    return merge_letters(view, REPLAYED_LETTERS) if apart.max() >= REPLAYED_LETTERS else apart
+
+
+def merge(
+    view: CoalitionView, labels: Labels, roundings: int, slack: float | None = None
+) -> tuple[CoalitionView, float]:
+    """A view with its letters merged, and the slack of that in bits.
+
+    Args:
+        view: before.
+        labels: of every letter; -1 for a letter that does not occur.
+        roundings: behind each mass.
+        slack: as recorded, where that is believed.
+    """
+    before = _by_letter(view.law)
+    occurs = np.asarray(before.any(axis=1))
+    if labels.shape != occurs.shape or (labels[occurs] < 0).any():
+        raise InvalidInputError(
+            f"merges name {len(labels)} letters of a view with {len(occurs)}: "
+            "give a label for every letter that occurs"
+        )
+    if is_identity(labels):
+        return replace(view, law=np.ascontiguousarray(view.law[:, labels >= 0])), 0.0
+    order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
+    firsts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    after = np.add.reduceat(before[order], firsts)
+    law = after.reshape(len(firsts), len(view.law), -1).transpose(1, 0, 2)
+    if slack is None:
+        slack = slack_upper_bits(before, labels, after, roundings)
+    lost = mutual_information(view.held) - mutual_information(law.sum(axis=2).T)
+    merged = replace(
+        view,
+        law=np.ascontiguousarray(law),
+        slack=add_up(view.slack, slack),
+        rise=view.rise + max(slack - lost, 0.0),
+        is_exact=view.is_exact and is_lossless(before, labels, after),
+    )
+    return merged, slack
 
 
 def condense(view: CoalitionView, left: float) -> tuple[CoalitionView, float]:
@@ -209,12 +293,17 @@ def merge_letters(view: CoalitionView, most: int) -> Labels:
     of the letters' laws (Ward's method), and proved afterwards.
     """
     laws = _by_letter(view.law)
-    occurs = np.flatnonzero(laws.any(axis=1))
+    occurs = laws.any(axis=1)
     labels = np.full(len(laws), -1, dtype=np.intp)
-    weight = laws[occurs].sum(axis=1)
-    roots = np.sqrt(laws[occurs] / weight[:, None])
-    distance = np.maximum(2.0 - 2.0 * (roots @ roots.T), 0.0)
-    group = _proportional(laws[occurs] / weight[:, None], distance)
+    laws = laws if occurs.all() else laws[occurs]
+    weight = laws.sum(axis=1)
+    roots = np.sqrt(laws)
+    roots /= np.sqrt(weight)[:, None]
+    distance = roots @ roots.T
+    distance *= -2.0
+    distance += 2.0
+    np.maximum(distance, 0.0, out=distance)
+    group = _proportional(laws, weight, distance)
     if len(np.unique(group)) > most:
         group = _join_nearest(group, weight, distance, most)
     labels[occurs] = np.unique(group, return_inverse=True)[1].reshape(-1)
@@ -226,15 +315,19 @@ def _by_letter(law: Array) -> Array:
     return law.transpose(1, 0, 2).reshape(law.shape[1], -1)
 
 
-def _proportional(shapes: Array, distance: Array) -> Labels:
+def _proportional(laws: Array, weight: Array, distance: Array) -> Labels:
     """For each letter the first one with the same law p(m, x | letter), up to rounding."""
-    group = np.arange(len(shapes))
+    group = np.arange(len(laws))
     for first, second in np.argwhere(np.triu(distance < _NEAR, 1)):
-        own, other = shapes[first], shapes[second]
         is_free = group[second] == second and group[first] == first
-        if is_free and (np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all():
+        own, other = laws[first] / weight[first], laws[second] / weight[second]
+        if is_free and _is_same_law(own, other):
             group[second] = first
     return group
+
+
+def _is_same_law(own: Array, other: Array) -> bool:
+    return bool((np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all())
 
 
 def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> Labels:
@@ -330,51 +423,59 @@ def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
     same_as = _same_posteriors(mass[reached])
     groups = [reached[same_as == first].tolist() for first in np.unique(same_as)]
     laws = np.stack([mass[group].sum(axis=0) for group in groups])
-    loss = _pair_losses(laws)
-    alive = np.ones(len(laws), dtype=bool)
-    while alive.sum() > cap:
-        first, second = np.unravel_index(int(loss.argmin()), loss.shape)
-        laws[first] += laws[second]
-        groups[first] += groups[second]
-        alive[second] = False
-        loss[second] = loss[:, second] = np.inf
-        row = np.where(alive, _losses(laws, laws[first]), np.inf)
-        row[first] = np.inf
-        loss[first] = loss[:, first] = row
-    for label, index in enumerate(np.flatnonzero(alive)):
-        labels[groups[index]] = label
+    for kept, gone in _least_losses(laws, cap):
+        groups[kept] += groups[gone]
+        groups[gone] = []
+    for label, group in enumerate(filter(None, groups)):
+        labels[group] = label
     return labels
 
 
 def _same_posteriors(laws: Array) -> NDArray[np.intp]:
     """For each state the first one with its posterior."""
     posteriors = normalised(laws)
-    first = [
-        int(
-            (np.abs(posteriors - own) <= 0.1 * SAME_LAW * np.maximum(posteriors, own))
-            .all(axis=1)
-            .argmax()
-        )
-        for own in posteriors
-    ]
-    return np.array(first, dtype=np.intp)
+    same_as = np.arange(len(laws))
+    # The same posteriors have the same mean of anything, up to rounding.
+    mean = posteriors @ np.linspace(1.0, 2.0, laws.shape[1])
+    near = 0.1 * SAME_LAW + 4 * gamma(laws.shape[1])
+    for first, second in np.argwhere(np.triu(np.abs(mean[:, None] - mean) <= 2 * near, 1)):
+        is_free = same_as[second] == second and same_as[first] == first
+        if is_free and _is_same_law(posteriors[first], posteriors[second]):
+            same_as[second] = first
+    return same_as
 
 
-def _pair_losses(laws: Array) -> Array:
-    loss = np.stack([_losses(laws, law) for law in laws])
-    np.fill_diagonal(loss, np.inf)
-    return loss
+def _least_losses(laws: Array, cap: int) -> Iterator[tuple[int, int]]:
+    """Pairs of states to merge, one after another, until ``cap`` are left.
+
+    Merging two loses the weighted Jensen-Shannon divergence of their laws, in I(S; X). ``laws``
+    [s, x] change on the way.
+    """
+    if len(laws) <= cap:
+        return
+    own = _sum_m_log_m(laws)
+    loss = np.full((len(laws), len(laws)), np.inf)
+    for one in range(1, len(laws)):
+        row = own[:one] + own[one] - _sum_m_log_m(laws[:one] + laws[one])
+        loss[one, :one] = loss[:one, one] = row
+    alive = np.ones(len(laws), dtype=bool)
+    for _ in range(len(laws) - cap):
+        kept, gone = np.unravel_index(int(loss.argmin()), loss.shape)
+        yield int(kept), int(gone)
+        laws[kept] += laws[gone]
+        own[kept] = _sum_m_log_m(laws[kept])
+        alive[gone] = False
+        loss[gone] = loss[:, gone] = np.inf
+        others = np.flatnonzero(alive & (np.arange(len(laws)) != kept))
+        row = own[others] + own[kept] - _sum_m_log_m(laws[others] + laws[kept])
+        loss[kept, others] = loss[others, kept] = row
 
 
-def _losses(laws: Array, law: Array) -> Array:
-    """Nats of I(S; X) lost by merging each of ``laws`` with ``law``: weighted Jensen-Shannon."""
-    return np.asarray(_unnormalised(laws) + _unnormalised(law) - _unnormalised(laws + law))
-
-
-def _unnormalised(laws: Array) -> Array:
-    """sum_x m(x) log m(x)/m: minus the entropy of x given the state, times its mass."""
+def _sum_m_log_m(laws: Array) -> Array:
+    """sum_x m(x) log m(x)/m in nats: minus the entropy of x given the state, times its mass."""
     total = laws.sum(axis=-1)
-    return np.asarray(xlogy(laws, laws).sum(axis=-1) - xlogy(total, total))
+    each = np.einsum("...x,...x->...", laws, np.log(np.maximum(laws, _TINY)))
+    return np.asarray(each - total * np.log(np.maximum(total, _TINY)))
 
 
 # -- classes of cells -----------------------------------------------------------------------------
