@@ -112,6 +112,12 @@ class Step:
         """State after it, [m, rhat]; -1 where that cannot occur."""
         return self.transition.next_state
 
+    def table_on(self, class_of_x: ClassOfX) -> Array:
+        """p(rhat | m, x) on finer classes, [m, class, rhat]."""
+        if class_of_x is self.class_of_x:
+            return self.table
+        return np.asarray(self.table[:, parent_classes(self.class_of_x, class_of_x)])
+
 
 NO_LIMITS: Mapping[Parties, float] = MappingProxyType({})
 
@@ -304,9 +310,8 @@ class BoundedMemory:
         oldest = min((view.n_moves for view in views.values()), default=self.n_moves)
         for number in range(oldest, self.n_moves):
             step = self.steps[number - self.n_moves]
-            parents = parent_classes(step.class_of_x, self.class_of_x)
             behind = {each: view for each, view in views.items() if view.n_moves == number}
-            views |= move_states(behind, step.table[:, parents], step.next_state)
+            views |= move_states(behind, step.table_on(self.class_of_x), step.next_state)
         self.carried.update(views)
         return views
 
@@ -450,8 +455,9 @@ class BoundedMemory:
         if others:
             moved = move_states(self._move(others), channel, made.next_state).items()
             again = merge_as_recorded(moved, roundings, inf, made.merges, made.slacks)
-            for mine, theirs in zip(merged, again, strict=True):
-                mine.update(theirs)
+            merged.views.update(again.views)
+            merged.labels.update(again.labels)
+            merged.slacks.update(again.slacks)
         return merged
 
     def _room(self, party: str, n_states: int) -> float:
