@@ -27,7 +27,6 @@ from tacit.scheme.views import (
     CoalitionView,
     Labels,
     MergedViews,
-    class_shares,
     class_sums,
     condense,
     is_lossless,
@@ -37,6 +36,7 @@ from tacit.scheme.views import (
     merge_views,
     move_states,
     parent_classes,
+    split_classes,
     tell,
 )
 
@@ -271,11 +271,11 @@ class BoundedMemory:
         """The memory on finer classes, given the weight of each cell; nothing else changes."""
         if np.array_equal(class_of_x, self.class_of_x):
             return self
-        parents, shares = class_shares(self.class_of_x, class_of_x, p_x)
+        mass, carried = split_classes(self.mass, self.carried, self.class_of_x, class_of_x, p_x)
         return replace(
             self,
-            mass=self.mass[:, parents] * shares,
-            carried={each: view.split(parents, shares) for each, view in self.carried.items()},
+            mass=mass,
+            carried=carried,
             roundings=self.roundings + 3,
             class_of_x=class_of_x,
         )
@@ -418,7 +418,7 @@ class BoundedMemory:
         allowed = {
             coalition: self.allowance(coalition, n_rhat, limits)
             for coalition, view in fed.items()
-            if view.n_letters * n_rhat > self._most_letters(self.cap)
+            if self._has_many_letters(view, n_rhat)
         }
         # Fewer states were needed before: more than twice as many would be merged again.
         cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
@@ -472,13 +472,17 @@ class BoundedMemory:
         of what those hold. Where nothing limits it, what it holds counts as its limit.
         """
         view = self.carried.get(coalition & self.present)
-        if view is None or view.n_letters * n_rhat <= self._most_letters(self.cap):
+        if view is None or not self._has_many_letters(view, n_rhat):
             return 0.0
         standing = self.policy.least_bits_on(coalition)
         around = [bits for each, bits in limits.items() if coalition <= each]
         limit, held = min([*around, inf if standing is None else standing]), view.bits
         in_all = MERGING_SHARE * (held if limit == inf else limit)
         return max(min(in_all - view.rise, ROOM_SHARE * (limit - held)), 0.0)
+
+    def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
+        """Whether letters have to be merged after a release to the coalition."""
+        return int(view.law.shape[1]) * n_rhat > self._most_letters(self.cap)
 
     def _most_letters(self, n_states: int) -> int:
         """Letters that each view may have: comparing them all takes time as their square."""

@@ -96,10 +96,6 @@ class CoalitionView:
         """What the coalition holds at most, up to rounding."""
         return mutual_information(self.held) + self.slack
 
-    def split(self, parents: NDArray[np.intp], shares: Array) -> CoalitionView:
-        """The view on finer classes of x, each a share of its parent."""
-        return replace(self, law=self.law[parents] * shares[:, None, None])
-
 
 class MergedViews(NamedTuple):
     """Views after a release: what each holds, which letters became one, and the slack of that.
@@ -528,8 +524,19 @@ def parent_classes(class_of_x: ClassOfX, finer: ClassOfX) -> ClassOfX:
     return parents
 
 
-def class_shares(class_of_x: ClassOfX, finer: ClassOfX, p_x: Array) -> tuple[ClassOfX, Array]:
-    """For each finer class, the class it is part of, and its share of that."""
+def split_classes(
+    mass: Array,
+    views: Mapping[Parties, CoalitionView],
+    class_of_x: ClassOfX,
+    finer: ClassOfX,
+    p_x: Array,
+) -> tuple[Array, dict[Parties, CoalitionView]]:
+    """p(m, x) and views on finer classes, given the weight of each cell."""
     parents = parent_classes(class_of_x, finer)
     whole = class_sums(class_of_x, p_x)[parents]
-    return parents, np.asarray(class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0))
+    shares = class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0)  # of each parent
+    split = {
+        coalition: replace(view, law=view.law[parents] * shares[:, None, None])
+        for coalition, view in views.items()
+    }
+    return mass[:, parents] * shares, split
