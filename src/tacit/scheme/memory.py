@@ -32,7 +32,7 @@ from tacit.scheme.views import (
     is_lossless,
     largest_group,
     merge_as_recorded,
-    merge_states,
+    merge_laws,
     merge_views,
     move_states,
     parent_classes,
@@ -286,7 +286,7 @@ class BoundedMemory:
         What a release that reads only these tells everyone, given all states, is at most what it
         tells given these.
         """
-        state = merge_states(self.mass, n_states)
+        state = merge_laws(self.mass, n_states)
         tells_nothing = np.ones((*self.mass.shape, 1))
         made = Transition(state[:, None])
         step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
@@ -398,7 +398,7 @@ class BoundedMemory:
     def most_states(self, channel: Array) -> Transitions:
         """The next state by [m, rhat], as many as ``cap``: merged where the least is lost."""
         grown = followed(self.mass, channel)
-        return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
+        return merge_laws(grown, self.cap).reshape(len(channel), channel.shape[2])
 
     def _merge_anew(
         self,
@@ -423,7 +423,7 @@ class BoundedMemory:
         # Fewer states were needed before: more than twice as many would be merged again.
         cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
         grown = followed(self.mass, channel)
-        state = merge_states(grown, cap).reshape(-1, n_rhat)
+        state = merge_laws(grown, cap).reshape(-1, n_rhat)
         while True:
             n_states = int(state.max()) + 1
             share = min(AFFORDED_STATES / n_states, 1.0)
@@ -433,7 +433,7 @@ class BoundedMemory:
             merged = merge_views(tell(fed, channel, state), roundings, room, most, rises)
             if merged is not None:
                 return merged, state
-            fewer = merge_states(_gathered(grown, state), n_states // 2)
+            fewer = merge_laws(_gathered(grown, state), n_states // 2)
             state = np.where(state < 0, -1, fewer[state])
 
     def _merge_again(

@@ -48,10 +48,11 @@ SAME_LAW = 1e-11
 _NEAR = 1e-10
 """Letters with a smaller squared distance are compared entry by entry."""
 
+_MOVES = 2**20
+"""Numbers of an array that moves the memory; it is made for some cells at a time."""
+
 _CACHED = 2**15
 """Numbers of an array that fits into a processor's cache, with some others."""
-
-_TINY = np.finfo(float).tiny
 
 _UNDERFLOW = 1e-247
 """Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
@@ -124,11 +125,10 @@ def move_states(
         channel: p(rhat | m, x), [m, x, rhat].
         state: after it, [m, rhat]; -1 where that cannot occur.
     """
-    move = np.zeros((channel.shape[1], len(state), int(state.max()) + 1))  # p(m' | m, x)
-    for letter, after in enumerate(state.T):
-        m = np.flatnonzero(after >= 0)
-        move[:, m, after[m]] += channel[m, :, letter].T
-    moved = np.concatenate([view.law for view in views.values()], axis=1) @ move
+    law = np.concatenate([view.law for view in views.values()], axis=1)
+    moved = np.empty((*law.shape[:2], int(state.max()) + 1))
+    for part in _parts(channel, moved.shape[2]):
+        moved[part] = law[part] @ _moves(channel[:, part], state, moved.shape[2]).sum(axis=0)
     sizes = [view.n_letters for view in views.values()]
     laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
     return {
@@ -144,14 +144,30 @@ def tell(
 
     Arguments as for ``move_states``.
     """
+    n_x, n_rhat, n_states = channel.shape[1], channel.shape[2], int(state.max()) + 1
+    for coalition, view in views.items():
+        law = np.empty((n_x, view.n_letters, n_rhat, n_states))
+        for part in _parts(channel, n_states):
+            told = view.law[part] @ _moves(channel[:, part], state, n_states)  # [rhat, x, y, m']
+            law[part] = told.transpose(1, 2, 0, 3)
+        letters = law.reshape(n_x, -1, n_states)
+        yield coalition, replace(view, law=letters, n_moves=view.n_moves + 1)
+
+
+def _parts(channel: Array, n_states: int) -> Iterator[slice]:
+    """Some x at a time, so that their moves are small."""
     n_m, n_x, n_rhat = channel.shape
-    moves = np.zeros((n_rhat, n_x, n_m, int(state.max()) + 1))  # p(rhat, m' | m, x)
+    step = 1 + _MOVES // (n_rhat * n_m * n_states)
+    return (slice(first, first + step) for first in range(0, n_x, step))
+
+
+def _moves(channel: Array, state: NDArray[np.intp], n_states: int) -> Array:
+    """p(rhat, m' | m, x), [rhat, x, m, m']."""
+    n_m, n_x, n_rhat = channel.shape
+    moves = np.zeros((n_rhat, n_x, n_m, n_states))
     m, letter = np.nonzero(state >= 0)
     moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
-    for coalition, view in views.items():
-        law = (view.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
-        law = law.reshape(n_x, -1, law.shape[3])
-        yield coalition, replace(view, law=law, n_moves=view.n_moves + 1)
+    return moves
 
 
 def merge_views(
@@ -282,13 +298,17 @@ def is_identity(labels: Labels) -> bool:
 
 
 def merge_letters(view: CoalitionView, most: int) -> Labels:
-    """Labels 0..n-1 of a view's letters, n <= most where it can be; -1 where they do not occur.
+    """Labels 0..n-1 of a view's letters, see ``merge_laws``: slacks are proved afterwards."""
+    return merge_laws(_by_letter(view.law), most)
 
-    Letters with proportional laws on (m, x) become one. Above ``most``, greedy: the pair with the
-    least slack, again and again. Slacks are estimated here, by distances between the square roots
-    of the letters' laws (Ward's method), and proved afterwards.
+
+def merge_laws(laws: Array, most: int) -> Labels:
+    """Labels 0..n-1 of rows [row, e], n <= most where it can be; -1 for rows of zeros.
+
+    Rows in proportion become one: a free repeat adds no state, and nothing is lost. Above ``most``,
+    greedy: the pair with the least loss I(Row; E | Label), again and again. Losses are estimated by
+    distances between the square roots of the rows' laws (Ward's method).
     """
-    laws = _by_letter(view.law)
     occurs = laws.any(axis=1)
     labels = np.full(len(laws), -1, dtype=np.intp)
     laws = laws if occurs.all() else laws[occurs]
@@ -312,22 +332,19 @@ def _by_letter(law: Array) -> Array:
 
 
 def _proportional(laws: Array, weight: Array, distance: Array) -> Labels:
-    """For each letter the first one with the same law p(m, x | letter), up to rounding."""
+    """For each row the first one in proportion to it, up to rounding."""
     group = np.arange(len(laws))
     for first, second in np.argwhere(np.triu(distance < _NEAR, 1)):
-        is_free = group[second] == second and group[first] == first
+        if group[second] != second or group[first] != first:
+            continue
         own, other = laws[first] / weight[first], laws[second] / weight[second]
-        if is_free and _is_same_law(own, other):
+        if (np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all():
             group[second] = first
     return group
 
 
-def _is_same_law(own: Array, other: Array) -> bool:
-    return bool((np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all())
-
-
 def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> Labels:
-    """Groups of letters, joined until ``most`` are left.
+    """Groups of rows, joined until ``most`` are left.
 
     Joining groups of weights v and w at a squared distance d costs about 2 v w d / (v + w) nats.
     Distances to a joined group follow from those to its parts (Lance and Williams).
@@ -401,77 +418,6 @@ def normalised(laws: Array) -> Array:
     """Every row divided by its sum; rows of zeros stay as they are."""
     total = laws.sum(axis=1, keepdims=True)
     return np.asarray(laws / np.where(total > 0, total, 1.0))
-
-
-# -- states of the memory -------------------------------------------------------------------------
-
-
-def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
-    """Labels 0..n-1, n <= cap, for states with law p(s, x); -1 for states that do not occur.
-
-    States with the same posterior are merged first, so a free repeat adds no state and nothing is
-    lost. Above the cap, greedy: the pair whose merging lowers I(S; X) least, again and again.
-    """
-    labels = np.full(len(mass), -1, dtype=np.intp)
-    reached = np.flatnonzero(mass.any(axis=1))
-    if not len(reached):
-        return labels
-    same_as = _same_posteriors(mass[reached])
-    groups = [reached[same_as == first].tolist() for first in np.unique(same_as)]
-    laws = np.stack([mass[group].sum(axis=0) for group in groups])
-    for kept, gone in _least_losses(laws, cap):
-        groups[kept] += groups[gone]
-        groups[gone] = []
-    for label, group in enumerate(filter(None, groups)):
-        labels[group] = label
-    return labels
-
-
-def _same_posteriors(laws: Array) -> NDArray[np.intp]:
-    """For each state the first one with its posterior."""
-    posteriors = normalised(laws)
-    same_as = np.arange(len(laws))
-    # The same posteriors have the same mean of anything, up to rounding.
-    mean = posteriors @ np.linspace(1.0, 2.0, laws.shape[1])
-    near = 0.1 * SAME_LAW + 4 * gamma(laws.shape[1])
-    for first, second in np.argwhere(np.triu(np.abs(mean[:, None] - mean) <= 2 * near, 1)):
-        is_free = same_as[second] == second and same_as[first] == first
-        if is_free and _is_same_law(posteriors[first], posteriors[second]):
-            same_as[second] = first
-    return same_as
-
-
-def _least_losses(laws: Array, cap: int) -> Iterator[tuple[int, int]]:
-    """Pairs of states to merge, one after another, until ``cap`` are left.
-
-    Merging two loses the weighted Jensen-Shannon divergence of their laws, in I(S; X). ``laws``
-    [s, x] change on the way.
-    """
-    if len(laws) <= cap:
-        return
-    own = _sum_m_log_m(laws)
-    loss = np.full((len(laws), len(laws)), np.inf)
-    for one in range(1, len(laws)):
-        row = own[:one] + own[one] - _sum_m_log_m(laws[:one] + laws[one])
-        loss[one, :one] = loss[:one, one] = row
-    alive = np.ones(len(laws), dtype=bool)
-    for _ in range(len(laws) - cap):
-        kept, gone = np.unravel_index(int(loss.argmin()), loss.shape)
-        yield int(kept), int(gone)
-        laws[kept] += laws[gone]
-        own[kept] = _sum_m_log_m(laws[kept])
-        alive[gone] = False
-        loss[gone] = loss[:, gone] = np.inf
-        others = np.flatnonzero(alive & (np.arange(len(laws)) != kept))
-        row = own[others] + own[kept] - _sum_m_log_m(laws[others] + laws[kept])
-        loss[kept, others] = loss[others, kept] = row
-
-
-def _sum_m_log_m(laws: Array) -> Array:
-    """sum_x m(x) log m(x)/m in nats: minus the entropy of x given the state, times its mass."""
-    total = laws.sum(axis=-1)
-    each = np.einsum("...x,...x->...", laws, np.log(np.maximum(laws, _TINY)))
-    return np.asarray(each - total * np.log(np.maximum(total, _TINY)))
 
 
 # -- classes of cells -----------------------------------------------------------------------------
