@@ -48,6 +48,9 @@ _MANY = 2**20
 _SEEN = 2**13
 """Letters of all views that a design sees, times states: with more, it sees fewer states."""
 
+_MASSES = 2**22
+"""Masses p(m, x, r) that a design sees: with more, it sees fewer states."""
+
 _AMPLE = 1.5
 """A limit that leaves so many times what another leaves is left out of a design until it binds."""
 
@@ -533,11 +536,11 @@ class Scheme:
 
 
 def _is_affordable(problem: Problem) -> bool:
-    """Whether views have few enough letters to design with as many states; with one they do."""
+    """Whether a problem is small enough to be solved with as many states; with one it is."""
     letters = [np.asarray(law).shape[-1] for law, _ in problem.views.values()]
-    is_small = max(letters, default=0) <= DESIGN_LETTERS[-1]
     n_states = len(problem.joint_zxr)
-    return n_states == 1 or (is_small and sum(letters) * n_states <= _SEEN)
+    are_few = max(letters, default=0) <= DESIGN_LETTERS[-1] and sum(letters) * n_states <= _SEEN
+    return n_states == 1 or (are_few and problem.joint_zxr.size <= _MASSES)
 
 
 def _most_answers(utility: Utility, variable: Variable) -> int:
