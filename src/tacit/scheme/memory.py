@@ -213,11 +213,15 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
 
     ``roundings`` lie behind each mass.
     """
-    joint = (mass[..., None] * channel).transpose(2, 0, 1)
-    total = mass.sum(axis=1, keepdims=True)
-    prior = mass / np.where(total > 0, total, 1.0)
-    _, upper = information_upper_nats(joint, prior, 2 * roundings + sum(channel.shape) + 8)
-    return float(upper.sum()) / LN2
+    n_operations = 2 * roundings + sum(channel.shape) + 8
+    nats = 0.0
+    for state, rows in zip(mass, channel, strict=True):  # one at a time: arrays stay small
+        total = state.sum()
+        prior = state / (total if total > 0 else 1.0)
+        joint = (state[:, None] * rows).T[:, None]  # [rhat, 1, x]
+        _, upper = information_upper_nats(joint, prior[None], n_operations)
+        nats += float(upper[0])
+    return nats / LN2
 
 
 def followed(mass: Array, channel: Array) -> Array:
@@ -363,15 +367,14 @@ class BoundedMemory:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
         roundings = self.roundings + n_m * n_rhat + 4
-        fed = self._fed(party)
+        fed, grown = self._fed(party), followed(self.mass, channel)
         merged, state = (
-            self._merge_anew(party, fed, channel, roundings, limits)
+            self._merge_anew(party, fed, channel, grown, roundings, limits)
             if made is None
             else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
         )
         transition = Transition(state, merged.labels, merged.slacks)
         waiting = {each: view for each, view in self.carried.items() if party not in each}
-        grown = followed(self.mass, channel)
         mass = _gathered(grown, state)
         memory = BoundedMemory(
             mass,
@@ -405,6 +408,7 @@ class BoundedMemory:
         party: str,
         fed: dict[Parties, CoalitionView],
         channel: Array,
+        grown: Array,
         roundings: int,
         limits: Mapping[Parties, float],
     ) -> tuple[MergedViews, Transitions]:
@@ -422,7 +426,6 @@ class BoundedMemory:
         }
         # Fewer states were needed before: more than twice as many would be merged again.
         cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
-        grown = followed(self.mass, channel)
         state = merge_laws(grown, cap).reshape(-1, n_rhat)
         while True:
             n_states = int(state.max()) + 1
