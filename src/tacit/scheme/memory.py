@@ -394,7 +394,8 @@ class BoundedMemory:
     def _forget_steps(self) -> BoundedMemory:
         """Without the steps that all views were moved by; with too many of them, all are moved."""
         if sum(step.table.nbytes for step in self.steps) > WAITING_BYTES:
-            self._move(self.carried)
+            for coalition in self.carried:  # one at a time: their laws may be large
+                self._move([coalition])
         n_waiting = self.n_moves - min(view.n_moves for view in self.carried.values())
         return replace(self, steps=self.steps[len(self.steps) - n_waiting :])
 
