@@ -31,7 +31,7 @@ from benchmarks.contenders import (
 )
 from benchmarks.tables import gap_text, print_table, ratio_text, seconds_text, verdict_text
 from tacit.datasets import adult
-from tacit.scheme.views import merge_states
+from tacit.scheme.views import merge_laws
 from tests import oracles
 
 Array = NDArray[np.float64]
@@ -158,7 +158,7 @@ def _followed(laws: list[Array], party: int, channel: Array) -> list[Array]:
     mass = laws[party].sum(axis=0)
     n_m, n_x, n_rhat = channel.shape
     grown = (mass[..., None] * channel).transpose(0, 2, 1).reshape(-1, n_x)
-    state = merge_states(grown, STATES).reshape(n_m, n_rhat)
+    state = merge_laws(grown, STATES).reshape(n_m, n_rhat)
     moves = np.zeros((n_rhat, n_m, n_x, int(state.max()) + 1))
     for m, rhat in zip(*np.nonzero(state >= 0), strict=True):
         moves[rhat, m, :, state[m, rhat]] = channel[m, :, rhat]

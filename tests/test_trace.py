@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 MOST_FILES = {"trace_release.svg": 36, "trace_solve.svg": 10}
 """35 files were enough for a release until it merged letters and classes (scheme/views.py)."""
 
-MOST_CHANGES = {"trace_release.svg": 493, "trace_solve.svg": 84}
+MOST_CHANGES = {"trace_release.svg": 456, "trace_solve.svg": 84}
 """Some above what was counted: threads that deliver a release take turns differently."""
 
 

@@ -22,7 +22,7 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import as_channel, as_law
 from tacit.problem import Problem
-from tacit.scheme.views import merge_states
+from tacit.scheme.views import merge_laws
 from tacit.solvers.iteration.alternation import as_multipliers
 from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 from tacit.solvers.kernel import one_thread
@@ -188,7 +188,7 @@ def _starts(
     """Channels [n, t, z, x]: random, but the last a copy of the memory if there is any."""
     first = random_starts(problem, n, n_letters, rng)
     if n > 1 and len(mass) > 1:
-        letter_of_z = merge_states(mass, n_letters)
+        letter_of_z = merge_laws(mass, n_letters)
         copy = np.eye(n_letters)[:, letter_of_z, None]
         first[-1] = _STIR * first[-1] + (1 - _STIR) * copy
     return first
@@ -227,10 +227,10 @@ def _merged(laws: Array) -> NDArray[np.intp]:
     """Labels of states with laws p(s, x): as few as keep I(S; X) within ``MERGE_BITS``."""
     occurring = int((laws.sum(axis=1) > 0).sum())
     kept = mutual_information(laws) - MERGE_BITS
-    fewest, most, labels = 1, occurring, merge_states(laws, occurring)
+    fewest, most, labels = 1, occurring, merge_laws(laws, occurring)
     while fewest < most:  # greedy merging loses more the further it goes: bisect
         middle = (fewest + most) // 2
-        trial = merge_states(laws, middle)
+        trial = merge_laws(laws, middle)
         if mutual_information(_pooled(laws, trial)) >= kept:
             most, labels = middle, trial
         else:

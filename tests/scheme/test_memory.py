@@ -13,7 +13,7 @@ import tacit
 from tacit.information.laws import add_up
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import BoundedMemory, Transition
-from tacit.scheme.views import merge_states
+from tacit.scheme.views import merge_laws
 
 
 @settings(max_examples=40)
@@ -27,7 +27,7 @@ def test_merging_keeps_the_mass_and_the_cap(seed, n_states, n_x, cap):
     rng = np.random.default_rng(seed)
     mass = rng.dirichlet(np.full(n_states * n_x, 0.5)).reshape(n_states, n_x)
     mass[rng.random(n_states) < 0.2] = 0.0
-    labels = merge_states(mass, cap)
+    labels = merge_laws(mass, cap)
     assert ((labels >= 0) == (mass.sum(axis=1) > 1e-15)).all()
     assert labels.max(initial=-1) < cap
 
@@ -57,7 +57,7 @@ def test_merging_rare_states_loses_though_hardly_any_information_on_average():
 
 def test_merging_joins_equal_posteriors_first():
     law = np.array([[0.1, 0.2], [0.2, 0.1], [0.05, 0.1], [0.15, 0.1]])
-    labels = merge_states(law, 3)
+    labels = merge_laws(law, 3)
     assert labels[0] == labels[2]
     assert len(set(labels.tolist())) == 3
 

@@ -18,6 +18,7 @@ from tacit.scheme.views import (
     is_identity,
     merge,
     merge_letters,
+    refine_classes,
     slack_upper_bits,
 )
 from tests.strategies import arrays_of_laws, channels, laws
@@ -130,6 +131,76 @@ class TestLongHistories:
         assert max(view.n_letters for view in memory.carried.values()) <= 5
         assert all(view.rise <= 0.03 for view in memory.carried.values())
         assert len(memory.carried) == 7  # nobody, three parties, three pairs
+
+
+@st.composite
+def waiting_sequences(draw, n_releases=4):
+    """As ``sequences``, on classes that some releases refine; a view may be used on the way."""
+    p_x, cap = draw(laws(4)), draw(st.integers(1, 4))
+    told_apart = np.zeros(len(p_x), dtype=np.intp)
+    memory = BoundedMemory.start(p_x, cap, draw(st.sampled_from(POLICIES)), told_apart)
+    steps = []
+    for _ in range(n_releases):
+        rows = np.array([[draw(st.sampled_from((0.0, 0.0, 0.0, 1.0)))] for _ in p_x])
+        memory = memory.refine(refine_classes(memory.class_of_x, rows), p_x)
+        party = draw(st.sampled_from("aabc"))
+        table = draw(channels(memory.mass.shape, draw(st.integers(1, 3))))
+        if draw(st.booleans()):
+            memory.view(draw(st.sampled_from(sorted(memory.carried, key=sorted))))
+        class_of_x = memory.class_of_x
+        memory, transition = memory.after(party, table)
+        steps.append((party, table[:, class_of_x], transition))
+    return p_x, steps, memory
+
+
+def true_law(p_x, steps, coalition):
+    """p(y, m, x), [x, y, m], every release moving the memory, letters merged as recorded."""
+    law, present = p_x[:, None, None], frozenset()
+    for party, channel, transition in steps:
+        present |= {party}
+        after = np.zeros(
+            (len(p_x), law.shape[1], channel.shape[2], transition.next_state.max() + 1)
+        )
+        for m, letter in zip(*np.nonzero(transition.next_state >= 0), strict=True):
+            told = law[:, :, m] * channel[m, :, letter][:, None]
+            after[:, :, letter, transition.next_state[m, letter]] += told
+        law = after.reshape(len(p_x), -1, after.shape[3]) if party in coalition else after.sum(2)
+        occurs = law.any(axis=(0, 2))
+        labels = transition.merges.get(coalition & present, np.cumsum(occurs) - 1)
+        is_label = occurs[:, None] & (labels[:, None] == np.arange(labels.max() + 1))
+        law = np.einsum("xym,yw->xwm", law, is_label) if party in coalition else law
+    return law
+
+
+@pytest.mark.usefixtures("few_letters")
+@settings(max_examples=60, deadline=None)
+@given(waiting_sequences())
+def test_a_view_that_waited_is_what_it_would_be_if_it_had_moved_every_time(sequence):
+    p_x, steps, memory = sequence
+    used = {each: memory.view(each) for each in memory.carried}
+    coarse, state = memory.coarsen(2)
+    for coalition, view in used.items():
+        truth = true_law(p_x, steps, coalition)
+        cells = np.stack(
+            [truth[memory.class_of_x == each].sum(axis=0) for each in range(len(view.law))]
+        )
+        assert view.law == pytest.approx(cells, abs=ROUNDING)
+        assert memory.carried[coalition].n_moves == memory.n_moves == len(steps)
+        assert coarse.view(coalition).law == pytest.approx(
+            cells @ np.eye(len(coarse.mass))[state], abs=ROUNDING
+        )
+
+
+def test_releases_are_kept_as_long_as_a_view_waits_for_them(monkeypatch):
+    rng = np.random.default_rng(7)
+    memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, tacit.Policy())
+    for party in "abcabc":
+        memory, _ = memory.after(party, rng.dirichlet(np.ones(2), size=(len(memory.mass), 3)))
+    assert len(memory.steps) == 4  # nobody was last needed by the third
+    monkeypatch.setattr(memories, "WAITING_BYTES", 0)
+    memory, _ = memory.after("a", rng.dirichlet(np.ones(2), size=(len(memory.mass), 3)))
+    assert memory.steps == ()
+    assert {view.n_moves for view in memory.carried.values()} == {7}
 
 
 def test_merges_that_were_not_recorded_keep_letters_apart():

@@ -2,8 +2,8 @@
 
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.memory import BoundedMemory, Memory, Transition
-from tacit.scheme.release import Design, Release, Step
+from tacit.scheme.memory import BoundedMemory, Memory, Step, Transition
+from tacit.scheme.release import Design, Release
 from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable
 from tacit.scheme.views import CoalitionView

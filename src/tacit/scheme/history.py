@@ -12,7 +12,7 @@ from tacit.arrays import Array
 from tacit.information import mutual_information
 from tacit.policy import Parties
 from tacit.scheme.memory import NO_LIMITS, Transition, followed
-from tacit.scheme.views import ClassOfX, CoalitionView, class_shares, class_sums
+from tacit.scheme.views import ClassOfX, CoalitionView, class_sums, split_classes
 
 _SAME_SHAPE = 1e-14
 """Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""
@@ -43,8 +43,8 @@ class ExactHistory:
 
     def refine(self, class_of_x: ClassOfX, p_x: Array) -> ExactHistory:
         """The memory on finer classes, given the weight of each cell."""
-        parents, shares = class_shares(self.class_of_x, class_of_x, p_x)
-        return replace(self, mass=self.mass[:, parents] * shares, class_of_x=class_of_x)
+        mass, _ = split_classes(self.mass, {}, self.class_of_x, class_of_x, p_x)
+        return replace(self, mass=mass, class_of_x=class_of_x)
 
     @property
     def everyone_bits(self) -> float:

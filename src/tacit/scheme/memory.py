@@ -8,7 +8,7 @@ bound, and what the coalitions that matter hold is carried beside the memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 from types import MappingProxyType
@@ -26,19 +26,25 @@ from tacit.scheme.views import (
     ClassOfX,
     CoalitionView,
     Labels,
-    class_shares,
+    MergedViews,
     class_sums,
     condense,
-    is_identity,
     is_lossless,
     largest_group,
-    merge,
-    merge_letters,
-    merge_states,
+    merge_as_recorded,
+    merge_laws,
+    merge_views,
+    move_states,
+    parent_classes,
+    split_classes,
+    tell,
 )
 
 CARRIED_BYTES = 2**30
 """Coalitions that would need more than this together are covered by those around them."""
+
+WAITING_BYTES = 2**29
+"""Tables of releases that views still have to be moved by: with more, all views are moved."""
 
 COMPARED_ENTRIES = 2**29
 """Pairs of letters that are compared after a release, times the entries (m, x) of each."""
@@ -48,9 +54,6 @@ FEWEST_LETTERS = 16
 
 FEWEST_STATES = 16
 """States that are tried at least before letters are merged."""
-
-REPLAYED_LETTERS = 512
-"""Most letters of a view after a release whose merges were not recorded."""
 
 MERGING_SHARE = 0.01
 """Merging letters raises what a coalition is said to hold by this share of its limit at most."""
@@ -79,6 +82,41 @@ class Transition:
     next_state: Transitions
     merges: Mapping[Parties, Labels] = field(default_factory=dict)
     slacks: Mapping[Parties, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A release as the memory sees it.
+
+    Attributes:
+        party: who received it.
+        table: p(rhat | m, class of x), [m, class, rhat], m being the state of the memory before it.
+        class_of_x: class of each cell, [x].
+        transition: what it does to the memory.
+        everyone_bits: upper bound on the leakage of all releases up to this one.
+    """
+
+    party: str
+    table: Array
+    class_of_x: ClassOfX
+    transition: Transition
+    everyone_bits: float
+
+    @property
+    def channel(self) -> Array:
+        """p(rhat | m, x) on all cells, [m, x, rhat]; may be large, and is not kept."""
+        return np.asarray(self.table[:, self.class_of_x])
+
+    @property
+    def next_state(self) -> Transitions:
+        """State after it, [m, rhat]; -1 where that cannot occur."""
+        return self.transition.next_state
+
+    def table_on(self, class_of_x: ClassOfX) -> Array:
+        """p(rhat | m, x) on finer classes, [m, class, rhat]."""
+        if class_of_x is self.class_of_x:
+            return self.table
+        return np.asarray(self.table[:, parent_classes(self.class_of_x, class_of_x)])
 
 
 NO_LIMITS: Mapping[Parties, float] = MappingProxyType({})
@@ -175,11 +213,15 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
 
     ``roundings`` lie behind each mass.
     """
-    joint = (mass[..., None] * channel).transpose(2, 0, 1)
-    total = mass.sum(axis=1, keepdims=True)
-    prior = mass / np.where(total > 0, total, 1.0)
-    _, upper = information_upper_nats(joint, prior, 2 * roundings + sum(channel.shape) + 8)
-    return float(upper.sum()) / LN2
+    n_operations = 2 * roundings + sum(channel.shape) + 8
+    nats = 0.0
+    for state, rows in zip(mass, channel, strict=True):  # one at a time: arrays stay small
+        total = state.sum()
+        prior = state / (total if total > 0 else 1.0)
+        joint = (state[:, None] * rows).T[:, None]  # [rhat, 1, x]
+        _, upper = information_upper_nats(joint, prior[None], n_operations)
+        nats += float(upper[0])
+    return nats / LN2
 
 
 def followed(mass: Array, channel: Array) -> Array:
@@ -199,10 +241,12 @@ class BoundedMemory:
         present: parties that received something.
         everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
             ([M] fact 6), rounded up.
-        carried: coalition -> what it holds.
+        carried: coalition -> what it holds. A view is moved on when it is needed (``view``).
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         class_of_x: class of each cell: x is a class of cells.
         is_sufficient: whether only states with the same posterior were ever merged.
+        steps: the last releases, all that some view has not been moved by.
+        n_moves: how many releases there were.
     """
 
     mass: Array
@@ -214,6 +258,8 @@ class BoundedMemory:
     roundings: int
     class_of_x: ClassOfX
     is_sufficient: bool = True
+    steps: tuple[Step, ...] = ()
+    n_moves: int = 0
 
     @staticmethod
     def start(
@@ -229,11 +275,11 @@ class BoundedMemory:
         """The memory on finer classes, given the weight of each cell; nothing else changes."""
         if np.array_equal(class_of_x, self.class_of_x):
             return self
-        parents, shares = class_shares(self.class_of_x, class_of_x, p_x)
+        mass, carried = split_classes(self.mass, self.carried, self.class_of_x, class_of_x, p_x)
         return replace(
             self,
-            mass=self.mass[:, parents] * shares,
-            carried={each: view.split(parents, shares) for each, view in self.carried.items()},
+            mass=mass,
+            carried=carried,
             roundings=self.roundings + 3,
             class_of_x=class_of_x,
         )
@@ -244,19 +290,38 @@ class BoundedMemory:
         What a release that reads only these tells everyone, given all states, is at most what it
         tells given these.
         """
-        state = merge_states(self.mass, n_states)
-        move = np.eye(int(state.max()) + 1)[state]
-        views = {each: replace(view, law=view.law @ move) for each, view in self.carried.items()}
-        mass = _gathered(self.mass, state)
-        return replace(self, mass=mass, carried=views, is_sufficient=False), state
+        state = merge_laws(self.mass, n_states)
+        tells_nothing = np.ones((*self.mass.shape, 1))
+        made = Transition(state[:, None])
+        step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
+        coarse = replace(
+            self,
+            mass=_gathered(self.mass, state),
+            carried=dict(self.carried),
+            is_sufficient=False,
+            steps=(*self.steps, step),
+            n_moves=self.n_moves + 1,
+        )
+        return coarse, state
 
     def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, where it is carried."""
-        return self.carried.get(parties)
+        return self._move([parties])[parties] if parties in self.carried else None
+
+    def _move(self, coalitions: Collection[Parties]) -> dict[Parties, CoalitionView]:
+        """Views of carried coalitions on the states of now. They are kept: each moves once."""
+        views = {each: self.carried[each] for each in coalitions}
+        oldest = min((view.n_moves for view in views.values()), default=self.n_moves)
+        for number in range(oldest, self.n_moves):
+            step = self.steps[number - self.n_moves]
+            behind = {each: view for each, view in views.items() if view.n_moves == number}
+            views |= move_states(behind, step.table_on(self.class_of_x), step.next_state)
+        self.carried.update(views)
+        return views
 
     def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
         """A view with few letters, where it is carried."""
-        view = self.carried.get(parties)
+        view = self.view(parties)
         return None if view is None else condense(view, left)
 
     def held(self, parties: Parties) -> Array | None:
@@ -302,8 +367,14 @@ class BoundedMemory:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
         roundings = self.roundings + n_m * n_rhat + 4
-        carried, transition = self._moved(party, channel, roundings, made, limits)
-        grown, state = followed(self.mass, channel), transition.next_state
+        fed, grown = self._fed(party), followed(self.mass, channel)
+        merged, state = (
+            self._merge_anew(party, fed, channel, grown, roundings, limits)
+            if made is None
+            else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
+        )
+        transition = Transition(state, merged.labels, merged.slacks)
+        waiting = {each: view for each, view in self.carried.items() if party not in each}
         mass = _gathered(grown, state)
         memory = BoundedMemory(
             mass,
@@ -311,54 +382,92 @@ class BoundedMemory:
             self.policy,
             self.present | {party},
             everyone_bits,
-            carried,
+            waiting | merged.views,
             roundings + max(map(largest_group, transition.merges.values()), default=0),
             self.class_of_x,
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
+            (*self.steps, Step(party, channel, self.class_of_x, transition, everyone_bits)),
+            self.n_moves + 1,
         )
-        return memory, transition
+        return memory._forget_steps(), transition
+
+    def _forget_steps(self) -> BoundedMemory:
+        """Without the steps that all views were moved by; with too many of them, all are moved."""
+        if sum(step.table.nbytes for step in self.steps) > WAITING_BYTES:
+            for coalition in self.carried:  # one at a time: their laws may be large
+                self._move([coalition])
+        n_waiting = self.n_moves - min(view.n_moves for view in self.carried.values())
+        return replace(self, steps=self.steps[len(self.steps) - n_waiting :])
 
     def most_states(self, channel: Array) -> Transitions:
         """The next state by [m, rhat], as many as ``cap``: merged where the least is lost."""
         grown = followed(self.mass, channel)
-        return merge_states(grown, self.cap).reshape(len(channel), channel.shape[2])
+        return merge_laws(grown, self.cap).reshape(len(channel), channel.shape[2])
 
-    def _moved(
+    def _merge_anew(
         self,
         party: str,
+        fed: dict[Parties, CoalitionView],
         channel: Array,
+        grown: Array,
         roundings: int,
-        made: Transition | None,
         limits: Mapping[Parties, float],
-    ) -> tuple[dict[Parties, CoalitionView], Transition]:
-        """What every carried coalition holds after a release, and how.
+    ) -> tuple[MergedViews, Transitions]:
+        """What coalitions hold that a release feeds, and the next states [m, rhat].
 
-        Not recorded yet, it has fewer states than ``cap`` where views could not be merged else: a
-        merge of letters costs what they tell about the memory. So with few enough states it costs
-        no more than is allowed, with a single one nothing.
+        There are fewer states than ``cap`` where views could not be merged else: a merge of letters
+        costs what they tell about the memory. So with few enough states it costs no more than is
+        allowed, with a single one nothing.
         """
-        if made is not None:
-            return self._carried_after(party, channel, roundings, made.next_state, made)
+        n_rhat = channel.shape[2]
         allowed = {
-            coalition: (self.allowance(coalition, channel.shape[2], limits), view.rise)
-            for coalition, view in self._fed(party).items()
-            if view.n_letters * channel.shape[2] > self._most_letters(self.cap)
+            coalition: self.allowance(coalition, n_rhat, limits)
+            for coalition, view in fed.items()
+            if self._has_many_letters(view, n_rhat)
         }
         # Fewer states were needed before: more than twice as many would be merged again.
         cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
-        state = merge_states(followed(self.mass, channel), cap).reshape(len(channel), -1)
+        state = merge_laws(grown, cap).reshape(-1, n_rhat)
         while True:
-            carried, transition = self._carried_after(party, channel, roundings, state, None)
-            share = min(AFFORDED_STATES / (int(state.max()) + 1), 1.0)
-            is_affordable = all(
-                carried[coalition].rise - before <= share * bits + ROUNDING_BITS
-                for coalition, (bits, before) in allowed.items()
-                if coalition in carried
-            )
-            if is_affordable or state.max() < 1:
-                return carried, transition
-            mass = _gathered(followed(self.mass, channel), state)
-            state = np.where(state < 0, -1, merge_states(mass, len(mass) // 2)[state])
+            n_states = int(state.max()) + 1
+            share = min(AFFORDED_STATES / n_states, 1.0)
+            rises = {each: share * bits + ROUNDING_BITS for each, bits in allowed.items()}
+            rises = rises if n_states > 1 else {}
+            most, room = self._most_letters(n_states), self._room(party, n_states)
+            merged = merge_views(tell(fed, channel, state), roundings, room, most, rises)
+            if merged is not None:
+                return merged, state
+            fewer = merge_laws(_gathered(grown, state), n_states // 2)
+            state = np.where(state < 0, -1, fewer[state])
+
+    def _merge_again(
+        self,
+        party: str,
+        fed: dict[Parties, CoalitionView],
+        channel: Array,
+        roundings: int,
+        made: Transition,
+    ) -> MergedViews:
+        """What coalitions hold after a release whose merges were recorded.
+
+        Earlier versions merged letters of coalitions that received nothing, too.
+        """
+        told = tell(fed, channel, made.next_state)
+        room = self._room(party, int(made.next_state.max()) + 1)
+        merged = merge_as_recorded(told, roundings, room, made.merges, made.slacks)
+        others = {each for each in made.merges.keys() & self.carried if party not in each}
+        if others:
+            moved = move_states(self._move(others), channel, made.next_state).items()
+            again = merge_as_recorded(moved, roundings, inf, made.merges, made.slacks)
+            merged.views.update(again.views)
+            merged.labels.update(again.labels)
+            merged.slacks.update(again.slacks)
+        return merged
+
+    def _room(self, party: str, n_states: int) -> float:
+        """Bytes for views of coalitions that a release to a party feeds, beside the others."""
+        waiting = (view for coalition, view in self.carried.items() if party not in coalition)
+        return CARRIED_BYTES - sum(view.law[..., 0].nbytes * n_states for view in waiting)
 
     def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
         """See ``Memory``; 0 where no letters will have to be merged.
@@ -368,7 +477,7 @@ class BoundedMemory:
         """
         view = self.carried.get(coalition & self.present)
         is_free = self.cap == 1  # merging letters costs what they tell about the states
-        if view is None or is_free or view.n_letters * n_rhat <= self._most_letters(self.cap):
+        if view is None or is_free or not self._has_many_letters(view, n_rhat):
             return 0.0
         standing = self.policy.least_bits_on(coalition)
         around = [bits for each, bits in limits.items() if coalition <= each]
@@ -376,69 +485,28 @@ class BoundedMemory:
         in_all = MERGING_SHARE * (held if limit == inf else limit)
         return max(min(in_all - view.rise, ROOM_SHARE * (limit - held)), 0.0)
 
+    def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
+        """Whether letters have to be merged after a release to the coalition."""
+        return int(view.law.shape[1]) * n_rhat > self._most_letters(self.cap)
+
     def _most_letters(self, n_states: int) -> int:
         """Letters that each view may have: comparing them all takes time as their square."""
         entries = n_states * self.mass.shape[1] * len(self.carried)
         return int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
-        """Coalitions to carry that a release feeds -> what they hold before it."""
+        """Coalitions that a release feeds -> what they hold before it, small ones first."""
         present = self.present | {party}
         # A coalition that was dropped stays dropped: without what its party received before, its
         # law would tell too little.
-        return {
-            coalition | {party}: view
-            for coalition, view in self.carried.items()
+        fed = [
+            coalition
+            for coalition in self.carried
             if (party in coalition or party not in self.present)
             and self.policy.concerns(coalition | {party}, present)
-        }
-
-    def _carried_after(
-        self,
-        party: str,
-        channel: Array,
-        roundings: int,
-        state: Transitions,
-        made: Transition | None,
-    ) -> tuple[dict[Parties, CoalitionView], Transition]:
-        """What every carried coalition holds after a release; new ones where they fit."""
-        carried: dict[Parties, CoalitionView] = {}
-        merges: dict[Parties, Labels] = {}
-        slacks: dict[Parties, float] = {}
-        used = 0
-        moves = _moves(channel, state, int(state.max()) + 1)
-        for coalition, told in self._told(party, moves):
-            labels = self._labels(coalition, told, party, made)
-            known = None if made is None else made.slacks.get(coalition)
-            view, slack = merge(told, labels, roundings, known)
-            used += view.law.nbytes
-            if used > CARRIED_BYTES and party in coalition:
-                break  # this one and the larger ones are covered by those around them
-            carried[coalition] = view
-            if not is_identity(labels):
-                merges[coalition], slacks[coalition] = labels, slack
-        return carried, Transition(state, merges, slacks)
-
-    def _told(self, party: str, moves: Array) -> Iterator[tuple[Parties, CoalitionView]]:
-        """Every coalition to carry after a release, letters not merged: small ones first."""
-        waiting = {each: view for each, view in self.carried.items() if party not in each}
-        yield from _moved_together(waiting, moves.sum(axis=0)).items()
-        for coalition, view in sorted(self._fed(party).items(), key=_by_size):
-            yield coalition, view.told(moves)
-
-    def _labels(
-        self, coalition: Parties, told: CoalitionView, party: str, made: Transition | None
-    ) -> Labels:
-        """Which letters of a coalition become one, as recorded where the release was recorded."""
-        if made is None:
-            most = self._most_letters(told.law.shape[2])
-            most = most if party in coalition else told.n_letters
-            return merge_letters(told, most)
-        if coalition in made.merges:
-            return made.merges[coalition]
-        apart = told.labels_apart
-        is_large = apart.max() >= REPLAYED_LETTERS and party in coalition
-        return merge_letters(told, REPLAYED_LETTERS) if is_large else apart
+        ]
+        views = {coalition | {party}: view for coalition, view in self._move(fed).items()}
+        return dict(sorted(views.items(), key=_by_size))
 
 
 def _gathered(grown: Array, state: Transitions) -> Array:
@@ -449,30 +517,6 @@ def _gathered(grown: Array, state: Transitions) -> Array:
     return mass
 
 
-def _moved_together(
-    views: dict[Parties, CoalitionView], move: Array
-) -> dict[Parties, CoalitionView]:
-    """Coalitions that received nothing: only the memory moves, by p(m' | m, x), [x, m, m']."""
-    if not views:
-        return {}
-    sizes = [view.n_letters for view in views.values()]
-    moved = np.concatenate([view.law for view in views.values()], axis=1) @ move
-    laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
-    return {
-        coalition: replace(view, law=law)
-        for (coalition, view), law in zip(views.items(), laws, strict=True)
-    }
-
-
 def _by_size(item: tuple[Parties, CoalitionView]) -> tuple[int, int, list[str]]:
     coalition, view = item
     return len(coalition), view.law.nbytes, sorted(coalition)
-
-
-def _moves(channel: Array, state: Transitions, n_states: int) -> Array:
-    """p(rhat, m' | m, x), [rhat, x, m, m']."""
-    n_m, n_x, n_rhat = channel.shape
-    moves = np.zeros((n_rhat, n_x, n_m, n_states))
-    m, letter = np.nonzero(state >= 0)
-    moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
-    return moves

@@ -1,4 +1,4 @@
-"""Releases: as the memory sees them, as designed, and as made."""
+"""Releases: as designed, and as made."""
 
 from __future__ import annotations
 
@@ -10,39 +10,10 @@ from tacit.arrays import Array
 from tacit.markup import html_table
 from tacit.policy import Parties
 from tacit.problem import ViewKey
-from tacit.scheme.memory import Transition, Transitions
+from tacit.scheme.memory import Step
 from tacit.scheme.variable import Variable
 from tacit.scheme.views import ClassOfX
 from tacit.solution import Solution
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """A release as the memory sees it.
-
-    Attributes:
-        party: who received it.
-        table: p(rhat | m, class of x), [m, class, rhat], m being the state of the memory before it.
-        class_of_x: class of each cell, [x].
-        transition: what it does to the memory.
-        everyone_bits: upper bound on the leakage of all releases up to this one.
-    """
-
-    party: str
-    table: Array
-    class_of_x: ClassOfX
-    transition: Transition
-    everyone_bits: float
-
-    @property
-    def channel(self) -> Array:
-        """p(rhat | m, x) on all cells, [m, x, rhat]; may be large, and is not kept."""
-        return np.asarray(self.table[:, self.class_of_x])
-
-    @property
-    def next_state(self) -> Transitions:
-        """State after it, [m, rhat]; -1 where that cannot occur."""
-        return self.transition.next_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)

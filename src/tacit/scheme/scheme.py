@@ -22,8 +22,8 @@ from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import BoundedMemory, Memory
-from tacit.scheme.release import Design, Release, Step
+from tacit.scheme.memory import BoundedMemory, Memory, Step
+from tacit.scheme.release import Design, Release
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
@@ -551,14 +551,11 @@ class Scheme:
 
 
 def _is_affordable(problem: Problem) -> bool:
-    """Whether a design can take in as many states; a single one it always can."""
+    """Whether a problem is small enough to be solved with as many states; with one it is."""
     letters = [np.asarray(law).shape[-1] for law, _ in problem.views.values()]
     n_states = len(problem.joint_zxr)
-    return n_states == 1 or (
-        max(letters, default=0) <= DESIGN_LETTERS[-1]
-        and sum(letters) * n_states <= _SEEN
-        and problem.joint_zxr.size <= _UNKNOWNS
-    )
+    are_few = max(letters, default=0) <= DESIGN_LETTERS[-1] and sum(letters) * n_states <= _SEEN
+    return n_states == 1 or (are_few and problem.joint_zxr.size <= _UNKNOWNS)
 
 
 def _most_answers(utility: Utility, variable: Variable) -> int:

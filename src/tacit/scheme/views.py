@@ -13,20 +13,25 @@ a request that tells cells of a class apart refines the classes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, nextafter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import add_up, gamma, information_upper_nats
+from tacit.policy import Parties
 
 MOST_LETTERS = 512
 """Letters that a view has after a release at most."""
+
+REPLAYED_LETTERS = 512
+"""Most letters of a view after a release whose merges were not recorded."""
 
 DESIGN_LETTERS = (20, 40, 80)
 """Letters of a view that a design sees, fewest first: its time grows as their square."""
@@ -43,6 +48,12 @@ SAME_LAW = 1e-11
 _NEAR = 1e-10
 """Letters with a smaller squared distance are compared entry by entry."""
 
+_MOVES = 2**20
+"""Numbers of an array that moves the memory; it is made for some cells at a time."""
+
+_CACHED = 2**15
+"""Numbers of an array that fits into a processor's cache, with some others."""
+
 _UNDERFLOW = 1e-247
 """Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
 
@@ -57,16 +68,19 @@ class CoalitionView:
     """What a coalition holds.
 
     Attributes:
-        law: p(y, m, x), [x, y, m].
+        law: p(y, m, x), [x, y, m], m being the state after ``n_moves`` releases.
         slack: bits; the slacks of all merges of its letters, rounded up.
         rise: bits; by how much these merges raised what the coalition is said to hold.
         is_exact: whether only letters with proportional laws were merged.
+        n_moves: releases that its memory has been moved by; the coalition received none of those
+            that came later.
     """
 
     law: Array
     slack: float = 0.0
     rise: float = 0.0
     is_exact: bool = True
+    n_moves: int = 0
 
     @property
     def n_letters(self) -> int:
@@ -83,24 +97,137 @@ class CoalitionView:
         """What the coalition holds at most, up to rounding."""
         return mutual_information(self.held) + self.slack
 
-    def told(self, moves: Array) -> CoalitionView:
-        """The view with the letter of a release appended: letter (y, rhat) is y * n_rhat + rhat.
 
-        Args:
-            moves: p(rhat, m' | m, x), [rhat, x, m, m'].
-        """
-        law = (self.law @ moves).transpose(1, 2, 0, 3)  # [x, y, rhat, m']
-        return replace(self, law=law.reshape(law.shape[0], -1, law.shape[3]))
+class MergedViews(NamedTuple):
+    """Views after a release: what each holds, which letters became one, and the slack of that.
 
-    def split(self, parents: NDArray[np.intp], shares: Array) -> CoalitionView:
-        """The view on finer classes of x, each a share of its parent."""
-        return replace(self, law=self.law[parents] * shares[:, None, None])
+    Views whose letters were all kept apart have no labels and no slack.
+    """
 
-    @property
-    def labels_apart(self) -> Labels:
-        """Labels that merge nothing: the letters that occur, in order."""
-        occurs = self.law.any(axis=(0, 2))
-        return np.where(occurs, np.cumsum(occurs) - 1, -1)
+    views: dict[Parties, CoalitionView]
+    labels: dict[Parties, Labels]
+    slacks: dict[Parties, float]
+
+    def keep(self, coalition: Parties, view: CoalitionView, labels: Labels, slack: float) -> None:
+        """Add a view whose letters were merged."""
+        self.views[coalition] = view
+        if not is_identity(labels):
+            self.labels[coalition], self.slacks[coalition] = labels, slack
+
+
+def move_states(
+    views: Mapping[Parties, CoalitionView], channel: Array, state: NDArray[np.intp]
+) -> dict[Parties, CoalitionView]:
+    """Views after a release that told them nothing: only the memory moves.
+
+    Args:
+        views: on the states before it.
+        channel: p(rhat | m, x), [m, x, rhat].
+        state: after it, [m, rhat]; -1 where that cannot occur.
+    """
+    law = np.concatenate([view.law for view in views.values()], axis=1)
+    moved = np.empty((*law.shape[:2], int(state.max()) + 1))
+    for part in _parts(channel, moved.shape[2]):
+        moved[part] = law[part] @ _moves(channel[:, part], state, moved.shape[2]).sum(axis=0)
+    sizes = [view.n_letters for view in views.values()]
+    laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
+    return {
+        coalition: replace(view, law=law, n_moves=view.n_moves + 1)
+        for (coalition, view), law in zip(views.items(), laws, strict=True)
+    }
+
+
+def tell(
+    views: Mapping[Parties, CoalitionView], channel: Array, state: NDArray[np.intp]
+) -> Iterator[tuple[Parties, CoalitionView]]:
+    """Views with the letter of a release appended: letter (y, rhat) is y * n_rhat + rhat.
+
+    Arguments as for ``move_states``.
+    """
+    n_x, n_rhat, n_states = channel.shape[1], channel.shape[2], int(state.max()) + 1
+    for coalition, view in views.items():
+        law = np.empty((n_x, view.n_letters, n_rhat, n_states))
+        for part in _parts(channel, n_states):
+            told = view.law[part] @ _moves(channel[:, part], state, n_states)  # [rhat, x, y, m']
+            law[part] = told.transpose(1, 2, 0, 3)
+        letters = law.reshape(n_x, -1, n_states)
+        yield coalition, replace(view, law=letters, n_moves=view.n_moves + 1)
+
+
+def _parts(channel: Array, n_states: int) -> Iterator[slice]:
+    """Some x at a time, so that their moves are small."""
+    n_m, n_x, n_rhat = channel.shape
+    step = 1 + _MOVES // (n_rhat * n_m * n_states)
+    return (slice(first, first + step) for first in range(0, n_x, step))
+
+
+def _moves(channel: Array, state: NDArray[np.intp], n_states: int) -> Array:
+    """p(rhat, m' | m, x), [rhat, x, m, m']."""
+    n_m, n_x, n_rhat = channel.shape
+    moves = np.zeros((n_rhat, n_x, n_m, n_states))
+    m, letter = np.nonzero(state >= 0)
+    moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
+    return moves
+
+
+def merge_views(
+    told: Iterable[tuple[Parties, CoalitionView]],
+    roundings: int,
+    room: float,
+    most: int,
+    rises: Mapping[Parties, float],
+) -> MergedViews | None:
+    """Merge letters of views until each has ``most``; ``None`` if one of them rises too much.
+
+    Args:
+        told: coalition -> its view, letters not merged.
+        roundings: behind each mass.
+        room: bytes for all views; the first that does not fit and those after it are dropped.
+        most: letters.
+        rises: coalition -> bits by which merging may raise what it is said to hold.
+    """
+    merged = MergedViews({}, {}, {})
+    for coalition, view in told:
+        labels = merge_letters(view, most)
+        fewer, slack = merge(view, labels, roundings)
+        if fewer.rise - view.rise > rises.get(coalition, inf):
+            return None
+        room -= fewer.law.nbytes
+        if room < 0:
+            break
+        merged.keep(coalition, fewer, labels, slack)
+    return merged
+
+
+def merge_as_recorded(
+    told: Iterable[tuple[Parties, CoalitionView]],
+    roundings: int,
+    room: float,
+    labels: Mapping[Parties, Labels],
+    slacks: Mapping[Parties, float],
+) -> MergedViews:
+    """Merge letters of views as it was done before; arguments as for ``merge_views``.
+
+    Args:
+        labels: coalition -> label of each of its letters; those of others are kept apart.
+        slacks: coalition -> bits, where that is believed.
+    """
+    merged = MergedViews({}, {}, {})
+    for coalition, view in told:
+        known = labels[coalition] if coalition in labels else _apart(view)
+        fewer, slack = merge(view, known, roundings, slacks.get(coalition))
+        room -= fewer.law.nbytes
+        if room < 0:
+            break
+        merged.keep(coalition, fewer, known, slack)
+    return merged
+
+
+def _apart(view: CoalitionView) -> Labels:
+    """Labels that merge nothing: the letters that occur, in order; too many of them are merged."""
+    occurs = view.law.any(axis=(0, 2))
+    apart = np.where(occurs, np.cumsum(occurs) - 1, -1)
+    return merge_letters(view, REPLAYED_LETTERS) if apart.max() >= REPLAYED_LETTERS else apart
 
 
 def merge(
@@ -123,17 +250,19 @@ def merge(
         )
     if is_identity(labels):
         return replace(view, law=np.ascontiguousarray(view.law[:, labels >= 0])), 0.0
-    is_label = labels[:, None] == np.arange(labels.max() + 1)
-    law = (view.law.transpose(0, 2, 1) @ is_label.astype(float)).transpose(0, 2, 1)
-    after = _by_letter(law)
+    order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
+    firsts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    after = np.add.reduceat(before[order], firsts)
+    law = after.reshape(len(firsts), len(view.law), -1).transpose(1, 0, 2)
     if slack is None:
         slack = slack_upper_bits(before, labels, after, roundings)
     lost = mutual_information(view.held) - mutual_information(law.sum(axis=2).T)
-    merged = CoalitionView(
-        np.ascontiguousarray(law),
-        add_up(view.slack, slack),
-        view.rise + max(slack - lost, 0.0),
-        view.is_exact and is_lossless(before, labels, after),
+    merged = replace(
+        view,
+        law=np.ascontiguousarray(law),
+        slack=add_up(view.slack, slack),
+        rise=view.rise + max(slack - lost, 0.0),
+        is_exact=view.is_exact and is_lossless(before, labels, after),
     )
     return merged, slack
 
@@ -169,19 +298,28 @@ def is_identity(labels: Labels) -> bool:
 
 
 def merge_letters(view: CoalitionView, most: int) -> Labels:
-    """Labels 0..n-1 of a view's letters, n <= most where it can be; -1 where they do not occur.
+    """Labels 0..n-1 of a view's letters, see ``merge_laws``: slacks are proved afterwards."""
+    return merge_laws(_by_letter(view.law), most)
 
-    Letters with proportional laws on (m, x) become one. Above ``most``, greedy: the pair with the
-    least slack, again and again. Slacks are estimated here, by distances between the square roots
-    of the letters' laws (Ward's method), and proved afterwards.
+
+def merge_laws(laws: Array, most: int) -> Labels:
+    """Labels 0..n-1 of rows [row, e], n <= most where it can be; -1 for rows of zeros.
+
+    Rows in proportion become one: a free repeat adds no state, and nothing is lost. Above ``most``,
+    greedy: the pair with the least loss I(Row; E | Label), again and again. Losses are estimated by
+    distances between the square roots of the rows' laws (Ward's method).
     """
-    laws = _by_letter(view.law)
-    occurs = np.flatnonzero(laws.any(axis=1))
+    occurs = laws.any(axis=1)
     labels = np.full(len(laws), -1, dtype=np.intp)
-    weight = laws[occurs].sum(axis=1)
-    roots = np.sqrt(laws[occurs] / weight[:, None])
-    distance = np.maximum(2.0 - 2.0 * (roots @ roots.T), 0.0)
-    group = _proportional(laws[occurs] / weight[:, None], distance)
+    laws = laws if occurs.all() else laws[occurs]
+    weight = laws.sum(axis=1)
+    roots = np.sqrt(laws)
+    roots /= np.sqrt(weight)[:, None]
+    distance = roots @ roots.T
+    distance *= -2.0
+    distance += 2.0
+    np.maximum(distance, 0.0, out=distance)
+    group = _proportional(laws, weight, distance)
     if len(np.unique(group)) > most:
         group = _join_nearest(group, weight, distance, most)
     labels[occurs] = np.unique(group, return_inverse=True)[1].reshape(-1)
@@ -193,19 +331,20 @@ def _by_letter(law: Array) -> Array:
     return law.transpose(1, 0, 2).reshape(law.shape[1], -1)
 
 
-def _proportional(shapes: Array, distance: Array) -> Labels:
-    """For each letter the first one with the same law p(m, x | letter), up to rounding."""
-    group = np.arange(len(shapes))
+def _proportional(laws: Array, weight: Array, distance: Array) -> Labels:
+    """For each row the first one in proportion to it, up to rounding."""
+    group = np.arange(len(laws))
     for first, second in np.argwhere(np.triu(distance < _NEAR, 1)):
-        own, other = shapes[first], shapes[second]
-        is_free = group[second] == second and group[first] == first
-        if is_free and (np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all():
+        if group[second] != second or group[first] != first:
+            continue
+        own, other = laws[first] / weight[first], laws[second] / weight[second]
+        if (np.abs(own - other) <= 0.1 * SAME_LAW * np.maximum(own, other)).all():
             group[second] = first
     return group
 
 
 def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> Labels:
-    """Groups of letters, joined until ``most`` are left.
+    """Groups of rows, joined until ``most`` are left.
 
     Joining groups of weights v and w at a squared distance d costs about 2 v w d / (v + w) nats.
     Distances to a joined group follow from those to its parts (Lance and Williams).
@@ -228,7 +367,7 @@ def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> L
         cost[two] = cost[:, two] = least[two] = np.inf
         mass[one] += mass[two]
         label[label == two] = one
-        stale = np.isin(nearest, (one, two)) & np.isfinite(least)
+        stale = ((nearest == one) | (nearest == two)) & np.isfinite(least)
         stale[one] = True
         nearest[stale] = cost[stale].argmin(axis=1)
         least[stale] = cost[stale, nearest[stale]]
@@ -253,10 +392,14 @@ def slack_upper_bits(laws: Array, labels: Labels, merged: Array, roundings: int)
     joined = np.flatnonzero((labels >= 0) & (sizes[labels] > 1))
     if not len(joined):
         return 0.0
-    common = (merged / merged.sum(axis=1, keepdims=True))[labels[joined]]
+    common = merged / merged.sum(axis=1, keepdims=True)
     n_operations = 2 * (roundings + int(sizes.max()) + laws.shape[1]) + 16
-    _, upper = information_upper_nats(laws[None, joined], common, n_operations)
-    total = float(upper.sum()) * (1 + gamma(len(joined) + 8)) / LN2
+    n_rows = 1 + _CACHED // laws.shape[1]
+    total = 0.0
+    for rows in np.split(joined, range(n_rows, len(joined), n_rows)):
+        _, upper = information_upper_nats(laws[None, rows], common[labels[rows]], n_operations)
+        total += float(upper.sum())
+    total *= (1 + gamma(2 * len(joined) + 8)) / LN2
     return nextafter(total + laws.size * _UNDERFLOW, inf)
 
 
@@ -275,69 +418,6 @@ def normalised(laws: Array) -> Array:
     """Every row divided by its sum; rows of zeros stay as they are."""
     total = laws.sum(axis=1, keepdims=True)
     return np.asarray(laws / np.where(total > 0, total, 1.0))
-
-
-# -- states of the memory -------------------------------------------------------------------------
-
-
-def merge_states(mass: Array, cap: int) -> NDArray[np.intp]:
-    """Labels 0..n-1, n <= cap, for states with law p(s, x); -1 for states that do not occur.
-
-    States with the same posterior are merged first, so a free repeat adds no state and nothing is
-    lost. Above the cap, greedy: the pair whose merging lowers I(S; X) least, again and again.
-    """
-    labels = np.full(len(mass), -1, dtype=np.intp)
-    reached = np.flatnonzero(mass.any(axis=1))
-    if not len(reached):
-        return labels
-    same_as = _same_posteriors(mass[reached])
-    groups = [reached[same_as == first].tolist() for first in np.unique(same_as)]
-    laws = np.stack([mass[group].sum(axis=0) for group in groups])
-    loss = _pair_losses(laws)
-    alive = np.ones(len(laws), dtype=bool)
-    while alive.sum() > cap:
-        first, second = np.unravel_index(int(loss.argmin()), loss.shape)
-        laws[first] += laws[second]
-        groups[first] += groups[second]
-        alive[second] = False
-        loss[second] = loss[:, second] = np.inf
-        row = np.where(alive, _losses(laws, laws[first]), np.inf)
-        row[first] = np.inf
-        loss[first] = loss[:, first] = row
-    for label, index in enumerate(np.flatnonzero(alive)):
-        labels[groups[index]] = label
-    return labels
-
-
-def _same_posteriors(laws: Array) -> NDArray[np.intp]:
-    """For each state the first one with its posterior."""
-    posteriors = normalised(laws)
-    first = [
-        int(
-            (np.abs(posteriors - own) <= 0.1 * SAME_LAW * np.maximum(posteriors, own))
-            .all(axis=1)
-            .argmax()
-        )
-        for own in posteriors
-    ]
-    return np.array(first, dtype=np.intp)
-
-
-def _pair_losses(laws: Array) -> Array:
-    loss = np.stack([_losses(laws, law) for law in laws])
-    np.fill_diagonal(loss, np.inf)
-    return loss
-
-
-def _losses(laws: Array, law: Array) -> Array:
-    """Nats of I(S; X) lost by merging each of ``laws`` with ``law``: weighted Jensen-Shannon."""
-    return np.asarray(_unnormalised(laws) + _unnormalised(law) - _unnormalised(laws + law))
-
-
-def _unnormalised(laws: Array) -> Array:
-    """sum_x m(x) log m(x)/m: minus the entropy of x given the state, times its mass."""
-    total = laws.sum(axis=-1)
-    return np.asarray(xlogy(laws, laws).sum(axis=-1) - xlogy(total, total))
 
 
 # -- classes of cells -----------------------------------------------------------------------------
@@ -395,8 +475,19 @@ def parent_classes(class_of_x: ClassOfX, finer: ClassOfX) -> ClassOfX:
     return parents
 
 
-def class_shares(class_of_x: ClassOfX, finer: ClassOfX, p_x: Array) -> tuple[ClassOfX, Array]:
-    """For each finer class, the class it is part of, and its share of that."""
+def split_classes(
+    mass: Array,
+    views: Mapping[Parties, CoalitionView],
+    class_of_x: ClassOfX,
+    finer: ClassOfX,
+    p_x: Array,
+) -> tuple[Array, dict[Parties, CoalitionView]]:
+    """p(m, x) and views on finer classes, given the weight of each cell."""
     parents = parent_classes(class_of_x, finer)
     whole = class_sums(class_of_x, p_x)[parents]
-    return parents, np.asarray(class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0))
+    shares = class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0)  # of each parent
+    split = {
+        coalition: replace(view, law=view.law[parents] * shares[:, None, None])
+        for coalition, view in views.items()
+    }
+    return mass[:, parents] * shares, split
