@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from math import isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.errors import InvalidInputError
-from tacit.estimation import Contrast, Estimate, estimate
+from tacit.estimation import Contrast, Estimate
+from tacit.estimation.column import without_rare_letters
+from tacit.estimation.recipient import check_confidence, estimate_counts
 from tacit.remark import Remark
 from tacit.study.reports.receipts import Certificate
 from tacit.tables.delivery.release_reader import count_letters, digest_of
-
-_FEW_RECORDS = 10
-"""A letter that fewer records are expected to have, whatever is true of them, tells nothing."""
 
 _MANY = 250
 _MOST_WORK = _MANY**3
@@ -79,9 +76,9 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
     )
     _refuse_altered(file, certificate)
-    counts, channel = _without_rare(counts, np.array(certificate.p_rhat_given_r))
-    letters = np.repeat(np.arange(len(counts)), counts)
-    found = estimate(letters, channel, confidence=confidence)
+    check_confidence(confidence)
+    counts, channel = without_rare_letters(counts, np.array(certificate.p_rhat_given_r))
+    found = estimate_counts(counts, channel, confidence, "rows")
     levels = tuple(_levels(certificate, found))
     is_told = all(level.share is not None for level in levels)
     return RecipientEstimate(
@@ -114,36 +111,12 @@ def _refuse_altered(file: Path, certificate: Certificate) -> None:
         )
 
 
-def _without_rare(
-    counts: NDArray[np.int64], channel: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Letters that hardly occur, counted as the most frequent one.
-
-    What a handful of records says about frequencies is noise, and would count as if it determined
-    them. Not telling letters apart is always allowed: the answers stay unbiased.
-    """
-    is_rare = counts.sum() * channel.max(axis=0) < _FEW_RECORDS
-    often = channel.sum(axis=0).argmax()
-    kept = np.where(is_rare, often, np.arange(len(counts)))
-    merged = np.zeros_like(channel)
-    np.add.at(merged.T, kept, channel.T)
-    return np.bincount(kept, counts, len(counts)).astype(np.int64), merged
-
-
 def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate]:
     for r, level in enumerate(certificate.labels):
-        is_known = _is_known(found, r)
+        is_known = found.is_known(r)
         low, high = found.intervals[r] if is_known else found.bounds[r]
         share = float(found.frequencies[r]) if is_known else None
         yield LevelEstimate(level, share, float(low), float(high))
-
-
-def _is_known(found: Estimate, r: int) -> bool:
-    """Whether the estimate of a level says more than the bounds on all levels together."""
-    if not found.is_identified[r] or isnan(found.frequencies[r]):
-        return False
-    (low, high), (least, most) = found.intervals[r], found.bounds[r]
-    return bool(high - low < 1 and high - low <= most - least)
 
 
 def _contrast(certificate: Certificate, contrast: Contrast) -> str:
