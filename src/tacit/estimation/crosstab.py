@@ -24,9 +24,13 @@ from tacit.estimation.functionals import Target
 from tacit.estimation.odds import LogOdds, log_odds_ratio
 from tacit.estimation.recipient import Estimate, check_confidence, estimate_counts
 from tacit.markup import html_table
+from tacit.remark import Remark
 
 _MOST_CELLS = 256
 """Combinations of levels whose bounds take seconds."""
+
+_FEW_ROWS = 100
+"""Intervals are right for large groups; see the table of coverage in docs/analysis.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class CrossTable:
         cells: group by group.
         odds_ratios: against the first level and the first group; none for three noisy columns, or
             where a release does not tell every level.
-        is_consistent: whether the letters of every group agree with the channel.
+        remarks: for the reader.
     """
 
     columns: tuple[str, ...]
@@ -103,11 +107,11 @@ class CrossTable:
     confidence: float
     cells: tuple[Cell, ...]
     odds_ratios: tuple[OddsRatio, ...]
-    is_consistent: bool
+    remarks: tuple[Remark, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self)
+        return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
 
     def _repr_html_(self) -> str:
         """Every cell with its interval, as a table for notebooks."""
@@ -168,8 +172,17 @@ def crosstab(
         confidence,
         tuple(cells),
         tuple(_odds_ratios([*columns.values()], names, counts, confidence)) if is_told else (),
-        all(one.is_consistent for one in found),
+        tuple(_remarks(found, is_told)),
     )
+
+
+def _remarks(found: Sequence[Estimate], is_told: bool) -> Iterator[Remark]:
+    if not all(one.is_consistent for one in found):
+        yield Remark("unlikely_letters")
+    if not is_told:
+        yield Remark("bounds_only")
+    if min(one.n for one in found) < _FEW_ROWS:
+        yield Remark("small_groups", {"rows": min(one.n for one in found)})
 
 
 def groups_of(
