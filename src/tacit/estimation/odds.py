@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.special import log_softmax, xlogy
 
 from tacit.arrays import Array
@@ -27,8 +26,13 @@ _FARTHEST = 16.0
 
 _FIRST_STEP = 0.25
 
-_SLOPE_TOL = 1e-9
+_MAX_STEPS = 100
+_SLOPE_TOL = 1e-8
 """Of the mean log-likelihood, at which a search stops."""
+
+_LEAST_CURVATURE = 1e-8
+_LONGEST_STEP = 2.0
+"""Of a log frequency in one step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,32 +68,65 @@ def log_odds_ratio(
     np.add.at(signs, list(cells), [1.0, -1.0, -1.0, 1.0])
     top = float(xlogy(shares, frequencies @ rows).sum())
     start = np.log(np.maximum(frequencies, _FLOOR))
-    excess = partial(_excess, shares, rows, signs, start, top, quantile**2 / counts.sum())
+    held = np.stack([signs, np.ones(len(signs))])
+    basis = np.linalg.svd(held)[2][2:]
+    allowed = quantile**2 / counts.sum() - 2 * top
     middle = float(np.clip(signs @ start, -_FARTHEST, _FARTHEST))
-    interval = _interval_end(excess, middle, -1), _interval_end(excess, middle, 1)
+    low, high = (
+        _interval_end(
+            _Profile(shares, rows, signs, basis @ start, basis, allowed).excess, middle, sign
+        )
+        for sign in (-1, 1)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(signs[signs != 0] @ np.log(frequencies[signs != 0]))
     error = _standard_error(shares, rows, signs, frequencies, int(counts.sum()))
-    return LogOdds(value, error if math.isfinite(value) else math.nan, interval)
+    return LogOdds(value, error if math.isfinite(value) else math.nan, (low, high))
 
 
-def _excess(
-    shares: Array, rows: Array, signs: Array, start: Array, top: float, allowed: float, value: float
-) -> float:
-    """By how much the deviance at a log odds ratio is above what an interval allows ([VM88])."""
-    particular = signs * (value / (signs @ signs))
-    basis = np.linalg.svd(signs[None, :])[2][1:]  # log frequencies that leave the ratio as it is
+@dataclass(slots=True, eq=False)
+class _Profile:
+    """The likelihood of letters where a log odds ratio is held.
 
-    def loss(free: Array) -> tuple[float, Array]:
-        return _loss(shares, rows, particular + free @ basis, basis)[:2]
+    Attributes:
+        shares: of the letters that occur.
+        rows: their columns of the channel, [r, rhat].
+        signs: of the four log frequencies in the ratio.
+        free: log frequencies along ``basis``, where the last search ended.
+        basis: directions of log frequencies that leave the ratio as it is, but for their sum.
+        allowed: deviance of an interval's end for each letter, less twice the largest mean
+            log-likelihood.
+    """
 
-    def curvature(free: Array) -> Array:
-        return _loss(shares, rows, particular + free @ basis, basis)[2]
+    shares: Array
+    rows: Array
+    signs: Array
+    free: Array
+    basis: Array
+    allowed: float
 
-    found = minimize(
-        loss, basis @ start, jac=True, hess=curvature, method="trust-exact", tol=_SLOPE_TOL
-    )
-    return 2 * (top + float(found.fun)) - allowed
+    def excess(self, value: float) -> float:
+        """By how much the deviance at a ratio is above what an interval allows ([VM88])."""
+        fixed = self.signs * (value / (self.signs @ self.signs))
+        loss, slope, curvature = self._loss(fixed, self.free)
+        for _ in range(_MAX_STEPS):
+            if abs(slope).max(initial=0.0) <= _SLOPE_TOL:
+                break
+            values, vectors = np.linalg.eigh(curvature)
+            step = -vectors @ (vectors.T @ slope / np.maximum(abs(values), _LEAST_CURVATURE))
+            step *= min(1.0, _LONGEST_STEP / abs(step).max())
+            for shrink in 0.5 ** np.arange(20):
+                trial = self._loss(fixed, self.free + shrink * step)
+                if trial[0] < loss:
+                    break
+            else:
+                break
+            self.free = self.free + shrink * step
+            loss, slope, curvature = trial
+        return 2 * loss - self.allowed
+
+    def _loss(self, fixed: Array, free: Array) -> tuple[float, Array, Array]:
+        return _loss(self.shares, self.rows, fixed + free @ self.basis, self.basis)
 
 
 def _loss(shares: Array, rows: Array, logs: Array, basis: Array) -> tuple[float, Array, Array]:
