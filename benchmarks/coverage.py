@@ -300,11 +300,46 @@ def _odds_hits(
 CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, float], ...], int]] = [
     ("shares of the rows", adult_table, shares, "education", ((48_842, 0.1), (48_842, 0.4)), 1),
     ("cross-table", adult_table, cross_table, "education", ((3_000, 0.4), (20_000, 0.4)), 1),
-    ("two noisy columns", fair_table, two_columns, "happy, affairs", ((2_000, 0.4), (6_366, 0.2)), 1),
-    ("logistic, covariate", adult_table, logistic_covariate, "education", ((5_000, 0.6), (20_000, 0.4)), 1),
-    ("logistic, outcome", adult_table, logistic_outcome, "income", ((3_000, 0.2), (20_000, 0.2)), 1),
-    ("linear, covariate", adult_table, linear_covariate, "education", ((3_000, 0.4), (20_000, 0.4)), 1),
-    ("logistic, both", fair_table, logistic_both, "affairs, happy", ((3_000, 0.4), (6_366, 0.4)), 1),
+    (
+        "two noisy columns",
+        fair_table,
+        two_columns,
+        "happy, affairs",
+        ((2_000, 0.4), (6_366, 0.2)),
+        1,
+    ),
+    (
+        "logistic, covariate",
+        adult_table,
+        logistic_covariate,
+        "education",
+        ((5_000, 0.6), (20_000, 0.4)),
+        1,
+    ),
+    (
+        "logistic, outcome",
+        adult_table,
+        logistic_outcome,
+        "income",
+        ((3_000, 0.2), (20_000, 0.2)),
+        1,
+    ),
+    (
+        "linear, covariate",
+        adult_table,
+        linear_covariate,
+        "education",
+        ((3_000, 0.4), (20_000, 0.4)),
+        1,
+    ),
+    (
+        "logistic, both",
+        fair_table,
+        logistic_both,
+        "affairs, happy",
+        ((3_000, 0.4), (6_366, 0.4)),
+        1,
+    ),
     ("imputed, then least squares", adult_table, imputed, "education", ((5_000, 0.8),), 2),
 ]
 
@@ -315,12 +350,22 @@ def run(*, quick: bool) -> list[Coverage]:
     for analysis, table, work, released, sizes, cost in CASES:
         for n, bits in sizes:
             n_releases = _N_QUICK if quick else (_N_IMPUTED if cost > 1 else _N_RELEASES)
-            results += cover(analysis, table(), work, f"{released}, {bits} bit", n, bits, n_releases)
+            results += cover(
+                analysis, table(), work, f"{released}, {bits} bit", n, bits, n_releases
+            )
     print_table(
         "How often 95 % intervals hold the truth",
         ("analysis", "release", "rows", "figure", "releases", "held", "median width"),
         [
-            (r.analysis, r.release, f"{r.n:,}", r.figure, str(r.releases), f"{r.held:.1%}", f"{r.width:.3g}")
+            (
+                r.analysis,
+                r.release,
+                f"{r.n:,}",
+                r.figure,
+                str(r.releases),
+                f"{r.held:.1%}",
+                f"{r.width:.3g}",
+            )
             for r in results
         ],
     )

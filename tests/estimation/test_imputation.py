@@ -95,4 +95,4 @@ def test_pooled_intervals_hold_the_truth():
             errors.append([math.sqrt(one.var(ddof=1) / one.size + two.var(ddof=1) / two.size)])
         low, high = pool(values, errors).intervals[0]
         hits += low <= 1.0 <= high
-    assert LEAST_HITS <= hits
+    assert hits >= LEAST_HITS
