@@ -21,6 +21,7 @@ from benchmarks import (
     caps,
     coalitions,
     corners,
+    coverage,
     delivery,
     engine,
     growth,
@@ -41,6 +42,7 @@ SUITES = {
     "year": year.run,
     "information": information.run,
     "corners": corners.run,
+    "coverage": coverage.run,
     "delivery": delivery.run,
 }
 

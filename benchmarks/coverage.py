@@ -32,9 +32,7 @@ Codes = NDArray[np.intp]
 Hits = dict[str, tuple[bool, float]]
 """Name of a figure -> whether its interval held the truth, and how wide it was."""
 
-_N_RELEASES = 600
 _N_QUICK = 20
-_N_IMPUTED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,8 @@ class Coverage:
         n: rows in each release.
         figure: which number.
         releases: how many there were.
-        held: share of intervals that held the truth.
+        refused: share of releases that had no answer, and said so: no solution in these rows.
+        held: share of intervals that held the truth, of those that were given.
         width: median width of the intervals; of odds ratios, of their logarithms.
         seconds: for each release, all figures together.
     """
@@ -57,6 +56,7 @@ class Coverage:
     n: int
     figure: str
     releases: int
+    refused: float
     held: float
     width: float
     seconds: float
@@ -221,7 +221,7 @@ def imputed(table: Table, rows: Table, bits: float, rng: np.random.Generator) ->
     """Linear regression of imputed values by least squares, combined by Rubin's rules."""
     column = release(table, rows, "education", bits, rng)
     own = {"age": _names(rows, "age"), "income": _names(rows, "income")}
-    drawn = impute(column, own, draws=100, seed=int(rng.integers(2**31)))
+    drawn = impute(column, own, draws=50, seed=int(rng.integers(2**31)))
     truth = _least_squares(_names(table, "education"), table)[0]
     fits = [_least_squares(values, rows) for values in drawn]
     found = pool([fit[0] for fit in fits], [fit[1] for fit in fits])
@@ -264,7 +264,7 @@ def _fit_hits(
         _TRUTHS[key] = fit(table, exact).coefficients
     try:
         found = fit(rows, release(table, rows, name, bits, rng))
-    except UnconvergedError:  # counted as if the interval did not hold the truth
+    except UnconvergedError:
         return {}
     ends = zip(found.names, _TRUTHS[key], found.intervals, strict=True)
     return {figure: held(truth, *interval) for figure, truth, interval in ends}
@@ -298,23 +298,16 @@ def _odds_hits(
 # --- running --------------------------------------------------------------------------------------
 
 CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, float], ...], int]] = [
-    ("shares of the rows", adult_table, shares, "education", ((48_842, 0.1), (48_842, 0.4)), 1),
-    ("cross-table", adult_table, cross_table, "education", ((3_000, 0.4), (20_000, 0.4)), 1),
-    (
-        "two noisy columns",
-        fair_table,
-        two_columns,
-        "happy, affairs",
-        ((2_000, 0.4), (6_366, 0.2)),
-        1,
-    ),
+    ("shares of the rows", adult_table, shares, "education", ((48_842, 0.1), (48_842, 0.4)), 600),
+    ("cross-table", adult_table, cross_table, "education", ((3_000, 0.4), (20_000, 0.4)), 600),
+    ("two columns", fair_table, two_columns, "happy, affairs", ((2_000, 0.4), (6_366, 0.2)), 600),
     (
         "logistic, covariate",
         adult_table,
         logistic_covariate,
         "education",
         ((5_000, 0.6), (20_000, 0.4)),
-        1,
+        600,
     ),
     (
         "logistic, outcome",
@@ -322,7 +315,7 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         logistic_outcome,
         "income",
         ((3_000, 0.2), (20_000, 0.2)),
-        1,
+        600,
     ),
     (
         "linear, covariate",
@@ -330,7 +323,7 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         linear_covariate,
         "education",
         ((3_000, 0.4), (20_000, 0.4)),
-        1,
+        600,
     ),
     (
         "logistic, both",
@@ -338,61 +331,51 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         logistic_both,
         "affairs, happy",
         ((3_000, 0.4), (6_366, 0.4)),
-        1,
+        600,
     ),
-    ("imputed, then least squares", adult_table, imputed, "education", ((5_000, 0.8),), 2),
+    ("imputed", adult_table, imputed, "education", ((5_000, 0.8),), 500),
 ]
+"""Analysis, table, work, what is released, (rows, bits) of each, and how many releases."""
 
 
 def run(*, quick: bool) -> list[Coverage]:
     """Coverage of every analysis, printed as a table."""
     results = []
-    for analysis, table, work, released, sizes, cost in CASES:
+    for analysis, table, work, released, sizes, n_releases in CASES:
         for n, bits in sizes:
-            n_releases = _N_QUICK if quick else (_N_IMPUTED if cost > 1 else _N_RELEASES)
-            results += cover(
-                analysis, table(), work, f"{released}, {bits} bit", n, bits, n_releases
-            )
+            setting = analysis, f"{released}, {bits} bit", n
+            n_done = _N_QUICK if quick else n_releases
+            results += cover(setting, table(), work, bits, n_done)
     print_table(
         "How often 95 % intervals hold the truth",
-        ("analysis", "release", "rows", "figure", "releases", "held", "median width"),
-        [
-            (
-                r.analysis,
-                r.release,
-                f"{r.n:,}",
-                r.figure,
-                str(r.releases),
-                f"{r.held:.1%}",
-                f"{r.width:.3g}",
-            )
-            for r in results
-        ],
+        ("analysis", "release", "rows", "figure", "releases", "no answer", "held", "median width"),
+        [_cells(each) for each in results],
     )
     return results
 
 
+def _cells(each: Coverage) -> tuple[str, ...]:
+    shares = f"{each.refused:.1%}", f"{each.held:.1%}", f"{each.width:.3g}"
+    return each.analysis, each.release, f"{each.n:,}", each.figure, str(each.releases), *shares
+
+
 def cover(
-    analysis: str, table: Table, work: Analysis, released: str, n: int, bits: float, n_releases: int
+    setting: tuple[str, str, int], table: Table, work: Analysis, bits: float, n_releases: int
 ) -> list[Coverage]:
-    """One analysis of many releases; a release without a result counts as missed."""
+    """One analysis of many releases."""
     start = perf_counter()
     hits = []
     for seed in range(n_releases):
         rng = np.random.default_rng(seed)
-        hits.append(work(table, table.rows(n, rng), bits, rng))
+        hits.append(work(table, table.rows(setting[2], rng), bits, rng))
     seconds = (perf_counter() - start) / n_releases
-    figures = list(dict.fromkeys(name for each in hits for name in each))
-    return [
-        Coverage(
-            analysis,
-            released,
-            n,
-            figure,
-            n_releases,
-            sum(each.get(figure, (False, 0.0))[0] for each in hits) / n_releases,
-            float(np.median([each[figure][1] for each in hits if figure in each])),
-            seconds,
+    answered = [each for each in hits if each]
+    refused = 1 - len(answered) / n_releases
+    results = []
+    for figure in answered[0]:
+        held, widths = zip(*(each[figure] for each in answered), strict=True)
+        result = Coverage(
+            *setting, figure, n_releases, refused, np.mean(held), np.median(widths), seconds
         )
-        for figure in figures
-    ]
+        results.append(result)
+    return results

@@ -50,7 +50,9 @@ if TYPE_CHECKING:
         Study,
         StudyStatus,
         Verification,
+        crosstab_files,
         estimate_file,
+        read_column,
     )
     from tacit.tables import Column
     from tacit.tradeoff import Surface, trace_surface
@@ -100,6 +102,7 @@ __all__ = [
     "bayes_vulnerability",
     "blahut_arimoto",
     "conditional_mutual_information",
+    "crosstab_files",
     "entropy",
     "estimate",
     "estimate_file",
@@ -108,6 +111,7 @@ __all__ = [
     "min_entropy_leakage",
     "mutual_information",
     "pointwise_maximal_leakage",
+    "read_column",
     "solve",
     "trace_surface",
 ]
@@ -180,7 +184,9 @@ _NAMES = {
         "StudyStatus",
         "Study",
         "Verification",
+        "crosstab_files",
         "estimate_file",
+        "read_column",
     ),
     "tables": ("Column",),
     "tradeoff": (
