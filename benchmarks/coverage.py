@@ -221,7 +221,7 @@ def imputed(table: Table, rows: Table, bits: float, rng: np.random.Generator) ->
     """Linear regression of imputed values by least squares, combined by Rubin's rules."""
     column = release(table, rows, "education", bits, rng)
     own = {"age": _names(rows, "age"), "income": _names(rows, "income")}
-    drawn = impute(column, own, draws=50, seed=int(rng.integers(2**31)))
+    drawn = impute(column, own, draws=30, seed=int(rng.integers(2**31)))
     truth = _least_squares(_names(table, "education"), table)[0]
     fits = [_least_squares(values, rows) for values in drawn]
     found = pool([fit[0] for fit in fits], [fit[1] for fit in fits])
@@ -323,7 +323,7 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         linear_covariate,
         "education",
         ((3_000, 0.4), (20_000, 0.4)),
-        600,
+        1_500,
     ),
     (
         "logistic, both",
@@ -331,9 +331,9 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         logistic_both,
         "affairs, happy",
         ((3_000, 0.4), (6_366, 0.4)),
-        600,
+        1_500,
     ),
-    ("imputed", adult_table, imputed, "education", ((5_000, 0.8),), 500),
+    ("imputed", adult_table, imputed, "education", ((2_000, 0.8),), 500),
 ]
 """Analysis, table, work, what is released, (rows, bits) of each, and how many releases."""
 
