@@ -423,13 +423,13 @@ class Books:
         some_x = np.unique(np.where(self.counts > 0, intent.class_of_x, -1), return_index=True)[1]
         some_x = some_x[self.counts[some_x] > 0]
         asked = intent.request.question.p_r_given_x[some_x]
-        reached = np.ones(
-            (1, len(some_x)), dtype=bool
-        )  # states that a record of the cell can be in
-        drawn: list[tuple[Array, NDArray[np.bool_]]] = []  # laws [x, letter], and letters by state
+        # States that a record of the cell can be in; laws of earlier letters that read no past,
+        # with the letters that are possible in each state.
+        reached = np.ones((1, len(some_x)), dtype=bool)
+        drawn: list[tuple[Array, NDArray[np.bool_]]] = []
         for each in self.intents.values():
             rows = each.channel.law[:, each.class_of_x[some_x]]
-            if each is intent or each.entry.number == intent.entry.number:
+            if each.entry.number == intent.entry.number:
                 break
             is_possible = np.asarray((reached[..., None] & (rows > 0)).any(axis=1))  # [m, letter]
             drawn = [(law, _follow(told[:, None], is_possible, each)) for law, told in drawn]
