@@ -331,7 +331,7 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         logistic_both,
         "affairs, happy",
         ((3_000, 0.4), (6_366, 0.4)),
-        600,
+        1_500,
     ),
     ("imputed", adult_table, imputed, "education", ((2_000, 0.8),), 500),
 ]
