@@ -310,4 +310,4 @@ def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterat
     if not is_told:
         yield Remark("some_levels_only_together")
     yield from (Remark("said_in_certificate", {"text": text}) for text in certificate.remarks)
-    yield Remark("analysable" if certificate.is_analysable else "subgroups_differ")
+    yield Remark("analysable") if certificate.is_analysable else Remark("subgroups_differ")
