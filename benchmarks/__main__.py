@@ -21,6 +21,7 @@ from benchmarks import (
     caps,
     coalitions,
     corners,
+    coverage,
     delivery,
     engine,
     growth,
@@ -45,6 +46,7 @@ SUITES = {
     "wide": wide.run,
     "information": information.run,
     "corners": corners.run,
+    "coverage": coverage.run,
     "delivery": delivery.run,
 }
 

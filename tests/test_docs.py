@@ -17,6 +17,7 @@ WITH_EXAMPLES = (
     "scheme",
     "audit",
     "estimation",
+    "analysis",
     "bottleneck",
     "datasets",
     "information",

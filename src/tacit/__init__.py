@@ -51,7 +51,9 @@ if TYPE_CHECKING:
         Study,
         StudyStatus,
         Verification,
+        crosstab_files,
         estimate_file,
+        read_column,
     )
     from tacit.tables import Column
     from tacit.tradeoff import Surface, trace_surface
@@ -102,6 +104,7 @@ __all__ = [
     "bayes_vulnerability",
     "blahut_arimoto",
     "conditional_mutual_information",
+    "crosstab_files",
     "entropy",
     "estimate",
     "estimate_file",
@@ -110,6 +113,7 @@ __all__ = [
     "min_entropy_leakage",
     "mutual_information",
     "pointwise_maximal_leakage",
+    "read_column",
     "solve",
     "trace_surface",
 ]
@@ -183,7 +187,9 @@ _NAMES = {
         "StudyStatus",
         "Study",
         "Verification",
+        "crosstab_files",
         "estimate_file",
+        "read_column",
     ),
     "tables": ("Column",),
     "tradeoff": (

@@ -83,6 +83,7 @@ def test_results_of_every_command_are_json(
         ("receipt", "c", "1"): "kind",
         ("verify", "c"): "is_whole",
         ("estimate", "a.csv"): "levels",
+        ("crosstab", "a.csv"): "cells",
         ("backup", "c", "monday.tar"): "has_key",
         ("restore", "monday.tar", "c"): "files",
         ("close", "c", "--yes"): "is_closed",

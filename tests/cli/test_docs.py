@@ -16,7 +16,7 @@ from tests.cli.tree import arguments, commands, options
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
-DRAWN = ("audit", "estimate")
+DRAWN = ("audit", "estimate", "crosstab")
 """What they print depends on the key or on a simulation: their figures are not compared."""
 
 

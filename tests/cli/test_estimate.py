@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 
+from tacit.study.reports.receipts import PAPER_FORMAT
 from tests.cli.clinic import done, refused
 
 
@@ -26,7 +27,7 @@ def test_estimates_find_the_truth(coins: Path, name: str) -> None:
     assert heads["high"] - heads["low"] < 0.2
     said = done("estimate", name, "--confidence", 0.5).out.splitlines()
     assert said[0] == "side: 20,000 records, 50 % intervals"
-    assert said[-1].startswith("note: for all rows together")
+    assert said[-1].startswith("note: analysable: the same law holds in every subgroup")
 
 
 def test_levels_that_are_told_only_together(used: Path) -> None:
@@ -102,6 +103,6 @@ def test_a_hostile_certificate_is_refused_at_once(coins: Path) -> None:
     ):
         certificate.write_text(json.dumps(stored | change))
         assert "is no certificate of this version of tacit" in refused(4, "estimate", "r.csv")
-    certificate.write_text(json.dumps(stored | {"format": 3}))
+    certificate.write_text(json.dumps(stored | {"format": PAPER_FORMAT + 1}))
     assert "newer than this one: update tacit" in refused(4, "estimate", "r.csv")
     assert monotonic() - start < 20

@@ -36,9 +36,10 @@ def without(packages: Sequence[str], *words: object) -> subprocess.CompletedProc
 def test_estimate_needs_nothing_of_the_custodians(fresh: Path, kind: str) -> None:
     out = Path(f"a.{kind}")
     done("release", fresh, "lab-a", "income", "--out", out)
-    ended = without(CUSTODIANS_OWN, "estimate", out)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == done("estimate", out).out
+    for command in ("estimate", "crosstab"):
+        ended = without(CUSTODIANS_OWN, command, out)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout == done(command, out).out
 
 
 def test_what_the_library_offers_recipients_is_light() -> None:
@@ -46,7 +47,8 @@ def test_what_the_library_offers_recipients_is_light() -> None:
         "import json, sys\n"
         f"for name in {CUSTODIANS_OWN}: sys.modules[name] = None\n"
         "import tacit\n"
-        "print(tacit.estimate_file, tacit.Certificate, tacit.estimate)"
+        "print(tacit.estimate_file, tacit.read_column, tacit.crosstab_files, tacit.Certificate)\n"
+        "print(tacit.estimate, tacit.estimation.impute)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
@@ -56,6 +58,7 @@ def test_what_the_library_offers_recipients_is_light() -> None:
     [
         (("estimate", "a.csv"), "pyarrow", "recipient"),
         (("estimate", "a.csv"), "pydantic", "recipient"),
+        (("crosstab", "a.csv"), "pyarrow", "recipient"),
         (("status", "clinic"), "sqlalchemy", "study"),
         (("quote", "clinic", "lab-a", "income"), "duckdb", "study"),
         (("verify", "clinic"), "cryptography", "study"),

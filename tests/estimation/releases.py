@@ -18,3 +18,9 @@ def random_case(seed):
     channel = rng.dirichlet(np.full(n_rhat, 0.7), size=n_r)
     shares = rng.dirichlet(np.full(n_r, 0.5)) @ channel
     return channel, rng.multinomial(int(rng.integers(5, 5000)), shares / shares.sum())
+
+
+def released(r, channel, rng):
+    """A letter for every row, from the row of its own r."""
+    cumulative = np.cumsum(channel, axis=1)[:, :-1]
+    return (rng.random(len(r))[:, None] > cumulative[r]).sum(axis=1)

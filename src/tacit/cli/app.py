@@ -17,6 +17,7 @@ from tacit.cli.audit import audit
 from tacit.cli.backup import backup
 from tacit.cli.close import close
 from tacit.cli.collusion import set_collusion
+from tacit.cli.crosstab import crosstab
 from tacit.cli.demo import demo
 from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "receipt": receipt,
     "verify": verify,
     "estimate": estimate,
+    "crosstab": crosstab,
     "backup": backup,
     "restore": restore,
     "close": close,

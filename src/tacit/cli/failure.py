@@ -94,7 +94,7 @@ def missing_package(error: ModuleNotFoundError, command: str) -> Failure | None:
     extras = [extra for extra, packages in PACKAGES.items() if package in packages]
     if not extras:
         return None
-    extra = "recipient" if command == "estimate" else extras[0]
+    extra = "recipient" if command in ("estimate", "crosstab") else extras[0]
     said = f"tacit {command} needs the package {package}, which is not installed"
     return Failure("MissingPackage", f"{said}: install tacit with its extra, tacit[{extra}]", 1)
 

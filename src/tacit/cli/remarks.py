@@ -121,7 +121,26 @@ def _said_in_certificate(*, text: str) -> str:
     return text
 
 
+def _rows_left_out(*, rows: int) -> str:
+    counted = "1 row of your table has" if rows == 1 else f"{rows:,} rows of your table have"
+    return f"{counted} no record in the release: left out"
+
+
+def _small_groups(*, rows: int) -> str:
+    return (
+        f"a group has only {rows:,} rows: intervals are right for large groups, and there their "
+        "confidence is only nearly what it says"
+    )
+
+
 _WORDS: dict[str, Callable[..., str]] = {
+    "analysable": _say(
+        "analysable: the same law holds in every subgroup, see tacit crosstab and tacit.estimation"
+    ),
+    "bounds_only": _say(
+        "some shares have only bounds: the release does not tell these levels apart, or too few "
+        "rows do"
+    ),
     "entry_lost": _entry_lost,
     "entry_still_lost": _entry_still_lost,
     "external_column": _external_column,
@@ -129,10 +148,16 @@ _WORDS: dict[str, Callable[..., str]] = {
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,
+    "not_analysable": _say(
+        "bounds that hold whatever the subgroup is: the file is not analysable, and its answers "
+        "may err differently in each"
+    ),
     "out_of_time": _out_of_time,
     "party_let_in": _party_let_in,
     "rollback_accepted": _rollback_accepted,
+    "rows_left_out": _rows_left_out,
     "said_in_certificate": _said_in_certificate,
+    "small_groups": _small_groups,
     "some_levels_only_together": _say(
         "some levels are told only together with others: they have bounds, and sums are told"
     ),

@@ -104,8 +104,13 @@ def _go_on(_: Mapping[str, Any], __: Given) -> str:
     return "--accept-rollback of tacit release, party add, collusion set and close"
 
 
+def _crosstab(arguments: Mapping[str, Any], _: Given) -> str:
+    return " ".join(_option(name, value) for name, value in arguments.items())
+
+
 _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "create": _init,
+    "crosstab": _crosstab,
     "open": _go_on,
     "release": _release,
     "restore": _restore,

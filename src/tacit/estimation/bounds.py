@@ -40,6 +40,44 @@ def frequency_bounds(
     return (_whole_simplex(len(channel)) if bounds is None else bounds), False
 
 
+def subgroup_bounds(
+    least: Array, most: Array, counts: NDArray[np.int64], confidence: float
+) -> tuple[Array, bool]:
+    """Least and greatest f(r) in a subgroup whose channel is anywhere between two; and if any fits.
+
+    With m[r, rhat] = f(r) A[r, rhat] all conditions are linear: least f <= m <= most f, rows of m
+    sum to f, columns of m lie where the counts allow.
+
+    Args:
+        least: ``[r, rhat]``, least p(rhat given r) of any subgroup.
+        most: the greatest.
+        counts: how often each letter occurs in the subgroup.
+        confidence: of all bounds together, for any n.
+    """
+    low, high = _letter_region(counts, confidence)
+    n_r, n_letters = least.shape
+    every_r, one = np.eye(n_r), np.ones((1, n_letters))
+    f_of_m = np.kron(every_r, np.ones((n_letters, 1)))  # f(r) beside each m[r, rhat]
+    above = np.hstack([-least.reshape(-1, 1) * f_of_m, np.eye(n_r * n_letters)])
+    below = np.hstack([most.reshape(-1, 1) * f_of_m, -np.eye(n_r * n_letters)])
+    sums = np.hstack([-every_r, np.kron(every_r, one)])
+    letters = np.hstack([np.zeros((n_letters, n_r)), np.kron(np.ones((1, n_r)), np.eye(n_letters))])
+    total = np.append(np.ones(n_r), np.zeros(n_r * n_letters))
+    constraints = [
+        LinearConstraint(np.vstack([above, below]), 0, np.inf),
+        LinearConstraint(np.vstack([sums, total]), *[np.append(np.zeros(n_r), 1.0)] * 2),
+        LinearConstraint(letters, low, high),
+    ]
+    ends = np.zeros((n_r, 2))
+    for r, side in np.ndindex(n_r, 2):
+        cost = (1 - 2 * side) * np.eye(1, len(total), r)[0]
+        found = milp(cost, bounds=Bounds(0, 1), constraints=constraints)
+        if found.status != _OPTIMAL or found.x is None:
+            return _whole_simplex(n_r), found.status != _INFEASIBLE
+        ends[r, side] = found.x[r]
+    return np.clip(ends, 0.0, 1.0), True
+
+
 def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array, Array]:
     """A box that holds the law of the letters with at least this confidence, for any n.
 

@@ -13,9 +13,9 @@ from scipy.special import ndtri
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.estimation.bounds import frequency_bounds
+from tacit.estimation.column import checked_channel, checked_letters
 from tacit.estimation.functionals import Contrast, Reading, Target
 from tacit.estimation.likelihood import likeliest_frequencies
-from tacit.information.laws import as_channel, as_joint
 from tacit.markup import html_table
 
 _SHOWN = 6
@@ -78,6 +78,13 @@ class Estimate:
         head = ("r", "frequency", "interval", "bounds")
         return html_table(caption, head, [self._row(r) for r in range(len(self.frequencies))])
 
+    def is_known(self, r: int) -> bool:
+        """Whether the interval of a frequency says more than the bounds on all together."""
+        if not self.is_identified[r] or math.isnan(self.frequencies[r]):
+            return False
+        (low, high), (least, most) = self.intervals[r], self.bounds[r]
+        return bool(high - low < 1 and high - low <= most - least)
+
     def _in_words(self, r: int) -> str:
         """One frequency and its interval, or its bounds where it is not determined."""
         if not self.is_identified[r]:
@@ -112,9 +119,19 @@ def estimate(
         target: ``"rows"``: realised frequencies among the rows given, so that only the release is
             random. ``"population"``: frequencies in what the rows are independent draws from.
     """
-    channel, used = _checked_channel(p_rhat_given_r)
-    counts = _checked_counts(letters, used)[used]
-    _check_options(confidence, target)
+    full = checked_channel(p_rhat_given_r)
+    counts = np.bincount(checked_letters(letters, full), minlength=full.shape[1]).astype(np.int64)
+    check_confidence(confidence)
+    _check_target(target)
+    return estimate_counts(counts, full, confidence, target)
+
+
+def estimate_counts(
+    all_counts: NDArray[np.int64], full: Array, confidence: float, target: Target
+) -> Estimate:
+    """The same from how often each letter occurs; what is given was checked."""
+    used = full.max(axis=0) > 0
+    counts, channel = all_counts[used], full[:, used]
     likeliest, gap = likeliest_frequencies(counts, channel)
     reading = Reading(channel, counts, likeliest, float(ndtri((1 + confidence) / 2)), target)
     found = [
@@ -140,52 +157,15 @@ def estimate(
     )
 
 
-def _checked_channel(p_rhat_given_r: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
-    """The channel without letters that it never releases, and which letters it does release."""
-    name = "p_rhat_given_r"
-    n_r = len(as_joint(p_rhat_given_r, ndim=2, name=name))
-    channel = as_channel(p_rhat_given_r, np.ones(n_r), name=name)
-    used = channel.max(axis=0) > 0
-    return channel[:, used], used
-
-
-def _checked_counts(letters: ArrayLike, used: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How often each letter was released."""
-    try:
-        array = np.asarray(letters)
-    except ValueError as error:
-        raise InvalidInputError(f"letters is not an array ({error}): give letters rhat") from error
-    if array.ndim != 1:
-        raise InvalidInputError(
-            f"letters is {array.ndim}-D (shape {array.shape}): give one letter rhat for each row"
-        )
-    if array.size == 0:
-        raise InvalidInputError("letters is empty: an estimate needs at least one released letter")
-    if array.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"letters holds {array.dtype} values: give whole numbers, the columns of p_rhat_given_r"
-        )
-    wrong = array[(array < 0) | (array >= used.size)]
-    if wrong.size > 0:
-        raise InvalidInputError(
-            f"letters holds {wrong[0]}, but p_rhat_given_r has columns 0 to {used.size - 1}: "
-            "give the channel that these letters went through"
-        )
-    counts = np.bincount(array.astype(np.intp, copy=False), minlength=used.size).astype(np.int64)
-    impossible = np.flatnonzero((counts > 0) & ~used)
-    if impossible.size > 0:
-        raise InvalidInputError(
-            f"letters holds {impossible[0]} {counts[impossible[0]]} times, but p_rhat_given_r "
-            "never releases it: give the channel that these letters went through"
-        )
-    return counts
-
-
-def _check_options(confidence: float, target: Target) -> None:
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no probability between 0 and 1."""
     if not 0 < confidence < 1:
         raise InvalidInputError(
             f"confidence is {confidence}: give a probability between 0 and 1, such as 0.95"
         )
+
+
+def _check_target(target: Target) -> None:
     if target not in get_args(Target):
         raise InvalidInputError(
             f"target is {target!r}: use 'rows' for the rows given, or 'population' for what they "

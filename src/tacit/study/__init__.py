@@ -8,7 +8,13 @@ if TYPE_CHECKING:
     from tacit.study.backup import Backup, Restoration, back_up, restore
     from tacit.study.books.records import HoldingRecord
     from tacit.study.folder import Configuration
-    from tacit.study.recipient import LevelEstimate, RecipientEstimate, estimate_file
+    from tacit.study.recipient import (
+        LevelEstimate,
+        RecipientEstimate,
+        crosstab_files,
+        estimate_file,
+        read_column,
+    )
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
     from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding
@@ -34,7 +40,9 @@ __all__ = [
     "StudyStatus",
     "Verification",
     "back_up",
+    "crosstab_files",
     "estimate_file",
+    "read_column",
     "restore",
     "verify_study",
 ]
@@ -45,7 +53,13 @@ __getattr__ = deferred(
         "backup": ("Backup", "Restoration", "back_up", "restore"),
         "books.records": ("HoldingRecord",),
         "folder": ("Configuration",),
-        "recipient": ("LevelEstimate", "RecipientEstimate", "estimate_file"),
+        "recipient": (
+            "LevelEstimate",
+            "RecipientEstimate",
+            "crosstab_files",
+            "estimate_file",
+            "read_column",
+        ),
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding"),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
         "reports.status": ("Holding", "SmallCell", "StudyStatus"),

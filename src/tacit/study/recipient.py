@@ -1,24 +1,32 @@
-"""For recipients: what a release file says about frequencies, with its certificate beside it."""
+"""For recipients: what release files say, with their certificates beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from math import isnan
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv, parquet
 
-from tacit.errors import InvalidInputError
-from tacit.estimation import Contrast, Estimate, estimate
+from tacit.errors import InvalidInputError, Suggestion
+from tacit.estimation import Cell, Contrast, CrossTable, Estimate, NoisyColumn, crosstab
+from tacit.estimation.bounds import subgroup_bounds
+from tacit.estimation.column import without_rare_letters
+from tacit.estimation.crosstab import count_by_group, groups_of
+from tacit.estimation.recipient import check_confidence, estimate_counts
 from tacit.remark import Remark
 from tacit.study.reports.receipts import Certificate
-from tacit.tables.delivery.release_reader import count_letters, digest_of
-
-_FEW_RECORDS = 10
-"""A letter that fewer records are expected to have, whatever is true of them, tells nothing."""
+from tacit.tables.delivery.release_reader import (
+    count_letters,
+    digest_of,
+    read_letters,
+    texts_of,
+)
 
 _MANY = 250
 _MOST_WORK = _MANY**3
@@ -70,18 +78,14 @@ class RecipientEstimate:
 
 def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
     """Frequencies of what was asked, from a release file and the certificate beside it."""
-    file = Path(path)
-    if not file.is_file():
-        raise InvalidInputError(f"there is no file {file}: give a release file, .parquet or .csv")
-    certificate = Certificate.beside(file)
-    _refuse_too_many(file, certificate)
+    file, certificate = _certified(path)
     counts = count_letters(
         file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
     )
     _refuse_altered(file, certificate)
-    counts, channel = _without_rare(counts, np.array(certificate.p_rhat_given_r))
-    letters = np.repeat(np.arange(len(counts)), counts)
-    found = estimate(letters, channel, confidence=confidence)
+    check_confidence(confidence)
+    counts, channel = without_rare_letters(counts, np.array(certificate.p_rhat_given_r))
+    found = estimate_counts(counts, channel, confidence, "rows")
     levels = tuple(_levels(certificate, found))
     is_told = all(level.share is not None for level in levels)
     return RecipientEstimate(
@@ -91,6 +95,173 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         levels,
         () if is_told else tuple(_contrast(certificate, each) for each in found.contrasts),
         tuple(_remarks(certificate, found, is_told)),
+    )
+
+
+def read_column(path: str | Path) -> NoisyColumn:
+    """The letters of an analysable release, with the record ids of its file.
+
+    Raises:
+        InvalidInputError: the release is not analysable, or its certificate does not say so.
+    """
+    file, certificate = _certified(path)
+    if not certificate.is_analysable:
+        raise _not_analysable(file, certificate)
+    return _read(file, certificate)
+
+
+def crosstab_files(
+    paths: Sequence[str | Path],
+    own: str | Path | None = None,
+    by: Sequence[str] = (),
+    *,
+    own_id: str = "record",
+    confidence: float = 0.95,
+    insist: bool = False,
+) -> CrossTable:
+    """Shares of what was asked in groups of your own rows, from release files and certificates.
+
+    Args:
+        paths: release files of the same records, one question each; several are taken jointly.
+        own: your own table, .csv or .parquet, with the record ids of the files.
+        by: columns of it that make the groups.
+        own_id: column of it that holds the record ids.
+        confidence: of each interval.
+        insist: of one file that is not analysable, give bounds that hold in any subgroup.
+
+    Raises:
+        InvalidInputError: a file is not analysable, or no record is in all of them.
+    """
+    check_confidence(confidence)
+    certified = [_certified(path) for path in paths]
+    names = [certificate.request for _, certificate in certified]
+    if len(set(names)) < len(names):
+        raise InvalidInputError(f"two files answer {names[0]}: give one file for each question")
+    unfit = [each for each in certified if not each[1].is_analysable]
+    if unfit and (not insist or len(certified) > 1 or unfit[0][1].least_given_r is None):
+        raise _not_analysable(*unfit[0])
+    columns = [_read(*each) for each in certified]
+    records, groups, left_out = _linked(columns, own, by, own_id)
+    linked = {name: column.at(records) for name, column in zip(names, columns, strict=True)}
+    found = (
+        _subgroup_bounds(certified[0][1], linked[names[0]], groups, confidence)
+        if unfit
+        else crosstab(linked, groups, confidence=confidence)
+    )
+    said = [Remark("rows_left_out", {"rows": left_out})] if left_out else []
+    said += [
+        Remark("said_in_certificate", {"text": text})
+        for _, certificate in certified
+        for text in certificate.remarks
+    ]
+    return replace(found, remarks=(*found.remarks, *said))
+
+
+def _certified(path: str | Path) -> tuple[Path, Certificate]:
+    """A release file and its certificate, which is not too large to estimate from."""
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInputError(f"there is no file {file}: give a release file, .parquet or .csv")
+    certificate = Certificate.beside(file)
+    _refuse_too_many(file, certificate)
+    return file, certificate
+
+
+def _read(file: Path, certificate: Certificate) -> NoisyColumn:
+    """Every record's letter, of a file that is what its certificate was made for."""
+    records, letters = read_letters(
+        file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
+    )
+    _refuse_altered(file, certificate)
+    return NoisyColumn(letters, np.array(certificate.p_rhat_given_r), certificate.labels, records)
+
+
+def _not_analysable(file: Path, certificate: Certificate) -> InvalidInputError:
+    if certificate.is_analysable is None:
+        return InvalidInputError(
+            f"the certificate of {file} does not say whether the file is analysable: ask the "
+            "custodian for both again, which costs nothing"
+        )
+    return InvalidInputError(
+        f"{file} is not analysable: its answers depend on more than {certificate.request}, so they "
+        "err differently in a subgroup; ask the custodian for an analysable release, or for one "
+        "file alone take bounds",
+        suggestions=[Suggestion("crosstab", {"insist": True})],
+    )
+
+
+def _linked(
+    columns: Sequence[NoisyColumn], own: str | Path | None, by: Sequence[str], own_id: str
+) -> tuple[NDArray[np.str_], dict[str, NDArray[np.str_]], int]:
+    """Records that are everywhere, your columns for them, and how many of your rows are left out.
+
+    Without a table of your own, all records that every file has.
+    """
+    ids = [column.records for column in columns if column.records is not None]
+    common = reduce(np.intersect1d, ids)
+    if own is None:
+        if by:
+            raise InvalidInputError(f"there is no table with {by[0]}: give your own table")
+        mine = {own_id: common}
+    else:
+        mine = _own_columns(Path(own), [own_id, *by])
+    is_kept = np.isin(mine[own_id], common)
+    if not is_kept.any():
+        raise InvalidInputError(
+            "no record is in all of the files: give files of one party, and your own table with "
+            f"the ids of their column record in {own_id}"
+        )
+    groups = {name: mine[name][is_kept] for name in by}
+    return mine[own_id][is_kept], groups, int((~is_kept).sum())
+
+
+def _own_columns(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]]:
+    """Columns of a recipient's own table, as texts."""
+    if not path.is_file():
+        raise InvalidInputError(f"there is no file {path}: give your own table, .parquet or .csv")
+    is_csv = path.suffix.lower() == ".csv"
+    as_text = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+    )
+    try:
+        table = csv.read_csv(path, convert_options=as_text) if is_csv else parquet.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInputError(f"{path} cannot be read as a table: {reason}") from None
+    for name in names:
+        if name not in table.column_names:
+            known = ", ".join(table.column_names)
+            raise InvalidInputError(f"{path} has no column {name}, only {known}: name one of these")
+    return {name: texts_of(table.column(name)) for name in names}
+
+
+def _subgroup_bounds(
+    certificate: Certificate,
+    column: NoisyColumn,
+    groups: dict[str, NDArray[np.str_]],
+    confidence: float,
+) -> CrossTable:
+    """Shares in groups as far as any law between the least and the greatest allows."""
+    names, group_of_row = groups_of(groups, len(column))
+    least, most = np.array(certificate.least_given_r), np.array(certificate.most_given_r)
+    cells: list[Cell] = []
+    is_consistent = True
+    for group, counts in zip(names, count_by_group(column, group_of_row, len(names)), strict=True):
+        bounds, fits = subgroup_bounds(least, most, counts, confidence)
+        is_consistent &= fits
+        cells += [
+            Cell(group, (level,), int(counts.sum()), None, None, float(low), float(high))
+            for level, (low, high) in zip(certificate.labels, bounds, strict=True)
+        ]
+    remarks = [Remark("not_analysable"), *([] if is_consistent else [Remark("unlikely_letters")])]
+    return CrossTable(
+        (certificate.request,),
+        tuple(groups),
+        len(column),
+        confidence,
+        tuple(cells),
+        (),
+        tuple(remarks),
     )
 
 
@@ -114,36 +285,12 @@ def _refuse_altered(file: Path, certificate: Certificate) -> None:
         )
 
 
-def _without_rare(
-    counts: NDArray[np.int64], channel: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Letters that hardly occur, counted as the most frequent one.
-
-    What a handful of records says about frequencies is noise, and would count as if it determined
-    them. Not telling letters apart is always allowed: the answers stay unbiased.
-    """
-    is_rare = counts.sum() * channel.max(axis=0) < _FEW_RECORDS
-    often = channel.sum(axis=0).argmax()
-    kept = np.where(is_rare, often, np.arange(len(counts)))
-    merged = np.zeros_like(channel)
-    np.add.at(merged.T, kept, channel.T)
-    return np.bincount(kept, counts, len(counts)).astype(np.int64), merged
-
-
 def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate]:
     for r, level in enumerate(certificate.labels):
-        is_known = _is_known(found, r)
+        is_known = found.is_known(r)
         low, high = found.intervals[r] if is_known else found.bounds[r]
         share = float(found.frequencies[r]) if is_known else None
         yield LevelEstimate(level, share, float(low), float(high))
-
-
-def _is_known(found: Estimate, r: int) -> bool:
-    """Whether the estimate of a level says more than the bounds on all levels together."""
-    if not found.is_identified[r] or isnan(found.frequencies[r]):
-        return False
-    (low, high), (least, most) = found.intervals[r], found.bounds[r]
-    return bool(high - low < 1 and high - low <= most - least)
 
 
 def _contrast(certificate: Certificate, contrast: Contrast) -> str:
@@ -163,4 +310,4 @@ def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterat
     if not is_told:
         yield Remark("some_levels_only_together")
     yield from (Remark("said_in_certificate", {"text": text}) for text in certificate.remarks)
-    yield Remark("subgroups_differ")
+    yield Remark("analysable") if certificate.is_analysable else Remark("subgroups_differ")

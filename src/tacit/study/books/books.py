@@ -132,6 +132,51 @@ def recipient_law(law: Array) -> Array:
     return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
 
 
+def _asked(intent: Intent, cells: NDArray[np.intp]) -> Array:
+    return intent.request.question.p_r_given_x[cells]
+
+
+def _follow(
+    known: NDArray[np.bool_], is_possible: NDArray[np.bool_], intent: Intent
+) -> NDArray[np.bool_]:
+    """What can be in each state after a release, [m', ...], from [m, letter, ...] before it."""
+    n_states = int(intent.next_state.max()) + 1
+    after = np.zeros((n_states, known.shape[-1]), dtype=bool)
+    before, letter = np.nonzero(is_possible)
+    every = np.broadcast_to(known, (*is_possible.shape, known.shape[-1]))[before, letter]
+    np.logical_or.at(after, intent.next_state[before, letter], every)
+    return after
+
+
+def _copies(rows: Array, told: NDArray[np.bool_]) -> list[Array]:
+    """How a table renames earlier letters, [earlier, letter], if that is all that it does.
+
+    Args:
+        rows: [m, x, letter].
+        told: earlier letters that are possible in each state, [m, earlier].
+    """
+    is_renaming = (rows == rows[:, :1]).all() and (rows[:, 0].max(axis=-1) == 1).all()
+    is_known = told.sum(axis=1) == 1
+    if not is_renaming or not is_known[told.any(axis=1)].all():
+        return []
+    pairs = {(int(told[m].argmax()), int(rows[m, 0].argmax())) for m in np.nonzero(is_known)[0]}
+    earlier, letters = zip(*pairs, strict=True)
+    if len({*earlier}) < len(pairs) or len({*letters}) < len(pairs):
+        return []
+    renaming = np.zeros((told.shape[1], rows.shape[-1]))
+    renaming[list(earlier), list(letters)] = 1.0
+    return [renaming]
+
+
+def _range(rows: Array, p_r: Array) -> tuple[Array, Array]:
+    """Least and greatest entries of the rows that can be of each r, [r, letter]."""
+    can_be = p_r.T[:, :, None] > 0
+    is_asked = can_be.any(axis=1)
+    any_law = 1 / rows.shape[-1]  # of an r that no record has, as in ``recipient_law``
+    least = np.where(is_asked, np.where(can_be, rows, np.inf).min(axis=1), any_law)
+    return least, np.where(is_asked, np.where(can_be, rows, -np.inf).max(axis=1), any_law)
+
+
 def record_of(question: Question) -> QuestionRecord:
     """A question as it stands in the ledger; the law of an external column stands there already."""
     is_function = question.external is None
@@ -409,6 +454,39 @@ class Books:
         """The latest release for a request, if there is one."""
         same = [each for each in self.intents.values() if each.record.identity == identity]
         return same[-1] if same else None
+
+    def range_given_r(self, intent: Intent) -> tuple[Array, Array]:
+        """Least and greatest p(letter | r, all else that can be known of a record), [r, letter].
+
+        In a subgroup that a recipient chooses by columns of its own, letters follow a law between
+        the two. Where they are equal, the release is analysable: given r, a letter depends on
+        nothing else. That is so where its table reads r only, and for a copy of the letters of such
+        a release.
+        """
+        some_x = np.unique(np.where(self.counts > 0, intent.class_of_x, -1), return_index=True)[1]
+        some_x = some_x[self.counts[some_x] > 0]
+        asked = intent.request.question.p_r_given_x[some_x]
+        # States that a record of the cell can be in; laws of earlier letters that read no past,
+        # with the letters that are possible in each state.
+        reached = np.ones((1, len(some_x)), dtype=bool)
+        drawn: list[tuple[Array, NDArray[np.bool_]]] = []
+        for each in self.intents.values():
+            rows = each.channel.law[:, each.class_of_x[some_x]]
+            if each.entry.number == intent.entry.number:
+                break
+            is_possible = np.asarray((reached[..., None] & (rows > 0)).any(axis=1))  # [m, letter]
+            drawn = [(law, _follow(told[:, None], is_possible, each)) for law, told in drawn]
+            if (rows == rows[:1]).all() and np.array_equal(_asked(each, some_x), asked):
+                letters = np.eye(rows.shape[-1], dtype=bool)[None]
+                drawn.append((rows[0], _follow(letters, is_possible, each)))
+            reached = _follow(
+                (reached[..., None] & (rows > 0)).transpose(0, 2, 1), is_possible, each
+            )
+        states, cells = np.nonzero(reached)
+        own = _range(rows[states, cells], asked[cells])
+        copies = [_range(law @ copy, asked) for law, told in drawn for copy in _copies(rows, told)]
+        exact = [both for both in copies if np.array_equal(*both)]
+        return exact[0] if exact else own
 
     def question(self, record: QuestionRecord) -> Question:
         """A question as it stands in the ledger."""

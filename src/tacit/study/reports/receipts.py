@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tacit.accounting import bits_up
@@ -25,10 +26,11 @@ if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.ledger import Entry
     from tacit.study.books.books import Books, Intent
 
-PAPER_FORMAT = 2
+PAPER_FORMAT = 3
 """Of papers, pages included: a page that looks different is another format.
 
 1: without seal, limit of the party, H(X) and remarks; made by 0.1.
+2: certificates do not say whether the file is analysable; made by 0.2.
 """
 
 CERTIFICATE_SUFFIX = ".certificate.json"
@@ -208,6 +210,10 @@ class Certificate(ReleasePaper):
         digest_key: under which ``digest`` was made.
         csv_letters: ``letters`` as a CSV file shows them: with an apostrophe before what a
             spreadsheet would run as a formula. ``None`` where 0.1 made the file, which put none.
+        is_analysable: whether an answer depends on nothing but the truth: then p_rhat_given_r holds
+            in every subgroup. ``None`` in certificates of 0.1 and 0.2, which do not say.
+        least_given_r: where it is not analysable, the least p(rhat | r) of any subgroup.
+        most_given_r: and the greatest.
     """
 
     labels: tuple[str, ...] = Field(min_length=1)
@@ -216,12 +222,27 @@ class Certificate(ReleasePaper):
     p_rhat_given_r: list[list[float]]
     digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
     csv_letters: tuple[str, ...] | None = None
+    is_analysable: bool | None = None
+    least_given_r: list[list[float]] | None = None
+    most_given_r: list[list[float]] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_range_unless_analysable(self) -> Self:
+        ends = self.least_given_r, self.most_given_r
+        if (self.is_analysable is False) != all(end is not None for end in ends):
+            raise ValueError("least_given_r and most_given_r go with is_analysable")
+        for end in ends:
+            if end is not None and [len(row) for row in end] != self._shape:
+                raise ValueError("the range has another shape than labels and letters")
+        return self
+
+    @property
+    def _shape(self) -> list[int]:
+        return [self.time_shares * len(self.letters)] * len(self.labels)
 
     @model_validator(mode="after")
     def _has_one_law_for_each_label(self) -> Self:
-        n_letters = self.time_shares * len(self.letters)
-        rows = [len(row) for row in self.p_rhat_given_r]
-        if rows != [n_letters] * len(self.labels):
+        if [len(row) for row in self.p_rhat_given_r] != self._shape:
             raise ValueError("p_rhat_given_r has another shape than labels and letters")
         for row in self.p_rhat_given_r:
             if min(row) < 0 or abs(sum(row) - 1) > ROW_SUM_TOL:
@@ -307,6 +328,8 @@ def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:
 
 def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes) -> Certificate:
     """The recipient's certificate of a release."""
+    least, most = books.range_given_r(intent)
+    is_analysable = np.array_equal(least, most)
     return Certificate(
         **_common(books, intent),
         digest=digest,
@@ -316,6 +339,9 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
         p_rhat_given_r=intent.record.p_rhat_given_r,
         digest_key=digest_key.hex(),
         csv_letters=tuple(map(csv_text, intent.record.letters)),
+        is_analysable=is_analysable,
+        least_given_r=None if is_analysable else least.tolist(),
+        most_given_r=None if is_analysable else most.tolist(),
     )
 
 

@@ -1,4 +1,4 @@
-"""Reading release files: the digest of what they say, and how many records have each letter."""
+"""Reading release files: the digest of what they say, and every record's letter."""
 
 from __future__ import annotations
 
@@ -40,18 +40,44 @@ def count_letters(
         time_shares: how many t there are; one alone has no column.
         has_guards: as for ``digest_of``.
     """
+    counts = np.zeros(time_shares * len(labels), dtype=np.int64)
+    for columns in _read(path, has_guards):
+        letters = _letters_of(path, columns, labels, time_shares)
+        counts += np.bincount(letters, minlength=len(counts))
+    return counts
+
+
+def read_letters(
+    path: Path, labels: Sequence[str], time_shares: int = 1, *, has_guards: bool = True
+) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+    """Every record's id as text, and its letter; arguments as for ``count_letters``."""
+    records, letters = [], []
+    for columns in _read(path, has_guards):
+        letters.append(_letters_of(path, columns, labels, time_shares))
+        records.append(texts_of(columns.column("record")))
+    if not letters:
+        return np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64)
+    return np.concatenate(records), np.concatenate(letters)
+
+
+def texts_of(column: pa.Array | pa.ChunkedArray) -> NDArray[np.str_]:
+    """A column as texts, as a CSV file shows them; a missing value as an empty text."""
+    return np.asarray(column.cast(pa.string()).fill_null("").to_pylist(), dtype=np.str_)
+
+
+def _letters_of(
+    path: Path, columns: pa.RecordBatch, labels: Sequence[str], time_shares: int
+) -> NDArray[np.int64]:
+    """The letter t * len(labels) + rhat of each record."""
     known = {"rhat": list(labels)}
     if time_shares > 1:
         known["t"] = [str(t) for t in range(time_shares)]
-    counts = np.zeros(time_shares * len(labels), dtype=np.int64)
-    for columns in _read(path, has_guards):
-        if columns.schema.names != ["record", *known]:
-            raise _not_as_certified(path, f"the columns {', '.join(columns.schema.names)}")
-        letters = np.zeros(len(columns), dtype=np.int64)
-        for name, scale in zip(known, (1, len(labels)), strict=False):
-            letters += scale * _places(path, columns.column(name), known[name])
-        counts += np.bincount(letters, minlength=len(counts))
-    return counts
+    if columns.schema.names != ["record", *known]:
+        raise _not_as_certified(path, f"the columns {', '.join(columns.schema.names)}")
+    letters = np.zeros(len(columns), dtype=np.int64)
+    for name, scale in zip(known, (1, len(labels)), strict=False):
+        letters += scale * _places(path, columns.column(name), known[name])
+    return letters
 
 
 def _places(path: Path, column: pa.Array, known: list[str]) -> NDArray[np.int64]:

@@ -1,0 +1,289 @@
+"""Cross-tables of noisy columns, with each other and with your own columns.
+
+Given the true values, the letters of analysable releases are independent of each other and of all
+that you know. So a cross-table is a table of frequencies seen through the product of the channels,
+group by group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from tacit.arrays import Array
+from tacit.errors import InvalidInputError
+from tacit.estimation.column import NoisyColumn, join, without_rare_letters
+from tacit.estimation.functionals import Target
+from tacit.estimation.odds import LogOdds, log_odds_ratio
+from tacit.estimation.recipient import Estimate, check_confidence, estimate_counts
+from tacit.markup import html_table
+from tacit.remark import Remark
+
+_MOST_CELLS = 256
+"""Combinations of levels whose bounds take seconds."""
+
+_FEW_ROWS = 100
+"""Intervals are right for large groups; see the table of coverage in docs/analysis.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How frequent a combination of levels is in a group.
+
+    Attributes:
+        group: levels of your own columns.
+        levels: of the noisy columns.
+        n: rows of the group.
+        share: unbiased estimate of its share in the group; ``None`` where only bounds are known.
+        standard_error: of ``share``.
+        low: end of its interval, or of what is possible at all.
+        high: the other end.
+    """
+
+    group: tuple[str, ...]
+    levels: tuple[str, ...]
+    n: int
+    share: float | None
+    standard_error: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class OddsRatio:
+    """Odds of a level against a reference, in one group or level against another.
+
+    Of the population that the rows are drawn from. An end that the letters do not bound is
+    ``None``.
+
+    Attributes:
+        within: levels of your own columns; for two noisy columns, the group that it holds in.
+        level: whose odds.
+        against: the reference of ``level``.
+        where: group, or level of the other noisy column.
+        compared_with: the reference of ``where``.
+        value: estimate of maximum likelihood; ``None`` where that is not finite.
+        log_standard_error: of its logarithm.
+        low: end of the interval.
+        high: the other end.
+    """
+
+    within: tuple[str, ...]
+    level: str
+    against: str
+    where: str
+    compared_with: str
+    value: float | None
+    log_standard_error: float | None
+    low: float
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTable:
+    """Shares of levels in groups, and odds ratios.
+
+    Attributes:
+        columns: names of the noisy columns.
+        by: names of your own columns.
+        n: rows in all.
+        confidence: of each interval alone.
+        cells: group by group.
+        odds_ratios: against the first level and the first group; none for three noisy columns, or
+            where a release does not tell every level.
+        remarks: for the reader.
+    """
+
+    columns: tuple[str, ...]
+    by: tuple[str, ...]
+    n: int
+    confidence: float
+    cells: tuple[Cell, ...]
+    odds_ratios: tuple[OddsRatio, ...]
+    remarks: tuple[Remark, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
+
+    def _repr_html_(self) -> str:
+        """Every cell with its interval, as a table for notebooks."""
+        caption = f"{self.n:,} rows; intervals at {100 * self.confidence:g} % each"
+        rows = [
+            (*cell.group, *cell.levels, f"{cell.n:,}", _text(cell.share), _ends(cell))
+            for cell in self.cells
+        ]
+        return html_table(caption, (*self.by, *self.columns, "rows", "share", "interval"), rows)
+
+
+def _text(share: float | None) -> str:
+    return "" if share is None else f"{share:.4f}"
+
+
+def _ends(cell: Cell) -> str:
+    return f"{cell.low:.4f} to {cell.high:.4f}"
+
+
+def crosstab(
+    columns: Mapping[str, NoisyColumn],
+    by: Mapping[str, ArrayLike] | None = None,
+    *,
+    confidence: float = 0.95,
+    target: Target = "rows",
+) -> CrossTable:
+    """Shares of the levels of analysable columns in groups by your own columns, and odds ratios.
+
+    Args:
+        columns: name -> column; several are tabulated jointly.
+        by: name -> your own values of the same rows, in the same order.
+        confidence: of each interval.
+        target: of shares, as for ``estimate``; odds ratios are always those of the population.
+    """
+    check_confidence(confidence)
+    own = {} if by is None else dict(by)
+    joined = join(list(columns.values()))
+    if len(joined.levels) > _MOST_CELLS:
+        raise InvalidInputError(
+            f"the columns have {len(joined.levels):,} combinations of levels: give fewer columns, "
+            f"{_MOST_CELLS} combinations at most"
+        )
+    names, group_of_row = groups_of(own, len(joined))
+    counts = count_by_group(joined, group_of_row, len(names))
+    found = [
+        estimate_counts(*without_rare_letters(each, joined.p_rhat_given_r), confidence, target)
+        for each in counts
+    ]
+    levels = [*product(*(column.levels for column in columns.values()))]
+    cells = [
+        cell for group, one in zip(names, found, strict=True) for cell in _cells(group, levels, one)
+    ]
+    is_told = all(cell.share is not None for cell in cells)
+    return CrossTable(
+        tuple(columns),
+        tuple(own),
+        len(joined),
+        confidence,
+        tuple(cells),
+        tuple(_odds_ratios([*columns.values()], names, counts, confidence)) if is_told else (),
+        tuple(_remarks(found, is_told)),
+    )
+
+
+def _remarks(found: Sequence[Estimate], is_told: bool) -> Iterator[Remark]:
+    if not all(one.is_consistent for one in found):
+        yield Remark("unlikely_letters")
+    if not is_told:
+        yield Remark("bounds_only")
+    if min(one.n for one in found) < _FEW_ROWS:
+        yield Remark("small_groups", {"rows": min(one.n for one in found)})
+
+
+def groups_of(
+    own: Mapping[str, ArrayLike], n: int
+) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+    """The groups that occur, in the order of their names, and the group of each row."""
+    values = [np.asarray(column).astype(str) for column in own.values()]
+    for name, column in zip(own, values, strict=True):
+        if column.shape != (n,):
+            raise InvalidInputError(
+                f"{name} has shape {column.shape} and there are {n:,} rows: give one value each"
+            )
+    if not values:
+        return [()], np.zeros(n, dtype=np.intp)
+    found, group_of_row = np.unique(np.stack(values, axis=1), axis=0, return_inverse=True)
+    return [tuple(map(str, group)) for group in found], group_of_row.reshape(-1)
+
+
+def count_by_group(
+    column: NoisyColumn, group_of_row: NDArray[np.intp], n_groups: int
+) -> NDArray[np.int64]:
+    """How many rows of each group have each letter, [group, rhat]."""
+    n_letters = column.p_rhat_given_r.shape[1]
+    both = group_of_row * n_letters + column.letters
+    counts = np.bincount(both, minlength=n_groups * n_letters)
+    return counts.reshape(n_groups, n_letters).astype(np.int64)
+
+
+def _cells(
+    group: tuple[str, ...], levels: Sequence[tuple[str, ...]], found: Estimate
+) -> Iterator[Cell]:
+    for r, level in enumerate(levels):
+        if found.is_known(r):
+            low, high = found.intervals[r]
+            share, error = float(found.frequencies[r]), float(found.standard_errors[r])
+            yield Cell(group, level, found.n, share, error, float(low), float(high))
+        else:
+            low, high = found.bounds[r]
+            yield Cell(group, level, found.n, None, None, float(low), float(high))
+
+
+def _odds_ratios(
+    columns: Sequence[NoisyColumn],
+    names: Sequence[tuple[str, ...]],
+    counts: NDArray[np.int64],
+    confidence: float,
+) -> Iterator[OddsRatio]:
+    """Level against level, in group against group; of two columns, in each group."""
+    quantile, last = float(ndtri((1 + confidence) / 2)), columns[-1]
+    if len(columns) == 1 and len(names) > 1:
+        labels = [", ".join(group) for group in names]
+        for g in range(1, len(names)):
+            pair = _Table(counts[[0, g]].ravel(), np.eye(2), last, quantile)
+            yield from pair.against_first((), (labels[0], labels[g]), 1)
+    elif len(columns) == 2:
+        first = columns[0]
+        for group, one in zip(names, counts, strict=True):
+            table = _Table(one, first.p_rhat_given_r, last, quantile)
+            for r in range(1, len(first.levels)):
+                yield from table.against_first(group, (first.levels[0], first.levels[r]), r)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """A table of two hidden variables, seen through two channels.
+
+    Attributes:
+        counts: of letters (of the first variable, of the second) in C order.
+        first: channel of the first variable.
+        second: the second variable.
+        quantile: of intervals.
+    """
+
+    counts: NDArray[np.int64]
+    first: Array
+    second: NoisyColumn
+    quantile: float
+
+    def against_first(
+        self, within: tuple[str, ...], where: tuple[str, str], row: int
+    ) -> Iterator[OddsRatio]:
+        """Odds of each level against the first, in a row against row 0; ``where`` names both."""
+        levels, n = self.second.levels, len(self.second.levels)
+        channel = np.asarray(np.kron(self.first, self.second.p_rhat_given_r), dtype=float)
+        for k in range(1, n):
+            cells = row * n + k, row * n, k, 0
+            found = log_odds_ratio(self.counts, channel, cells, self.quantile)
+            yield _odds_ratio(found, within, (levels[k], levels[0]), (where[1], where[0]))
+
+
+def _odds_ratio(
+    found: LogOdds, within: tuple[str, ...], level: tuple[str, str], where: tuple[str, str]
+) -> OddsRatio:
+    low, high = found.interval
+    is_finite = math.isfinite(found.value)
+    return OddsRatio(
+        within,
+        *level,
+        *where,
+        value=math.exp(found.value) if is_finite else None,
+        log_standard_error=found.standard_error if math.isfinite(found.standard_error) else None,
+        low=math.exp(low),
+        high=math.exp(high) if math.isfinite(high) else None,
+    )

@@ -1,0 +1,169 @@
+"""Regressions with noisy columns: the true data without noise, closed forms, and coverage."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.stats import binom, norm
+
+from tacit.datasets import adult
+from tacit.errors import InvalidInputError, UnconvergedError
+from tacit.estimation import NoisyColumn, fit_linear, fit_logistic
+from tests.estimation.releases import released
+
+SAME = 1e-6  # statsmodels stops its Newton steps at 1e-8 of the mean log-likelihood
+Z95 = float(norm.ppf(0.975))
+BINARY = np.array([[0.8, 0.2], [0.3, 0.7]])
+SQUARE = 0.6 * np.eye(4) + 0.1
+
+
+def adult_rows(n, seed):
+    """Education, income and age of rows drawn from Adult."""
+    counts = adult().counts
+    rng = np.random.default_rng(seed)
+    cells = rng.choice(counts.size, size=n, p=counts.ravel() / counts.sum())
+    return (*np.unravel_index(cells, counts.shape), rng)
+
+
+def indicators(education):
+    return [education == k for k in (1, 2, 3)]
+
+
+def exact(codes, n_levels):
+    return NoisyColumn(codes, np.eye(n_levels))
+
+
+def assert_same_fit(found, witness):
+    """statsmodels' HC0 has n where tacit has n − p."""
+    assert found.coefficients == pytest.approx(witness.params, abs=SAME)
+    factor = math.sqrt(found.n / (found.n - len(found.names)))
+    assert found.standard_errors == pytest.approx(witness.bse * factor, rel=SAME)
+
+
+def test_without_noise_statsmodels_agrees_on_a_logistic_covariate():
+    education, income, age, _ = adult_rows(40_000, 1)
+    design = np.column_stack([np.ones(40_000), *indicators(education), age]).astype(float)
+    witness = sm.Logit(income, design).fit(disp=0, cov_type="HC0")
+    found = fit_logistic(income, {"education": exact(education, 4), "age": age.astype(float)})
+    assert found.names == ("intercept", "education=1", "education=2", "education=3", "age")
+    assert_same_fit(found, witness)
+    low, high = np.transpose(witness.conf_int())  # Wald's, beside score tests
+    assert found.intervals == pytest.approx(np.stack([low, high], axis=1), abs=0.01)
+
+
+def test_without_noise_statsmodels_agrees_on_a_logistic_outcome():
+    education, income, age, _ = adult_rows(2_000, 2)
+    names = np.array(["a", "b", "c", "d"])[education]
+    design = np.column_stack([np.ones(2_000), *indicators(education), age]).astype(float)
+    witness = sm.Logit(income, design).fit(disp=0, cov_type="HC0")
+    found = fit_logistic(exact(income, 2), {"education": names, "age": age})
+    assert found.names == ("intercept", "education=b", "education=c", "education=d", "age")
+    assert_same_fit(found, witness)
+
+
+def test_without_noise_statsmodels_agrees_on_least_squares_of_two_noisy_columns():
+    education, income, age, _ = adult_rows(2_000, 3)
+    years = np.array([6.0, 9.0, 11.0, 15.0])
+    design = np.column_stack([np.ones(2_000), age, income]).astype(float)
+    witness = sm.OLS(years[education], design).fit(cov_type="HC0")
+    schooling = exact(education, 4).scored(years)
+    found = fit_linear(schooling, {"age": age, "income": exact(income, 2)})
+    assert_same_fit(found, witness)
+
+
+def test_a_binary_covariate_by_hand():
+    """Means of y in the true groups, corrected by the matrix: the slope is their difference."""
+    rng = np.random.default_rng(4)
+    r = rng.integers(2, size=4_000)
+    y = 1.0 + 2.0 * r + rng.normal(size=4_000)
+    letters = released(r, BINARY, rng)
+    found = fit_linear(y, {"r": NoisyColumn(letters, BINARY)})
+    weight = np.where(letters == 1, 1.6, -0.4)  # (1{rhat=1} - 0.2) / 0.5
+    mean_1 = weight @ y / weight.sum()
+    mean_0 = (1 - weight) @ y / (1 - weight).sum()
+    assert found.coefficients == pytest.approx([mean_0, mean_1 - mean_0], abs=1e-9)
+
+
+def test_one_covariate_has_fiellers_interval():
+    """Through the origin of centred numbers: the slope is a ratio of two means."""
+    rng = np.random.default_rng(5)
+    r = rng.integers(2, size=400)
+    y = 1.0 + 0.5 * r + rng.normal(size=400)
+    letters = released(r, BINARY, rng)
+    found = fit_linear(y, {"r": NoisyColumn(letters, BINARY)})
+    w = np.where(letters == 1, 1.6, -0.4)
+    for end in found.intervals[1]:
+        b = (y - end * w).mean()  # the intercept, from its own equation
+        scores = w * (y - b - end) - w.mean() * (y - b - end * w)
+        spread = math.sqrt((scores**2).sum() * 400 / 398)
+        assert abs(scores.sum()) / spread == pytest.approx(Z95, rel=1e-3)
+
+
+def test_more_noise_than_rows_is_said():
+    """Hardly any information: an end is infinite, or there is no solution."""
+    weak = np.array([[0.52, 0.48], [0.48, 0.52]])
+    n_open = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        r = rng.integers(2, size=300)
+        y = r + rng.normal(size=300)
+        try:
+            found = fit_linear(y, {"r": NoisyColumn(released(r, weak, rng), weak)})
+        except UnconvergedError:
+            n_open += 1
+        else:
+            n_open += np.isinf(found.intervals).any()
+    assert n_open >= 18
+
+
+def test_a_fit_says_what_it_is():
+    education, income, _, _ = adult_rows(500, 6)
+    found = fit_logistic(income, {"education": exact(education, 4).scored([0, 1, 2, 3])})
+    assert repr(found).startswith("Regression(logistic, 500 rows: intercept ")
+    assert "<table" in found._repr_html_()
+    assert found.covariance.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "covariates", "message"),
+    [
+        ([0, 1], {"x": [1.0, 2.0]}, "no column is noisy"),
+        ([0, 2], {"r": exact(np.array([0, 1]), 2)}, "holds other values than 0, 1"),
+        ([0, 1, 1], {"r": exact(np.array([0, 1]), 2)}, r"outcome has shape \(3,\)"),
+        (["a", "b"], {"r": exact(np.array([0, 1]), 2)}, "the outcome holds texts"),
+        (exact(np.array([0, 1]), 3), {}, "the outcome has the levels 0, 1, 2: give it numbers"),
+        ([0, 1], {"r": exact(np.array([0, 1]), 2), "x": [math.nan, 1]}, "x holds nan"),
+    ],
+)
+def test_unusable_columns_are_refused(outcome, covariates, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fit_logistic(outcome, covariates)
+
+
+def test_rows_that_do_not_tell_coefficients_apart_are_refused():
+    column = exact(np.array([0, 1, 0, 1]), 2)
+    with pytest.raises(UnconvergedError, match="has no solution in these rows"):
+        fit_linear([1.0, 2.0, 3.0, 4.0], {"r": column, "same": [0.0, 1.0, 0.0, 1.0]})
+
+
+N_RELEASES = 100
+LEAST_HITS = int(binom.ppf(1e-4, N_RELEASES, 0.95))
+
+
+def test_intervals_hold_what_the_true_table_says():
+    """Income on noisy education and age: the model is not true, and its fit is still found."""
+    counts = adult().counts
+    cells = np.repeat(np.arange(counts.size), counts.ravel())
+    education, income, age = np.unravel_index(cells, counts.shape)
+    truth = fit_logistic(income, {"education": exact(education, 4), "age": age}).coefficients
+    hits = []
+    for seed in range(N_RELEASES):
+        education, income, age, rng = adult_rows(10_000, seed)
+        column = NoisyColumn(released(education, SQUARE, rng), SQUARE)
+        found = fit_logistic(income, {"education": column, "age": age})
+        hits.append((found.intervals[:, 0] <= truth) & (truth <= found.intervals[:, 1]))
+    assert np.sum(hits, axis=0).min() >= LEAST_HITS
+    assert np.mean(hits) <= 0.98
