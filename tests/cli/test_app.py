@@ -84,6 +84,7 @@ def test_results_of_every_command_are_json(
         ("verify", "c"): "is_whole",
         ("estimate", "a.csv"): "levels",
         ("crosstab", "a.csv"): "cells",
+        ("link", "c", "lab", patients, "--out", "links.csv"): "linked",
         ("backup", "c", "monday.tar"): "has_key",
         ("restore", "monday.tar", "c"): "files",
         ("close", "c", "--yes"): "is_closed",

@@ -22,6 +22,7 @@ from tacit.cli.demo import demo
 from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
+from tacit.cli.link import link
 from tacit.cli.party import add_party
 from tacit.cli.quote import quote
 from tacit.cli.receipt import receipt
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "receipt": receipt,
     "verify": verify,
+    "link": link,
     "estimate": estimate,
     "crosstab": crosstab,
     "backup": backup,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -245,3 +246,7 @@ class StudyKeys:
                 f"the key {layout.key} is not this study's: restore the right one from a backup"
             )
         return keys
+
+    def pseudonym_key(self, party: str) -> Callable[[int], bytes]:
+        """Attempt -> key of the names that only this party knows records by."""
+        return lambda attempt: self.key.derive("pseudonym", self.study, party, attempt)

@@ -68,6 +68,7 @@ from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Cells, Column, Question
 from tacit.tables.delivery.engine import Progress, Records
+from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.registry import LOCAL
 from tacit.tables.delivery.release_file import check_target, guards_any
 
@@ -409,6 +410,30 @@ class Study:
         refuse_changed_snapshot(self.snapshot, keys.snapshot, created)
         engine = self._journal.engine
         return ReleaseWriter(keys, self._layout, engine, self.snapshot, created.is_id_public)
+
+    def link(self, party: str, ids: str, *, out: str | Path) -> Links:
+        """Write which pseudonym each id of a table has in the party's files.
+
+        For a party that wants to link rows of its own. It tells the party which of its ids are in
+        the study, and nothing else; nothing is recorded.
+
+        Args:
+            party: whose pseudonyms.
+            ids: a table with the study's id columns, as the party sent it.
+            out: the file to write, .csv or .parquet: the ids that are in the study, and ``record``.
+        """
+        target = Path(out)
+        check_target(target)
+        refuse_own_files(self.configuration.source, target)
+        known = self._journal.books.find_party(party)
+        if self._journal.books.created.is_id_public:
+            raise InvalidInputError(
+                "ids are public in this study: its files name records by their ids, link by these"
+            )
+        key = self._writer().keys.pseudonym_key(known)
+        found = self._journal.engine.link(self.snapshot, ids, key)
+        found.write(target)
+        return found
 
     # -- looking ----------------------------------------------------------------------------
 

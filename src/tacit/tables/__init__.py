@@ -6,6 +6,7 @@ from tacit.deferral import deferred
 
 if TYPE_CHECKING:
     from tacit.tables.delivery.engine import Records
+    from tacit.tables.delivery.links import Links
     from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
     from tacit.tables.encoding.builder import build
     from tacit.tables.encoding.codes import Encoding, IdColumn
@@ -23,6 +24,7 @@ __all__ = [
     "Encoding",
     "Groups",
     "IdColumn",
+    "Links",
     "Question",
     "Records",
     "Snapshot",
@@ -34,6 +36,7 @@ __getattr__ = deferred(
     __name__,
     {
         "delivery.engine": ("Records",),
+        "delivery.links": ("Links",),
         "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups"),
         "encoding.builder": ("build",),
         "questions.cells": ("Cells", "Question"),

@@ -212,10 +212,6 @@ class ReleaseWriter:
         party, shares = intent.request.party, intent.record.time_shares
         state_name = intent.state_name
         draw_key, digest_key = intent.derive_keys(self.keys.key)
-
-        def pseudonym_key(attempt: int) -> bytes:
-            return self.keys.key.derive("pseudonym", self.keys.study, party, attempt)
-
         return RecordedRelease(
             state_name,
             intent.channel,
@@ -224,7 +220,7 @@ class ReleaseWriter:
             draw_key,
             digest_key,
             Alphabet(intent.record.letters, shares if shares > 1 else None),
-            None if self.is_id_public else pseudonym_key,
+            None if self.is_id_public else self.keys.pseudonym_key(party),
         )
 
     def _remember_all(self, states: StateStore, intents: list[Intent]) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import DeliveryError
 from tacit.remark import Remark
+from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.release_file import RecordedRelease
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.column import Column
@@ -127,6 +128,16 @@ class Engine(Protocol[SomeRecords]):
 
     def compare(self, records: SomeRecords, source: str) -> list[str]:
         """What has changed in the table since it was frozen, one line each."""
+        ...
+
+    def link(self, records: SomeRecords, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
+        """Which pseudonyms the ids of a table have.
+
+        Args:
+            records: whose ids.
+            ids: names a table with the same id columns; other columns are not read.
+            pseudonym_key: attempt -> key of a party's pseudonyms, as releases take it.
+        """
         ...
 
     def remembered(self, folder: Path) -> list[str]:

@@ -29,6 +29,7 @@ from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file
 from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
+from tacit.tables.delivery.links import Links, link
 from tacit.tables.delivery.release_file import (
     N_THREADS,
     ByPseudonym,
@@ -75,6 +76,10 @@ class LocalEngine:
     def compare(self, records: Snapshot, source: str) -> list[str]:
         """What has changed in the table."""
         return compare(records, source)
+
+    def link(self, records: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
+        """Which pseudonyms the ids of a table have."""
+        return link(records, ids, pseudonym_key)
 
     def remembered(self, folder: Path) -> list[str]:
         """Releases of which state files lie in a folder, sorted."""

@@ -436,7 +436,7 @@ class ByPseudonym:
         top = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
         words = (top << np.uint64(_WORD_BITS - self._bits)) | (packed >> np.uint64(self._bits))
         letters = packed & np.uint64(2**self._bits - 1)
-        return Block(_hexadecimal(words), letters.astype(self._letter_type))
+        return Block(hexadecimal(words), letters.astype(self._letter_type))
 
 
 class ByPublicId:
@@ -486,7 +486,7 @@ def batches(n_records: int) -> Iterator[range]:
         yield range(start, min(start + BATCH, n_records))
 
 
-def _hexadecimal(words: Words) -> pa.StringArray:
+def hexadecimal(words: Words) -> pa.StringArray:
     """16 lower-case digits of each word."""
     digits = hexlify(words.astype(">u8").data)
     ends = np.arange(0, len(digits) + 1, _HEX_DIGITS, dtype=np.int32)

@@ -1,0 +1,94 @@
+"""Which pseudonym each of a recipient's ids has in the files of its party.
+
+Ids are compared as the study stores them: the 7 of a text is the 7 of a number. An id that is not
+in the study has no pseudonym, so whoever gets the links knows who is in the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+from pyarrow import parquet as pq
+
+from tacit.sampling import pseudonyms
+from tacit.storage import atomic_file
+from tacit.tables.connection import quote_file, quote_name
+from tacit.tables.delivery.release_file import Words, check_target, hexadecimal
+from tacit.tables.encoding.snapshot import Snapshot
+from tacit.tables.sources.staging_table import StagingTable, stage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Links:
+    """The ids of a table that are in the study, each with its pseudonym.
+
+    Attributes:
+        table: the id columns, named as in the study, and ``record``; in the order of the ids.
+        n_unknown: how many other ids the table has.
+    """
+
+    table: pa.Table
+    n_unknown: int
+
+    def write(self, target: Path) -> None:
+        """Write a .csv or .parquet file, whole or not at all."""
+        check_target(target)
+        with atomic_file(target) as file:
+            if target.suffix.lower() == ".csv":
+                csv.write_csv(self.table, file)
+            else:
+                pq.write_table(self.table, file)
+
+
+def link(snapshot: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
+    """Look the ids of a table up.
+
+    Args:
+        snapshot: of the study.
+        ids: a table with the study's id columns; other columns are not read.
+        pseudonym_key: attempt -> key of the party's pseudonyms, as releases take it.
+
+    Raises:
+        InvalidInputError: there is no such table, or a column of ids is missing.
+    """
+    names = [column.name for column in snapshot.encoding.ids]
+    with stage(ids, names, snapshot.folder.parent) as table:
+        found = _known(snapshot, table, names)
+        listed = ", ".join(map(quote_name, names))
+        distinct = f"SELECT count(*) FROM (SELECT DISTINCT {listed} FROM staged)"
+        [(n_ids,)] = table.connection.execute(distinct).fetchall()
+    rows = found.column("row").to_numpy()
+    words = party_words(snapshot.n_records, pseudonym_key)[rows]
+    linked = found.drop_columns("row").append_column("record", hexadecimal(words))
+    return Links(linked, n_ids - found.num_rows)
+
+
+def party_words(n_records: int, pseudonym_key: Callable[[int], bytes]) -> Words:
+    """The pseudonyms of all records: the first of the party's keys under which all differ."""
+    attempt = 0
+    while True:
+        words = pseudonyms(pseudonym_key(attempt), 0, n_records)
+        if len(np.unique(words)) == n_records:
+            return words
+        attempt += 1
+
+
+def _known(snapshot: Snapshot, table: StagingTable, names: list[str]) -> pa.Table:
+    """The ids that are in the study, as it stores them, each with its row there."""
+    asked = ", ".join(
+        f"TRY_CAST({quote_name(one.name)} AS {one.sql_type}) AS id_{k}"
+        for k, one in enumerate(snapshot.encoding.ids)
+    )
+    is_same = " AND ".join(f"asked.id_{k} = held.id_{k}" for k in range(len(names)))
+    shown = ", ".join(f"held.id_{k} AS {quote_name(name)}" for k, name in enumerate(names))
+    held = f"read_parquet({quote_file(snapshot.ids_path)}, file_row_number = true)"
+    found: pa.Table = table.connection.sql(
+        f"SELECT {shown}, file_row_number AS row FROM {held} AS held "
+        f"JOIN (SELECT DISTINCT {asked} FROM staged) AS asked ON {is_same} ORDER BY row"
+    ).to_arrow_table()
+    return found
