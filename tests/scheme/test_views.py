@@ -142,7 +142,7 @@ def waiting_sequences(draw, n_releases=4):
     steps = []
     for _ in range(n_releases):
         rows = np.array([[draw(st.sampled_from((0.0, 0.0, 0.0, 1.0)))] for _ in p_x])
-        memory = memory.refine(refine_classes(memory.class_of_x, rows), p_x)
+        memory = memory.refine(refine_classes(memory.class_of_x, rows, p_x), p_x)
         party = draw(st.sampled_from("aabc"))
         table = draw(channels(memory.mass.shape, draw(st.integers(1, 3))))
         if draw(st.booleans()):
