@@ -360,7 +360,8 @@ class Books:
 
         They follow from the questions alone, so that the ledger need not record them.
         """
-        return refine_classes(self.class_of_x, question.p_r_given_x, self.p_x)
+        classes, p_x = self.class_of_x, self.p_x
+        return refine_classes(classes, question.p_r_given_x, p_x)
 
     def account_for(self, question: Question) -> Account:
         """The account on the classes of a question, for a release that answers it."""
