@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import DeliveryError, InvalidInputError
+from tacit.remark import Remark
 from tacit.study import Study
 from tests.study.clinic import entries_of, make_clinic
 from tests.study.forging import forge_last
@@ -91,9 +92,8 @@ def test_a_release_is_delivered_again_although_the_source_changed_or_vanished(
             study.release("lab-a", "smoker", out=tmp_path / "3.csv", bits=0.2)
         table.unlink()
         study.release("lab-a", "age", out=tmp_path / "once-more.csv", bits=0.2)
-        said: list[str] = []
+        said: list[Remark] = []
         study.release("lab-a", "smoker", out=tmp_path / "3.csv", bits=0.2, notify=said.append)
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
     assert (tmp_path / "once-more.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
-    [remark] = said
-    assert "patients.csv is no longer there" in remark
+    assert said == [Remark("table_gone", {"file": str(table)})]

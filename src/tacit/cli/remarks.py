@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def remark_in_words(remark: Remark) -> str:
     """A remark for people."""
     say = _WORDS.get(remark.code)
-    if say is not None:
-        return say(**remark.values)
-    values = ", ".join(f"{name} {value}" for name, value in remark.values.items())
-    return remark.code.replace("_", " ") + (f": {values}" if values else "")
+    return str(remark) if say is None else say(**remark.values)
 
 
 def remarks_for_machines(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
@@ -28,6 +25,11 @@ def remarks_for_machines(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
 
 def _say(sentence: str) -> Callable[[], str]:
     return lambda: sentence
+
+
+def _fill(sentence: str) -> Callable[..., str]:
+    """A sentence with the values of the remark at their names."""
+    return sentence.format
 
 
 def _counted_bits(bits: float) -> str:
@@ -145,6 +147,9 @@ _WORDS: dict[str, Callable[..., str]] = {
     "entry_still_lost": _entry_still_lost,
     "external_column": _external_column,
     "few_records": _few_records,
+    "guarded_labels": _fill(
+        "in {file}, an apostrophe stands before labels that a spreadsheet would run"
+    ),
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,
@@ -163,6 +168,10 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "subgroups_differ": _say(
         "for all rows together: in a subgroup of your choice the answers may err differently"
+    ),
+    "table_gone": _fill(
+        "{file} is no longer there: the release is made of the table as it was when the study was "
+        "made"
     ),
     "unchanged": _say("nothing was changed: it was so already"),
     "unlikely_letters": _say(

@@ -72,6 +72,10 @@ from tacit.tables.delivery.registry import LOCAL
 from tacit.tables.delivery.release_file import check_target, guards_any
 
 
+def _warn(remark: Remark) -> None:
+    warn(str(remark), stacklevel=3)
+
+
 class Study:
     """A table of records that parties ask for, again and again.
 
@@ -316,7 +320,7 @@ class Study:
         again: bool = False,
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
-        notify: Callable[[str], None] = warn,
+        notify: Callable[[Remark], None] = _warn,
     ) -> Receipt:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
@@ -336,16 +340,17 @@ class Study:
                 value and the bound of the best one so far, in bits, and the seconds since the
                 start; an exception that it raises ends the request, and nothing is spent.
             progress: called with steps done and steps in all while the file is written.
-            notify: called with what the custodian should know beside the receipt.
+            notify: called with what the custodian should know beside the receipt; by default a
+                warning.
 
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
-        target, journal, source = Path(out), self._journal, self.configuration.source
+        target, journal = Path(out), self._journal
         check_target(target)
-        refuse_own_files(source, target)
+        refuse_own_files(self.configuration, target)
         if max_error is not None:
             check_max_error(max_error, utility)
         journal.settle_rollback(certificate_path(target))
@@ -358,15 +363,16 @@ class Study:
         request = read(journal.books)
         intent = find_intent(journal.books, request, again=again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
-            remarks = source_remarks(self._layout, journal.engine, self.snapshot, source)
-            for remark in remarks:
+            for remark in source_remarks(
+                self._layout, self.configuration, journal.engine, self.snapshot
+            ):
                 notify(remark)
             intent = record_intent(
                 journal, request, read, max_error=max_error, again=again, watch=watch
             )
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
-            notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")
+            notify(Remark("guarded_labels", {"file": str(target)}))
         return receipt
 
     def _request(

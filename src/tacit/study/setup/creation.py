@@ -22,8 +22,7 @@ from tacit.study.folder import (
     Configuration,
     Layout,
     StudyKeys,
-    source_evidence,
-    source_shown,
+    file_evidence,
     store_evidence,
 )
 from tacit.study.journal import update_high_water_mark
@@ -34,6 +33,8 @@ from tacit.tables.sources.source import find_source
 
 IN_FOLDER = "folder"
 """Said instead of an address: the ledger is a file in the study's own folder."""
+
+_FORMAT_OF_0_1 = 1
 
 _SKETCHED_IDS = 4096
 """Hashes kept of a study's ids; see ``least_overlap_noticed``."""
@@ -107,7 +108,7 @@ def _remove_unregistered(folder: Path) -> None:
     if not layout.configuration.exists() or layout.high_water.exists() or layout.states.exists():
         return
     configuration = Configuration.read(folder)
-    if configuration.ledger is None or configuration.format < STUDY_FORMAT:
+    if configuration.ledger is None or configuration.format == _FORMAT_OF_0_1:
         return
     with closing(Ledger.open(configuration.ledger)) as ledger:
         is_registered = configuration.study in ledger.studies()
@@ -161,7 +162,8 @@ class _Registration:
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
-    seen = source_evidence(plan.table)
+    source = find_source(plan.table)
+    seen = file_evidence(source.file)
     snapshot = ENGINES[plan.engine].count(
         plan.table,
         plan.id_columns,
@@ -171,13 +173,14 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)
-    if seen is not None and seen == source_evidence(plan.table):
+    if seen is not None and seen == file_evidence(source.file):
         store_evidence(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
-        source=_from_anywhere(plan.table),
+        source=plan.table if source.file is None else str(Path(plan.table).absolute()),
+        file=source.file and source.file.absolute(),
         engine=plan.engine,
         ledger=address,
     )
@@ -188,11 +191,11 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
 def _refuse_few(n_records: int, plan: Plan) -> None:
     """A table so small that everybody else's rows tell much about a person."""
     if n_records < plan.min_records:
+        shown = find_source(plan.table).shown
         raise InvalidInputError(
-            f"{source_shown(plan.table)} has {n_records:,} records and {plan.min_records:,} is the "
-            "fewest: limits are on what a person's own rows tell, and in a small table whoever "
-            "knows the counts learns much more from everybody else's rows; add records, or accept "
-            "that",
+            f"{shown} has {n_records:,} records and {plan.min_records:,} is the fewest: limits are "
+            "on what a person's own rows tell, and in a small table whoever knows the counts "
+            "learns much more from everybody else's rows; add records, or accept that",
             suggestions=[Suggestion("create", {"min_records": n_records})],
         )
 
@@ -256,8 +259,3 @@ def public_facts(snapshot: Records) -> dict[str, Any]:
             for external in encoding.externals
         },
     }
-
-
-def _from_anywhere(table: str) -> str:
-    """The table's name, such that it is found from other folders too."""
-    return table if find_source(table).file is None else str(Path(table).absolute())
