@@ -14,12 +14,12 @@ from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.information.laws import as_positive_bits
-from tacit.policy import Group, Policy
+from tacit.policy import Group, Limit, Policy
 from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
-from tacit.study.books.books import Books, Request
+from tacit.study.books.books import Books, Request, compose
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import describe_entry
@@ -110,6 +110,7 @@ class Study:
         private: Sequence[str | Column],
         external: Sequence[str | Column] = (),
         everyone: float | None = None,
+        limits: Sequence[Limit] = (),
         public_id: bool = False,
         memory: int = 64,
         ledger: str | None = None,
@@ -126,6 +127,7 @@ class Study:
             private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.
             everyone: limit in bits about one record on all parties together.
+            limits: on other coalitions, as in ``Policy``.
             public_id: whether raw ids may stand in release files.
             memory: the most states that a record's past is remembered by.
             ledger: address of the ledger, ``postgresql://...`` or ``sqlite:///...``, or
@@ -148,7 +150,7 @@ class Study:
             external=tuple(map(Column.of, external)),
             is_id_public=public_id,
             memory=memory,
-            everyone=everyone,
+            policy=Policy(everyone=everyone, limits=limits).rename(compose),
             ledger=ledger,
             accept_reset=accept_reset,
             min_records=min_records,
@@ -156,7 +158,11 @@ class Study:
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)
-        study.remarks = (*plan.remarks, *table_remarks(study._journal.books))
+        study.remarks = (
+            *plan.remarks,
+            *table_remarks(study._journal.books),
+            *newcomer_remarks(plan.policy, {}),
+        )
         return study
 
     @classmethod

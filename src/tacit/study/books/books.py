@@ -432,8 +432,8 @@ class Books:
         """
         if party in self.limits:
             return party
-        composed = normalize("NFC", party)
-        same = [each for each in self.limits if normalize("NFC", each) == composed]
+        composed = compose(party)
+        same = [each for each in self.limits if compose(each) == composed]
         return same[0] if len(same) == 1 else composed
 
     def find_party(self, name: str) -> str:
@@ -497,6 +497,11 @@ class Books:
         return Question.of_function(
             record.name, record.labels, record.numbers, letter, sql=record.sql
         )
+
+
+def compose(name: str) -> str:
+    """The name of a new party as it is recorded: composed (Unicode's NFC)."""
+    return normalize("NFC", name)
 
 
 def first_past(study: str) -> str:

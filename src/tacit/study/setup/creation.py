@@ -14,10 +14,17 @@ from typing import Any
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
+from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder
-from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.study.books.records import (
+    STUDY_FORMAT,
+    AttributeRecord,
+    CreatedRecord,
+    ExternalRecord,
+    PolicyRecord,
+)
 from tacit.study.folder import (
     Configuration,
     Layout,
@@ -26,6 +33,7 @@ from tacit.study.folder import (
     store_evidence,
 )
 from tacit.study.journal import update_high_water_mark
+from tacit.study.setup.limits import check_limits
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.registry import ENGINES
@@ -53,7 +61,7 @@ class Plan:
     external: tuple[Column, ...]
     is_id_public: bool
     memory: int
-    everyone: float | None
+    policy: Policy
     ledger: str | None
     accept_reset: bool
     min_records: int
@@ -61,6 +69,7 @@ class Plan:
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
+        check_limits(self.policy, {})
         if self.memory < 1:
             raise InvalidInputError(f"memory is {self.memory}: remember at least one state")
         if self.is_id_public and len(self.id_columns) > 1:
@@ -146,17 +155,21 @@ class _Registration:
     study: str
     sketch: Sketch
     created: CreatedRecord
+    policy: Policy
     accepts_reset: bool
 
     def enter(self, ledger: Ledger, layout: Layout) -> None:
         known = ledger.overlapping(self.sketch) if self.accepts_reset else []
-        first = ledger.register(
+        entered = ledger.register(
             self.study,
             self.sketch,
             self.created.model_dump(mode="json"),
             accepting=[overlap.study for overlap in known],
         )
-        update_high_water_mark(layout, first.head)
+        if self.policy != Policy(everyone=self.created.everyone):
+            record = PolicyRecord.of_policy(self.policy).model_dump(mode="json")
+            entered = ledger.append(self.study, "policy", record, head=entered.head)
+        update_high_water_mark(layout, entered.head)
 
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
@@ -207,7 +220,7 @@ def _registration(
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
     sketch = _sketch(snapshot, ledger.salt)
-    return _Registration(configuration.study, sketch, created, plan.accept_reset)
+    return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
 
 
 def _sketch(snapshot: Records, salt: bytes) -> Sketch:
@@ -232,7 +245,7 @@ def _created(
         made_by=configuration.made_by,
         **public_facts(snapshot),
         memory=plan.memory,
-        everyone=plan.everyone,
+        everyone=plan.policy.everyone,
         is_id_public=plan.is_id_public,
         key_check=keys.check,
         snapshot_digest=snapshot.digest(keys.snapshot),
