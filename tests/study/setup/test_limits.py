@@ -22,6 +22,7 @@ from tacit.study import Study, verify_study
 from tests.study.clinic import PRIVATE, entries_of, intents_of, make_clinic, write_patients
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
+from tests.words import in_words
 
 # -- what is stored -----------------------------------------------------------------------------
 
@@ -69,7 +70,7 @@ def test_an_entry_that_would_lose_a_limit_is_not_read(
     forge_last(tmp_path / "clinic", "policy", lambda old: (old.clear(), old.update(body)))
     with pytest.raises(LedgerError, match=r"entry 2 of study \w+"):
         Study.open(tmp_path / "clinic")
-    [problem] = verify_study(tmp_path / "clinic").problems
+    [problem] = in_words(verify_study(tmp_path / "clinic").problems)
     assert problem.startswith("entry 2 of study")
 
 
