@@ -118,7 +118,8 @@ def test_a_password_of_the_source_is_never_shown(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
         study.set_party("lab", 0.3)
         source = "postgresql://me:s3cret@127.0.0.1:1/db#patients"
-        study.configuration = study.configuration.model_copy(update={"source": source})
+        on_server = {"source": source, "file": None}
+        study.configuration = study.configuration.model_copy(update=on_server)
         with pytest.raises(InvalidInputError) as refusal:
             study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
     assert "s3cret" not in str(refusal.value)
