@@ -8,9 +8,10 @@ upper bound on the leakage of exactly what is sampled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import cached_property
 from math import fsum, inf, nextafter
 
 import numpy as np
@@ -47,7 +48,7 @@ _MANY_TERMS = 2**12
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: counts of classes are computed once
 class Account:
     """Everything released so far, and what each coalition holds of it at most.
 
@@ -121,17 +122,27 @@ class Account:
         everyone covers them.
         """
         holders = parties & self.memory.present
-        bounds = [self._proved_bits(each) for each in self.memory.covering(holders)]
-        return min([*bounds, self.everyone_bits])
+        if holders not in self._proved:
+            self._proved[holders] = min([self.everyone_bits, *self._bounds(holders)])
+        return self._proved[holders]
 
-    def _proved_bits(self, carried: Parties) -> float:
-        """Upper bound on what a carried coalition holds, by its own law and slack."""
-        if carried not in self._proved:
-            view, roundings = self.memory.carried[carried], self.memory.roundings
-            counts = class_sums(self.memory.class_of_x, self.counts.astype(float)).astype(np.int64)
-            told = information_upper_bits(view.held, counts, roundings + view.law.shape[2])
-            self._proved[carried] = add_up(told, view.slack)
-        return self._proved[carried]
+    def _bounds(self, holders: Parties) -> Iterator[float]:
+        """By their own law if it is carried, else by those of the coalitions around them."""
+        if holders in self.memory.carried:
+            yield self._bits_of_law(self.memory.carried[holders])
+        else:
+            yield from map(self.upper_bits, self.memory.covering(holders))
+
+    def _bits_of_law(self, view: CoalitionView) -> float:
+        """Upper bound on what a carried coalition holds, by its law and slack."""
+        counts, law = self._class_counts, view.held
+        roundings = self.memory.roundings + view.law.shape[2]
+        return add_up(information_upper_bits(law, counts, roundings), view.slack)
+
+    @cached_property
+    def _class_counts(self) -> Counts:
+        """Records in each class of cells."""
+        return class_sums(self.memory.class_of_x, self.counts.astype(float)).astype(np.int64)
 
     def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""

@@ -19,6 +19,11 @@ class Remark:
     code: str
     values: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The code and the values, for a front that has no words of its own for it."""
+        values = ", ".join(f"{name} {value}" for name, value in self.values.items())
+        return self.code.replace("_", " ") + (f": {values}" if values else "")
+
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
         return {"code": self.code, **self.values}

@@ -110,6 +110,9 @@ def test_a_ledger_that_was_rolled_back(used: Path) -> None:
     answer = tacit("verify", used)
     assert answer.code == 5
     assert "PROBLEM: the ledger has lost entries: high-water.json shows entry 10" in answer.out
+    missing = {"code": "entry_missing", "file": "high-water.json", "entry": 10}
+    said = {"in_words": "the ledger has lost entries: high-water.json shows entry 10"}
+    assert missing | said in tacit("verify", used, "--json").json["problems"]
     (used / "high-water.json").unlink()
     shutil.rmtree(used / "states")
     done("verify", used)  # a shorter chain is whole, and nothing in the folder shows it now

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.policy.policy import LIMITS
-from tests.cli.clinic import done, refused
+from tests.cli.clinic import OWN_LEDGER, PRIVATE, done, refused, write_patients
 
 SOURCE = """
 from dataclasses import dataclass
@@ -91,3 +91,27 @@ def test_one_limit_twice_is_refused(fresh: Path) -> None:
     twice = ("--limit", "prefix:lab-=0.2", "--limit", "prefix:lab-=0.3")
     said = refused(4, "collusion", "set", fresh, *twice)
     assert said == "--limit names the same parties twice: give them one limit"
+
+
+@pytest.mark.usefixtures("package")
+def test_a_study_begins_with_a_limit_of_another_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_patients(Path("patients.csv"))
+    words = ("init", "clinic", "--table", "patients.csv", "--id", "patient_id", *PRIVATE)
+    limit = ("--limit", "prefix:lab-=0.2")
+    taken = refused(4, *words, *OWN_LEDGER, "--limit", "prefix:lab-=none")
+    assert taken == "--limit prefix:lab-=none: a new study has no limit to take away"
+    nothing = refused(4, *words, *OWN_LEDGER, "--limit", "prefix:lab-=0")
+    assert nothing.startswith("the limit on all lab-* is 0:")
+    twice = refused(4, *words, *OWN_LEDGER, *limit, *limit)
+    assert twice == "--limit names the same parties twice: give them one limit"
+    assert not Path("clinic").exists()
+    done(*words, *OWN_LEDGER, *limit)
+    said = done("collusion", "set", "clinic").out.strip()
+    assert said == "Limits on coalitions: everyone: 0.9 bits; all lab-*: 0.2 bits"
+    assert done("verify", "clinic").out.startswith("2 entries, 0 releases: everything")
+    done("party", "add", "clinic", "lab-a", "--limit", "0.4")
+    lost = refused(3, "release", "clinic", "lab-a", "age", "--bits", "0.3", "--out", "a.csv")
+    assert "all lab-*" in lost

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "tacit"
 
 def codes_made() -> set[str]:
     """Codes of remarks that the library makes, as its source says."""
-    made = re.compile(r'(?:Remark|\.remarks)\(\s*"(\w+)"')
+    made = re.compile(r'(?:Remark|\.remarks|\._blame|\._note)\(\s*"(\w+)"')
     texts = (path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     return {code for text in texts for code in made.findall(text)}
 

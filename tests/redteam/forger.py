@@ -44,6 +44,7 @@ from tacit.study import Study, verify_study
 from tests.ledger.chains import tamper
 from tests.study.clinic import make_clinic
 from tests.study.forging import remove_traces
+from tests.words import in_words
 
 SECONDS = 10
 """What a case may take; a whole ledger takes 0.1."""
@@ -445,7 +446,9 @@ def looked_at(study: Path) -> tuple[str, str]:
     """Verify a study, then open it and ask how it stands; the verdict and what was said."""
     try:
         found = verify_study(study)
-        verdict, said = ("whole", "") if found.is_whole else ("problems", found.problems[0])
+        verdict, said = (
+            ("whole", "") if found.is_whole else ("problems", in_words(found.problems)[0])
+        )
     except TacitError as error:
         verdict, said = "problems", str(error)
     except (Exception, TooSlowError) as error:  # noqa: BLE001 - any raw error is a finding

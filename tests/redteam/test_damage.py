@@ -15,6 +15,7 @@ from tests.redteam.damage import Damage
 from tests.redteam.replay import replay
 from tests.redteam.restoring import read_answers
 from tests.redteam.studies import make_hospital, write_patients
+from tests.words import in_words
 
 NEW = ("lab-a", "diagnosis", 0.1)
 OLD = ("lab-b", "diagnosis", 0.2)
@@ -115,7 +116,7 @@ def test_verify_names_what_is_damaged(made: Path, victim: Path, spoil: Damage) -
     spoil(victim, made / "other")
     found = verify_study(victim)
     assert not found.is_whole
-    assert all("\n" not in problem for problem in found.problems)
+    assert all("\n" not in problem for problem in in_words(found.problems))
 
 
 # -- states of the right size --------------------------------------------------------------------
@@ -141,7 +142,7 @@ def test_damaged_states_change_nothing(made: Path, victim: Path, spoil: Damage) 
 def test_verify_names_damaged_states(made: Path, victim: Path, spoil: Damage) -> None:
     spoil(victim, made / "other")
     found = verify_study(victim)
-    said = [*found.problems, *found.notes]
+    said = in_words([*found.problems, *found.notes])
     assert any("states" in each for each in said), said
 
 

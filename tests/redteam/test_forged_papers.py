@@ -19,6 +19,7 @@ from tests.study.clinic import make_clinic
 from tests.study.filled_clinic import assert_found, filled_clinic
 from tests.study.forging import edit_rows, remove_traces
 from tests.study.made_before import unpack_0_1
+from tests.words import in_words
 
 Content = dict[str, Any]
 RELEASE, LIMIT = 9, 4
@@ -173,7 +174,7 @@ def test_a_paper_without_its_seal_is_compared_and_said(place: Path) -> None:
     doctor(place / "limit.json", lambda body: body.update(seal=None))
     found = verified(place, "limit.json")
     assert found.is_whole
-    assert any("carries no seal" in note for note in found.notes)
+    assert any("carries no seal" in note for note in in_words(found.notes))
 
 
 # -- ledgers that have lost something -----------------------------------------------------------
@@ -214,7 +215,7 @@ def test_a_study_that_0_1_closed_gives_receipts_without_a_seal(tmp_path: Path) -
     receipt.write(tmp_path / "receipt.json")
     found = verify_study(made / "closed", tmp_path / "receipt.json")
     assert found.is_whole
-    assert any("carries no seal" in note for note in found.notes)
+    assert any("carries no seal" in note for note in in_words(found.notes))
 
 
 def test_a_study_without_its_key_gives_receipts_without_a_seal(place: Path) -> None:
@@ -242,7 +243,7 @@ def test_a_receipt_from_before_the_delivery_is_still_good(tmp_path: Path) -> Non
         study.release("lab-a", "age", out=tmp_path / "a.csv")
         found = study.verify(tmp_path / "early.json")
         assert found.is_whole
-        assert any("before release 3 was delivered" in note for note in found.notes)
+        assert any("before release 3 was delivered" in note for note in in_words(found.notes))
 
 
 # -- papers of 0.1 ------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def test_a_doctored_paper_of_0_1_is_found(tmp_path: Path, paper: str) -> None:
     made = unpack_0_1(tmp_path)
     found = verify_study(made / "clinic", made / paper)
     assert found.problems == ()
-    assert any("what the page shows was not" in note for note in found.notes) == (
+    assert any("what the page shows was not" in note for note in in_words(found.notes)) == (
         paper == "receipt.html"
     )
     doctor(made / paper, lambda body: body.update(in_words="nothing to see here"))
@@ -275,7 +276,9 @@ def test_no_hostile_paper_ends_in_a_raw_error(place: Path, paper: str) -> None:
         found, said = verified_or_refused(place, paper)
         assert "\n" not in said
         is_as_before = text in RAW or json.loads(text) == content
-        assert not (found and found.is_whole) or is_as_before or "no seal" in found.notes[0]
+        assert (
+            not (found and found.is_whole) or is_as_before or "no seal" in in_words(found.notes)[0]
+        )
 
 
 def verified_or_refused(place: Path, paper: str) -> tuple[Verification | None, str]:
@@ -283,4 +286,4 @@ def verified_or_refused(place: Path, paper: str) -> tuple[Verification | None, s
         found = verified(place, paper)
     except TacitError as error:
         return None, str(error)
-    return found, "".join(found.problems)
+    return found, "".join(in_words(found.problems))

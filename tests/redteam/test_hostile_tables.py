@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tacit.cli.remarks import remark_in_words
 from tacit.errors import TacitError
+from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.tables.questions.cells import Cells
 from tests.cli.clinic import found_in, tacit
@@ -45,8 +47,9 @@ def assert_usable(folder: Path, place: Path) -> None:
     assert replay(folder).faults == []
 
 
-def assert_one_note(said: str) -> None:
+def assert_one_note(remark: Remark) -> None:
     """All that a custodian is told beside the receipt: a table has labels like formulas."""
+    said = remark_in_words(remark)
     assert "\n" not in said
     assert "an apostrophe stands before labels" in said
 

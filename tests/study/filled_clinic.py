@@ -7,6 +7,7 @@ from pathlib import Path
 from tacit.policy import Policy
 from tacit.study import Verification
 from tests.study.clinic import make_clinic
+from tests.words import in_words
 
 
 def filled_clinic(place: Path, ledger: str) -> Path:
@@ -24,4 +25,6 @@ def filled_clinic(place: Path, ledger: str) -> Path:
 def assert_found(found: Verification, *words: str) -> None:
     """A problem is named that contains all these words."""
     assert not found.is_whole
-    assert any(all(word in problem for word in words) for problem in found.problems), found.problems
+    assert any(all(word in problem for word in words) for problem in in_words(found.problems)), (
+        in_words(found.problems)
+    )

@@ -12,6 +12,7 @@ from tacit.errors import InvalidInputError, RolledBackError
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.words import in_words
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_restored_ledger_is_noticed_before_anything_is_spent(clinic: Path) -> 
         assert (
             Remark("entry_lost", {"file": "high-water.json", "entry": 7}) in study.status().remarks
         )
-        assert any("lost entries" in problem for problem in study.verify().problems)
+        assert any("lost entries" in problem for problem in in_words(study.verify().problems))
     assert entries_of(clinic) == before
     assert not (place / "3.csv").exists()
 
@@ -97,7 +98,9 @@ def test_a_damaged_mark_is_refused_and_verify_says_so(clinic: Path, content: str
         study.set_party("lab-a", 0.7)
     found = verify_study(clinic)
     assert found.entries == 7
-    assert [problem for problem in found.problems if "high-water.json is damaged" in problem]
+    assert [
+        problem for problem in in_words(found.problems) if "high-water.json is damaged" in problem
+    ]
 
 
 def test_an_accepted_rollback_is_recorded_and_the_same_request_is_the_same_draw(
@@ -115,10 +118,10 @@ def test_an_accepted_rollback_is_recorded_and_the_same_request_is_the_same_draw(
         found = study.verify()
         remarks = study.status().remarks
     assert found.problems == ()
-    assert any("rollback" in note for note in found.notes)
+    assert any("rollback" in note for note in in_words(found.notes))
     assert Remark("rollback_accepted") in remarks
     (clinic / "key").unlink()
-    assert any("rollback" in note for note in verify_study(clinic).notes)
+    assert any("rollback" in note for note in in_words(verify_study(clinic).notes))
 
 
 def test_states_of_a_lost_release_are_never_removed(clinic: Path) -> None:

@@ -63,7 +63,7 @@ def set_collusion(
     with Study.open(folder, accept_rollback=accept_rollback) as study:
         if everyone is not None or any_of or group or limit:
             groups = [_group(text, study.spelling) for text in group or ()]
-            others = [_other(text, study.spelling) for text in limit or ()]
+            others = _others(limit or (), study.spelling)
             remarks = study.change_collusion(
                 lambda policy: _with_others(
                     _changed(policy, everyone, any_of or (), groups), others
@@ -97,7 +97,6 @@ def _changed(
 
 def _with_others(policy: Policy, others: Sequence[tuple[Limit, bool]]) -> Policy:
     """A policy with some limits of other kinds set, or taken away."""
-    _distinct([(limit.whom, limit.bits) for limit, _ in others], "--limit")
     for limit, is_set in others:
         policy = policy.change(limit) if is_set else policy.change(without=[limit])
     return policy
@@ -144,6 +143,23 @@ def _group(text: str, spelling: Callable[[str], str]) -> tuple[Collection[str], 
             f"--group {text}: name two parties or more, as in --group lab-a,lab-b=0.6"
         )
     return members, _bits(f"--group {text}", bits)
+
+
+def parse_new_limits(texts: Sequence[str]) -> list[Limit]:
+    """Limits of kinds that have no option of their own, for a study that has none yet."""
+    limits = []
+    for text, (limit, is_set) in zip(texts, _others(texts, str), strict=True):
+        if not is_set:
+            raise InvalidInputError(f"--limit {text}: a new study has no limit to take away")
+        limits.append(limit)
+    return limits
+
+
+def _others(texts: Sequence[str], spelling: Callable[[str], str]) -> list[tuple[Limit, bool]]:
+    """Limits of other kinds, and whether each is set or taken away."""
+    others = [_other(text, spelling) for text in texts]
+    _distinct([(limit.whom, limit.bits) for limit, _ in others], "--limit")
+    return others
 
 
 def _other(text: str, spelling: Callable[[str], str]) -> tuple[Limit, bool]:

@@ -64,13 +64,8 @@ def show_done(
 
 def show_remarks(remarks: Iterable[Remark]) -> None:
     """Remarks on the result, a line each."""
-    show_notes(map(remark_in_words, remarks))
-
-
-def show_notes(notes: Iterable[str]) -> None:
-    """Sentences beside the result, a line each."""
-    for note in notes:
-        print(f"note: {plain(note)}")
+    for remark in remarks:
+        print(f"note: {plain(remark_in_words(remark))}")
 
 
 def command_line(*words: object) -> str:

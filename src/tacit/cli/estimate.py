@@ -12,7 +12,7 @@ from tacit.cli.options import AsJson
 from tacit.cli.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
-    from tacit.study.recipient import LevelEstimate, RecipientEstimate
+    from tacit.study.recipient import LevelContrast, LevelEstimate, RecipientEstimate
 
 
 def estimate(
@@ -49,8 +49,17 @@ def _show_estimate(found: RecipientEstimate) -> None:
     if found.contrasts:
         print("told together, as sums of shares:")
         for contrast in found.contrasts:
-            print(f"  {plain(contrast)}")
+            print(f"  {plain(_contrast_in_words(contrast))}")
     show_remarks(found.remarks)
+
+
+def _contrast_in_words(contrast: LevelContrast) -> str:
+    terms = [
+        f"{'-' if weight < 0 else '+'} {'' if abs(weight) == 1 else f'{abs(weight):.4g} x '}{level}"
+        for level, weight in contrast.weights.items()
+    ]
+    named = " ".join(terms).removeprefix("+ ")
+    return f"{named} = {contrast.value:.4f} ({contrast.low:.4f} to {contrast.high:.4f})"
 
 
 def _row(level: LevelEstimate) -> tuple[str, str, str, str, str]:

@@ -62,6 +62,14 @@ def init(
         float | None,
         typer.Option(metavar="BITS", help="What all parties together may learn about a record."),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:WHOM=BITS",
+            help="Bits for whom a limit of another kind, of an installed package, is on; again "
+            "for each.",
+        ),
+    ] = None,
     public_id: Annotated[
         bool, typer.Option("--public-id", help="Write raw ids into release files.")
     ] = False,
@@ -101,6 +109,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a study of a table."""
+    from tacit.cli.collusion import parse_new_limits
     from tacit.cli.columns import columns_in_shell, parse_column
     from tacit.study import Study
     from tacit.study.setup.creation import least_overlap_noticed
@@ -115,6 +124,7 @@ def init(
             private=list(map(parse_column, private)),
             external=list(map(parse_column, external or ())),
             everyone=everyone,
+            limits=parse_new_limits(limit or ()),
             public_id=public_id,
             memory=memory,
             ledger=ledger,

@@ -20,10 +20,12 @@ from tacit.cli.options import (
     Sql,
     Utility,
 )
+from tacit.cli.remarks import remark_in_words
 from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tacit.problem import Costs
+    from tacit.remark import Remark
     from tacit.study import Receipt, Study
 
 
@@ -96,8 +98,8 @@ def read_utility(text: str) -> str | Costs:
     return read_costs(path)
 
 
-def _show_note(remark: str) -> None:
-    print(f"note: {plain(remark)}", file=sys.stderr, flush=True)
+def _show_note(remark: Remark) -> None:
+    print(f"note: {plain(remark_in_words(remark))}", file=sys.stderr, flush=True)
 
 
 def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:

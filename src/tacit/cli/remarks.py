@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def remark_in_words(remark: Remark) -> str:
     """A remark for people."""
     say = _WORDS.get(remark.code)
-    if say is not None:
-        return say(**remark.values)
-    values = ", ".join(f"{name} {value}" for name, value in remark.values.items())
-    return remark.code.replace("_", " ") + (f": {values}" if values else "")
+    return str(remark) if say is None else say(**remark.values)
 
 
 def remarks_for_machines(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
@@ -28,6 +25,11 @@ def remarks_for_machines(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
 
 def _say(sentence: str) -> Callable[[], str]:
     return lambda: sentence
+
+
+def _fill(sentence: str) -> Callable[..., str]:
+    """A sentence with the values of the remark at their names."""
+    return sentence.format
 
 
 def _counted_bits(bits: float) -> str:
@@ -105,10 +107,19 @@ def _entry_still_lost(**trace: Any) -> str:
     return f"the ledger still lacks entries, {trace_in_words(trace)}"
 
 
-def _rollback_accepted() -> str:
-    from tacit.study.verification.verify import ROLLBACK_ACCEPTED
+def _entry_missing(**trace: Any) -> str:
+    from tacit.study.journal import trace_in_words
 
-    return ROLLBACK_ACCEPTED
+    return f"the ledger has lost entries: {trace_in_words(trace)}"
+
+
+def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
+    reason = (
+        f"its design came no nearer than {recorded_gap:.1e}"
+        if recorded_gap > 0.5 * gap
+        else f"{recorded_gap:.1e} is recorded, and the search for a proof ended before that"
+    )
+    return f"release {release} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
 def _out_of_time(*, value: float, bound: float | None) -> str:
@@ -141,32 +152,119 @@ _WORDS: dict[str, Callable[..., str]] = {
         "some shares have only bounds: the release does not tell these levels apart, or too few "
         "rows do"
     ),
+    "chain_broken": _fill("{reason}"),
+    "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
     "entry_lost": _entry_lost,
+    "entry_lost_by_ledger": _fill(
+        "entry {entry} is not in the ledger as {paper} has it, and {paper} is genuine, sealed "
+        "by this study's key: the ledger has lost entry {entry}; the ledger was rolled back or "
+        "rewritten since"
+    ),
+    "entry_missing": _entry_missing,
     "entry_still_lost": _entry_still_lost,
+    "entry_wrong": _fill("entry {entry}: {reason}"),
     "external_column": _external_column,
     "few_records": _few_records,
+    "file_changed": _fill("{file} is not release {release} as it was delivered"),
+    "file_gone": _fill("release {release} is no longer at {file}"),
+    "file_replaced": _fill("{file} was release {release} and is release {now} now"),
+    "files_not_checked": _say(
+        "without a key, neither the snapshot nor release files can be checked"
+    ),
+    "guarded_labels": _fill(
+        "in {file}, an apostrophe stands before labels that a spreadsheet would run"
+    ),
+    "judged_by_information": _fill(
+        "release {release} is judged by information: no proof shows how near to the best"
+    ),
+    "key_damaged": _fill("{reason}"),
+    "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),
+    "ledger_unreadable": _fill("{reason}"),
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,
+    "mark_damaged": _fill("{reason}"),
     "not_analysable": _say(
         "bounds that hold whatever the subgroup is: the file is not analysable, and its answers "
         "may err differently in each"
     ),
+    "not_delivered": _fill("release {release} was recorded but never delivered"),
+    "not_drawn_again": _fill("releases cannot be drawn again: {reason}"),
     "out_of_time": _out_of_time,
+    "page_changed": _fill(
+        "{paper} shows {shown} where its own data say {right}: the page was changed"
+    ),
+    "page_forged": _fill("{paper} is a page that tacit has not made"),
+    "page_of_0_1": _fill(
+        "{paper} is a page of tacit 0.1: its data were compared with the ledger, what the page "
+        "shows was not; make a new one"
+    ),
+    "paper_before_delivery": _fill("{paper} was made before release {release} was delivered"),
+    "paper_differs": _fill("{paper} says {field} {said}, the ledger says {ledger}"),
+    "paper_differs_more": _fill("and {fields} more of what {paper} says is not so"),
+    "paper_digest_key_not_compared": _fill(
+        "without a key, the digest_key in {paper} was not compared"
+    ),
+    "paper_digest_not_compared": _fill(
+        "the digest in {paper} was not compared: the ledger does not say that release {release} "
+        "was delivered"
+    ),
+    "paper_forged": _fill(
+        "entry {entry} is not in the ledger as {paper} has it, and its seal is not by this "
+        "study's key: {paper} is forged"
+    ),
+    "paper_not_compared": _fill("{paper} could not be compared: the replay did not come so far"),
+    "paper_not_in_ledger": _fill("entry {entry} is not in the ledger as {paper} has it"),
+    "paper_of_0_1_forged": _fill(
+        "{paper} has the form of 0.1, and release {release} was made by a later version: it is "
+        "forged"
+    ),
+    "paper_of_other_study": _fill("{paper} is a receipt of another study, {study}"),
+    "paper_seal_not_checked": _fill("without a key, the seal of {paper} cannot be checked"),
+    "paper_seal_wrong": _fill(
+        "the seal of {paper} does not fit what it says: it was changed after it was sealed, or "
+        "is not by this study's key"
+    ),
+    "paper_unsealed": _fill("{paper} carries no seal: it was only compared with the ledger"),
     "party_let_in": _party_let_in,
-    "rollback_accepted": _rollback_accepted,
+    "proved_within": _proved_within,
+    "released_after_close": _fill("release {release} was not there when the study was closed"),
+    "replay_stopped": _fill("{reason}; nothing after it was checked"),
+    "rollback_accepted": _say(
+        "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds "
+        "it may hold more than is shown"
+    ),
     "rows_left_out": _rows_left_out,
     "said_in_certificate": _said_in_certificate,
+    "sealed_paper_not_in_ledger": _fill(
+        "entry {entry} is not in the ledger as {paper} has it: the ledger was rolled back or "
+        "rewritten since, or the paper is forged: without a key its seal cannot be checked"
+    ),
     "small_groups": _small_groups,
+    "snapshot_changed": _fill("{reason}"),
+    "snapshot_differs": _fill("the {fact} in the ledger are not those of the snapshot"),
+    "snapshot_unreadable": _fill("the snapshot cannot be read: {reason}"),
     "some_levels_only_together": _say(
         "some levels are told only together with others: they have bounds, and sums are told"
+    ),
+    "states_damaged": _fill(
+        "the states after release {release} are damaged: they are computed again when they are "
+        "needed"
     ),
     "subgroups_differ": _say(
         "for all rows together: in a subgroup of your choice the answers may err differently"
     ),
+    "table_gone": _fill(
+        "{file} is no longer there: the release is made of the table as it was when the study was "
+        "made"
+    ),
     "unchanged": _say("nothing was changed: it was so already"),
     "unlikely_letters": _say(
         "the letters hardly come from the certificate's channel: do not rely on it"
+    ),
+    "unsealed_paper_not_in_ledger": _fill(
+        "entry {entry} is not in the ledger as {paper} has it: the ledger was rolled back or "
+        "rewritten since, or the paper is forged, for it carries no seal"
     ),
     "unused_values": _unused_values,
 }

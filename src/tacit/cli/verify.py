@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, show_json, show_notes, waiting
+from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
 from tacit.cli.failure import LEDGER
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import Verification
@@ -37,7 +38,11 @@ def verify(
     with waiting("replaying the ledger"):
         found = verify_study(folder, receipt)
     if as_json:
-        show_json(found.as_dict())
+        said = {
+            "problems": remarks_for_machines(found.problems),
+            "notes": remarks_for_machines(found.notes),
+        }
+        show_json(found.as_dict() | said)
     else:
         _show_verification(found, receipt)
     if not found.is_whole:
@@ -46,8 +51,8 @@ def verify(
 
 def _show_verification(found: Verification, paper: Path | None) -> None:
     for problem in found.problems:
-        print(f"PROBLEM: {plain(problem)}")
-    show_notes(found.notes)
+        print(f"PROBLEM: {plain(remark_in_words(problem))}")
+    show_remarks(found.notes)
     if not found.is_whole:
         or_paper = "" if paper is None else f", or on {plain(str(paper))}"
         problems = counted(len(found.problems), "problem")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tacit.study.books.records import HoldingRecord
     from tacit.study.folder import Configuration
     from tacit.study.recipient import (
+        LevelContrast,
         LevelEstimate,
         RecipientEstimate,
         crosstab_files,
@@ -29,6 +30,7 @@ __all__ = [
     "EntryReceipt",
     "Holding",
     "HoldingRecord",
+    "LevelContrast",
     "LevelEstimate",
     "Quote",
     "QuotedHolding",
@@ -54,6 +56,7 @@ __getattr__ = deferred(
         "books.records": ("HoldingRecord",),
         "folder": ("Configuration",),
         "recipient": (
+            "LevelContrast",
             "LevelEstimate",
             "RecipientEstimate",
             "crosstab_files",

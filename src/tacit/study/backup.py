@@ -181,7 +181,7 @@ def _own_files(layout: Layout) -> tuple[Path, ...]:
 
 
 def _check_new(configuration: Configuration, file: Path) -> None:
-    refuse_own_files(configuration.source, file)
+    refuse_own_files(configuration, file)
     if file.exists():
         raise InvalidInputError(f"{file} exists already: give every backup a name of its own")
     if not file.parent.is_dir():

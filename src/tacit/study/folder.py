@@ -12,11 +12,18 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.errors import InvalidInputError, KeyFileError, Suggestion
+from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
-from tacit.study.books.records import STUDY_FORMAT, CreatedRecord
+from tacit.study.books.records import CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.sources.source import Evidence, Source, find_source
+from tacit.tables.sources.source import find_source
+
+FOLDER_FORMAT = 3
+"""Of a study's folder; larger numbers are from newer versions, 1 is of 0.1 and 2 of 0.2."""
+
+_NAMES_FILE = 3
+"""Folders name the table's file since this format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class Layout:
         digest_keys: keys that stay after the study's key is destroyed: they check that files are
             genuine.
         high_water: the last entry that the ledger had when it was last changed from this folder.
-        source_seen: size and time of the source when it was last found unchanged.
+        source_seen: size and time of the table's file when it was last found unchanged.
     """
 
     folder: Path
@@ -79,18 +86,26 @@ class Configuration(BaseModel):
         made_by: version of tacit.
         study: the study's id.
         source: where the table was read.
+        file: the file that the table is in; ``None`` for a server. Folders of format 1 and 2 do not
+            name it: use ``table_file``.
         ledger: address of the ledger; ``None`` for a file in the folder.
         engine: name of what reads and writes the records.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: int = STUDY_FORMAT
+    format: int = FOLDER_FORMAT
     made_by: str
     study: str
     source: str
+    file: Path | None = None
     ledger: str | None
     engine: str = "local"
+
+    @property
+    def table_file(self) -> Path | None:
+        """The file that the table is in; ``None`` for a server."""
+        return find_source(self.source).file if self.format < _NAMES_FILE else self.file
 
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""
@@ -111,7 +126,7 @@ class Configuration(BaseModel):
         except (OSError, ValueError) as error:
             raise InvalidInputError(f"{path} cannot be read ({error}): restore it") from error
         found = stored.get("format") if isinstance(stored, dict) else None
-        if isinstance(found, int) and found > STUDY_FORMAT:
+        if isinstance(found, int) and found > FOLDER_FORMAT:
             raise InvalidInputError(
                 f"{folder} was made by tacit {stored.get('made_by')}, which is newer than this "
                 "one: update tacit"
@@ -124,25 +139,19 @@ class Configuration(BaseModel):
             ) from error
 
 
-def source_evidence(source: str) -> Evidence | None:
-    """Evidence of what a source is now; ``None`` if there is none."""
-    return find_source(source).evidence()
+def file_evidence(file: Path | None) -> dict[str, int] | None:
+    """Size and time of a file; ``None`` if it is gone, or if there is none."""
+    try:
+        status = None if file is None else file.stat()
+    except FileNotFoundError:
+        return None
+    return status and {"size": status.st_size, "modified": status.st_mtime_ns}
 
 
-def store_evidence(layout: Layout, seen: Evidence) -> None:
-    """Store the evidence of a source that equals the snapshot; ignore a failure to write it."""
+def store_evidence(layout: Layout, seen: dict[str, int]) -> None:
+    """Store the evidence of a file that equals the snapshot; ignore a failure to write it."""
     with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
         written.write(json.dumps(seen).encode())
-
-
-def source_shown(source: str) -> str:
-    """A source for messages: without a database's password."""
-    return find_source(source).shown
-
-
-def source_file(source: str) -> Path | None:
-    """The file that a source is in; ``None`` for a database server."""
-    return find_source(source).file
 
 
 def _seen(layout: Layout) -> object:
@@ -152,27 +161,28 @@ def _seen(layout: Layout) -> object:
         return None
 
 
-def source_remarks(layout: Layout, engine: Engine[Any], records: Records, source: str) -> list[str]:
+def source_remarks(
+    layout: Layout, configuration: Configuration, engine: Engine[Any], records: Records
+) -> list[Remark]:
     """What to say before a new release about a table that is gone; one that changed is refused.
 
     A file that was compared before is compared again only when its size or time has moved.
     """
-    seen, table = _seen(layout), find_source(source)
-    file, now = table.file, table.evidence()
-    if file is None or now not in (None, seen):
-        _refuse_changes(layout, table, engine.compare(records, source))
-        if file is not None and now is not None:
+    file, source = configuration.table_file, configuration.source
+    now = file_evidence(file)
+    if file is None or now not in (None, _seen(layout)):
+        _refuse_changes(layout, source, engine.compare(records, source))
+        if now is not None:
             store_evidence(layout, now)
     if file is None or file.exists():
         return []
-    made_of = "the release is made of the table as it was when the study was made"
-    return [f"{file} is no longer there: {made_of}"]
+    return [Remark("table_gone", {"file": str(file)})]
 
 
-def _refuse_changes(layout: Layout, table: Source, changes: list[str]) -> None:
+def _refuse_changes(layout: Layout, source: str, changes: list[str]) -> None:
     if changes:
         raise InvalidInputError(
-            f"{table.shown} has changed since {layout.folder} was made "
+            f"{find_source(source).shown} has changed since {layout.folder} was made "
             f"({'; '.join(changes)}): put it back, or make a new study of it"
         )
 
@@ -185,10 +195,10 @@ def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecor
         snapshot.check(key, created.snapshot_digest)
 
 
-def refuse_own_files(source: str, target: Path) -> None:
+def refuse_own_files(configuration: Configuration, target: Path) -> None:
     """Raise InvalidInputError if the file is in a study's folder or is this study's table."""
     refuse_study_files(target)
-    table = source_file(source)
+    table = configuration.table_file
     if table is not None and target.resolve() == table.resolve():
         raise InvalidInputError(
             f"{target} belongs to the study, which was made of it: give another file"

@@ -51,6 +51,23 @@ class LevelEstimate:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelContrast:
+    """A sum or difference of shares that the release determines.
+
+    Attributes:
+        weights: level -> how often its share counts; levels that do not count are left out.
+        value: unbiased estimate.
+        low: end of its interval.
+        high: the other end.
+    """
+
+    weights: dict[str, float]
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecipientEstimate:
     """What a release file says about frequencies.
 
@@ -68,7 +85,7 @@ class RecipientEstimate:
     n: int
     confidence: float
     levels: tuple[LevelEstimate, ...]
-    contrasts: tuple[str, ...]
+    contrasts: tuple[LevelContrast, ...]
     remarks: tuple[Remark, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -293,15 +310,11 @@ def _levels(certificate: Certificate, found: Estimate) -> Iterator[LevelEstimate
         yield LevelEstimate(level, share, float(low), float(high))
 
 
-def _contrast(certificate: Certificate, contrast: Contrast) -> str:
-    terms = [
-        f"{'-' if weight < 0 else '+'} {'' if abs(weight) == 1 else f'{abs(weight):.4g} x '}{label}"
-        for weight, label in zip(contrast.weights, certificate.labels, strict=True)
-        if weight != 0
-    ]
-    low, high = contrast.interval
-    named = " ".join(terms).removeprefix("+ ")
-    return f"{named} = {contrast.value:.4f} ({low:.4f} to {high:.4f})"
+def _contrast(certificate: Certificate, contrast: Contrast) -> LevelContrast:
+    pairs = zip(certificate.labels, contrast.weights.tolist(), strict=True)
+    weights = {level: weight for level, weight in pairs if weight != 0}
+    low, high = map(float, contrast.interval)
+    return LevelContrast(weights, float(contrast.value), low, high)
 
 
 def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[Remark]:

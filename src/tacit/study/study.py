@@ -14,12 +14,12 @@ from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.information.laws import as_positive_bits
-from tacit.policy import Group, Policy
+from tacit.policy import Group, Limit, Policy
 from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
-from tacit.study.books.books import Books, Request
+from tacit.study.books.books import Books, Request, compose
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import describe_entry
@@ -73,6 +73,10 @@ from tacit.tables.delivery.registry import LOCAL
 from tacit.tables.delivery.release_file import check_target, guards_any
 
 
+def _warn(remark: Remark) -> None:
+    warn(str(remark), stacklevel=3)
+
+
 class Study:
     """A table of records that parties ask for, again and again.
 
@@ -107,6 +111,7 @@ class Study:
         private: Sequence[str | Column],
         external: Sequence[str | Column] = (),
         everyone: float | None = None,
+        limits: Sequence[Limit] = (),
         public_id: bool = False,
         memory: int = 64,
         ledger: str | None = None,
@@ -123,6 +128,7 @@ class Study:
             private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.
             everyone: limit in bits about one record on all parties together.
+            limits: on other coalitions, as in ``Policy``.
             public_id: whether raw ids may stand in release files.
             memory: the most states that a record's past is remembered by.
             ledger: address of the ledger, ``postgresql://...`` or ``sqlite:///...``, or
@@ -145,7 +151,7 @@ class Study:
             external=tuple(map(Column.of, external)),
             is_id_public=public_id,
             memory=memory,
-            everyone=everyone,
+            policy=Policy(everyone=everyone, limits=limits).rename(compose),
             ledger=ledger,
             accept_reset=accept_reset,
             min_records=min_records,
@@ -153,7 +159,11 @@ class Study:
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)
-        study.remarks = (*plan.remarks, *table_remarks(study._journal.books))
+        study.remarks = (
+            *plan.remarks,
+            *table_remarks(study._journal.books),
+            *newcomer_remarks(plan.policy, {}),
+        )
         return study
 
     @classmethod
@@ -317,7 +327,7 @@ class Study:
         again: bool = False,
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
-        notify: Callable[[str], None] = warn,
+        notify: Callable[[Remark], None] = _warn,
     ) -> Receipt:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
@@ -337,16 +347,17 @@ class Study:
                 value and the bound of the best one so far, in bits, and the seconds since the
                 start; an exception that it raises ends the request, and nothing is spent.
             progress: called with steps done and steps in all while the file is written.
-            notify: called with what the custodian should know beside the receipt.
+            notify: called with what the custodian should know beside the receipt; by default a
+                warning.
 
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
-        target, journal, source = Path(out), self._journal, self.configuration.source
+        target, journal = Path(out), self._journal
         check_target(target)
-        refuse_own_files(source, target)
+        refuse_own_files(self.configuration, target)
         if max_error is not None:
             check_max_error(max_error, utility)
         journal.settle_rollback(certificate_path(target))
@@ -359,15 +370,16 @@ class Study:
         request = read(journal.books)
         intent = find_intent(journal.books, request, again=again)
         if intent is None:  # a release that was made before needs no source: the snapshot counts
-            remarks = source_remarks(self._layout, journal.engine, self.snapshot, source)
-            for remark in remarks:
+            for remark in source_remarks(
+                self._layout, self.configuration, journal.engine, self.snapshot
+            ):
                 notify(remark)
             intent = record_intent(
                 journal, request, read, max_error=max_error, again=again, watch=watch
             )
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
-            notify(f"in {target}, an apostrophe stands before labels that a spreadsheet would run")
+            notify(Remark("guarded_labels", {"file": str(target)}))
         return receipt
 
     def _request(
@@ -424,7 +436,7 @@ class Study:
         """
         target = Path(out)
         check_target(target)
-        refuse_own_files(self.configuration.source, target)
+        refuse_own_files(self.configuration, target)
         known = self._journal.books.find_party(party)
         if self._journal.books.created.is_id_public:
             raise InvalidInputError(

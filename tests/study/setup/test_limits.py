@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from tacit.cli import run
 from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
+from tacit.policy import Group
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.study.clinic import PRIVATE, entries_of, intents_of, make_clinic, write_patients
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
+from tests.words import in_words
 
 # -- what is stored -----------------------------------------------------------------------------
 
@@ -67,7 +70,7 @@ def test_an_entry_that_would_lose_a_limit_is_not_read(
     forge_last(tmp_path / "clinic", "policy", lambda old: (old.clear(), old.update(body)))
     with pytest.raises(LedgerError, match=r"entry 2 of study \w+"):
         Study.open(tmp_path / "clinic")
-    [problem] = verify_study(tmp_path / "clinic").problems
+    [problem] = in_words(verify_study(tmp_path / "clinic").problems)
     assert problem.startswith("entry 2 of study")
 
 
@@ -206,4 +209,19 @@ def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
         some = [limited[place] for place in rng.choice(len(limited), 60, replace=False)]
         for coalition in (*some, *policy.groups):
             assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
+        assert study.verify().problems == ()
+
+
+def test_a_study_begins_with_limits(tmp_path: Path) -> None:
+    table = write_patients(tmp_path / "patients.csv")
+    group = Group(0.3, frozenset({"lab-a", "lab-b"}))
+    begin = partial(Study.create, table=str(table), id="patient", private=PRIVATE, ledger="folder")
+    with pytest.raises(InvalidInputError, match=r"the limit on lab-a \+ lab-b is 0"):
+        begin(tmp_path / "clinic", limits=[replace(group, bits=0.0)])
+    assert not (tmp_path / "clinic").exists()
+    with begin(tmp_path / "clinic", everyone=0.5, limits=[group]) as study:
+        assert study.policy == Policy(everyone=0.5, groups={("lab-a", "lab-b"): 0.3})
+        let_in = [remark.values for remark in study.remarks if remark.code == "party_let_in"]
+        assert let_in == [{"party": "lab-a", "bits": 0.3}, {"party": "lab-b", "bits": 0.3}]
+        study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.1)
         assert study.verify().problems == ()

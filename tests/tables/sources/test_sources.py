@@ -6,7 +6,6 @@ The first part is what every source must do. A new one is added to the fixture a
 from __future__ import annotations
 
 import gzip
-import os
 import re
 from collections.abc import Callable
 from datetime import date, datetime
@@ -109,19 +108,6 @@ def test_every_source_shows_its_name_and_its_file(patients: str) -> None:
     assert source.shown.endswith("patients" if "://" in patients else patients)
     assert (source.file is None) == ("://" in patients)
     assert source.file is None or str(source.file) == patients.partition("::")[0]
-
-
-def test_every_source_that_has_evidence_shows_a_change(patients: str) -> None:
-    source = find_source(patients)
-    before = source.evidence()
-    assert source.evidence() == before
-    if source.file is None:
-        assert before is None
-        return
-    os.utime(source.file, (1, 1))
-    assert source.evidence() not in (None, before)
-    source.file.unlink()
-    assert source.evidence() is None
 
 
 def test_every_source_can_be_read_again(patients: str, tmp_path: Path) -> None:

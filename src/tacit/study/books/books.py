@@ -360,7 +360,8 @@ class Books:
 
         They follow from the questions alone, so that the ledger need not record them.
         """
-        return refine_classes(self.class_of_x, question.p_r_given_x, self.p_x)
+        classes, p_x = self.class_of_x, self.p_x
+        return refine_classes(classes, question.p_r_given_x, p_x)
 
     def account_for(self, question: Question) -> Account:
         """The account on the classes of a question, for a release that answers it."""
@@ -431,8 +432,8 @@ class Books:
         """
         if party in self.limits:
             return party
-        composed = normalize("NFC", party)
-        same = [each for each in self.limits if normalize("NFC", each) == composed]
+        composed = compose(party)
+        same = [each for each in self.limits if compose(each) == composed]
         return same[0] if len(same) == 1 else composed
 
     def find_party(self, name: str) -> str:
@@ -496,6 +497,11 @@ class Books:
         return Question.of_function(
             record.name, record.labels, record.numbers, letter, sql=record.sql
         )
+
+
+def compose(name: str) -> str:
+    """The name of a new party as it is recorded: composed (Unicode's NFC)."""
+    return normalize("NFC", name)
 
 
 def first_past(study: str) -> str:

@@ -31,7 +31,7 @@ from tacit.problem import DISTORTIONS, INFORMATION, Costs, Utility
 from tacit.scheme import Policy, Transition
 
 STUDY_FORMAT = 2
-"""Of a study's folder and of its entries; larger numbers are from newer versions, 1 is of 0.1."""
+"""Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
 
 Bits = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0, le=2**53)]

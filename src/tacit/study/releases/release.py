@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import DeliveryError, InfeasibleError
+from tacit.remark import Remark
 from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
@@ -190,8 +191,8 @@ class ReleaseWriter:
         self._forget_old_states(books, states)
         return digest
 
-    def problems(self, books: Books) -> Iterator[str]:
-        """Draw every release again; yield a sentence for each difference."""
+    def problems(self, books: Books) -> Iterator[Remark]:
+        """Draw every release again; yield each difference."""
         intents = list(books.intents.values())
         releases = list(map(self.release_of, intents))
         states = StateStore(self.layout.states, self.keys.states)
@@ -199,13 +200,10 @@ class ReleaseWriter:
         for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
             number = intent.entry.number
             if intent.delivery is not None and intent.delivery.digest != digest:
-                yield f"release {number}, drawn again, is not what was delivered"
+                yield Remark("drawn_otherwise", {"release": number})
             # 0.1 did not seal states: they are never believed.
             if not (is_remembered or intent.is_of_0_1):
-                yield (
-                    f"the states after release {number} are damaged: they are computed "
-                    "again when they are needed"
-                )
+                yield Remark("states_damaged", {"release": number})
 
     def release_of(self, intent: Intent) -> RecordedRelease:
         """A release as the engine draws it."""

@@ -14,19 +14,26 @@ from typing import Any
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
+from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder
-from tacit.study.books.records import STUDY_FORMAT, AttributeRecord, CreatedRecord, ExternalRecord
+from tacit.study.books.records import (
+    STUDY_FORMAT,
+    AttributeRecord,
+    CreatedRecord,
+    ExternalRecord,
+    PolicyRecord,
+)
 from tacit.study.folder import (
     Configuration,
     Layout,
     StudyKeys,
-    source_evidence,
-    source_shown,
+    file_evidence,
     store_evidence,
 )
 from tacit.study.journal import update_high_water_mark
+from tacit.study.setup.limits import check_limits
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.registry import ENGINES
@@ -34,6 +41,8 @@ from tacit.tables.sources.source import find_source
 
 IN_FOLDER = "folder"
 """Said instead of an address: the ledger is a file in the study's own folder."""
+
+_FORMAT_OF_0_1 = 1
 
 _SKETCHED_IDS = 4096
 """Hashes kept of a study's ids; see ``least_overlap_noticed``."""
@@ -52,7 +61,7 @@ class Plan:
     external: tuple[Column, ...]
     is_id_public: bool
     memory: int
-    everyone: float | None
+    policy: Policy
     ledger: str | None
     accept_reset: bool
     min_records: int
@@ -60,6 +69,7 @@ class Plan:
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
+        check_limits(self.policy, {})
         if self.memory < 1:
             raise InvalidInputError(f"memory is {self.memory}: remember at least one state")
         if self.is_id_public and len(self.id_columns) > 1:
@@ -107,7 +117,7 @@ def _remove_unregistered(folder: Path) -> None:
     if not layout.configuration.exists() or layout.high_water.exists() or layout.states.exists():
         return
     configuration = Configuration.read(folder)
-    if configuration.ledger is None or configuration.format < STUDY_FORMAT:
+    if configuration.ledger is None or configuration.format == _FORMAT_OF_0_1:
         return
     with closing(Ledger.open(configuration.ledger)) as ledger:
         is_registered = configuration.study in ledger.studies()
@@ -145,23 +155,28 @@ class _Registration:
     study: str
     sketch: Sketch
     created: CreatedRecord
+    policy: Policy
     accepts_reset: bool
 
     def enter(self, ledger: Ledger, layout: Layout) -> None:
         known = ledger.overlapping(self.sketch) if self.accepts_reset else []
-        first = ledger.register(
+        entered = ledger.register(
             self.study,
             self.sketch,
             self.created.model_dump(mode="json"),
             accepting=[overlap.study for overlap in known],
         )
-        update_high_water_mark(layout, first.head)
+        if self.policy != Policy(everyone=self.created.everyone):
+            record = PolicyRecord.of_policy(self.policy).model_dump(mode="json")
+            entered = ledger.append(self.study, "policy", record, head=entered.head)
+        update_high_water_mark(layout, entered.head)
 
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
     layout = Layout(partial)
-    seen = source_evidence(plan.table)
+    source = find_source(plan.table)
+    seen = file_evidence(source.file)
     snapshot = ENGINES[plan.engine].count(
         plan.table,
         plan.id_columns,
@@ -171,13 +186,14 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)
-    if seen is not None and seen == source_evidence(plan.table):
+    if seen is not None and seen == file_evidence(source.file):
         store_evidence(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
-        source=_from_anywhere(plan.table),
+        source=plan.table if source.file is None else str(Path(plan.table).absolute()),
+        file=source.file and source.file.absolute(),
         engine=plan.engine,
         ledger=address,
     )
@@ -188,11 +204,11 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
 def _refuse_few(n_records: int, plan: Plan) -> None:
     """A table so small that everybody else's rows tell much about a person."""
     if n_records < plan.min_records:
+        shown = find_source(plan.table).shown
         raise InvalidInputError(
-            f"{source_shown(plan.table)} has {n_records:,} records and {plan.min_records:,} is the "
-            "fewest: limits are on what a person's own rows tell, and in a small table whoever "
-            "knows the counts learns much more from everybody else's rows; add records, or accept "
-            "that",
+            f"{shown} has {n_records:,} records and {plan.min_records:,} is the fewest: limits are "
+            "on what a person's own rows tell, and in a small table whoever knows the counts "
+            "learns much more from everybody else's rows; add records, or accept that",
             suggestions=[Suggestion("create", {"min_records": n_records})],
         )
 
@@ -204,7 +220,7 @@ def _registration(
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
     sketch = _sketch(snapshot, ledger.salt)
-    return _Registration(configuration.study, sketch, created, plan.accept_reset)
+    return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
 
 
 def _sketch(snapshot: Records, salt: bytes) -> Sketch:
@@ -229,7 +245,7 @@ def _created(
         made_by=configuration.made_by,
         **public_facts(snapshot),
         memory=plan.memory,
-        everyone=plan.everyone,
+        everyone=plan.policy.everyone,
         is_id_public=plan.is_id_public,
         key_check=keys.check,
         snapshot_digest=snapshot.digest(keys.snapshot),
@@ -256,8 +272,3 @@ def public_facts(snapshot: Records) -> dict[str, Any]:
             for external in encoding.externals
         },
     }
-
-
-def _from_anywhere(table: str) -> str:
-    """The table's name, such that it is found from other folders too."""
-    return table if find_source(table).file is None else str(Path(table).absolute())

@@ -27,11 +27,16 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
         raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
 
 
-def check_policy(books: Books, policy: Policy) -> None:
-    """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
+def check_limits(policy: Policy, known: Mapping[str, float]) -> None:
+    """Refuse limits of 0 bits, and names that are misleading beside those of known parties."""
     for limit in policy.limits:
         as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
-    check_new_names(sorted(policy.newcomers.keys() - books.limits), books.limits)
+    check_new_names(sorted(policy.newcomers.keys() - known), known)
+
+
+def check_policy(books: Books, policy: Policy) -> None:
+    """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
+    check_limits(policy, books.limits)
     changed = books.with_policy(policy)
     account = changed.proved_account
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):

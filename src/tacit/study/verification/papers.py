@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
+from tacit.remark import Remark
 from tacit.study.books.books import Books, Intent
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import describe_entry
@@ -143,74 +144,70 @@ class PaperCheck:
     Attributes:
         paper: what came back.
         keys: that tell genuine papers and files, where there are any.
-        problems: in words.
-        notes: in words.
+        problems: what is wrong.
+        notes: what could not be checked, and why.
     """
 
     paper: KeptPaper
     keys: DigestKeys | None
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    problems: list[Remark] = field(default_factory=list)
+    notes: list[Remark] = field(default_factory=list)
 
     def against(self, books: Books, entries: list[Entry]) -> None:
         """Compare everything that the paper shows with what the ledger says now."""
         paper = self.paper
         if paper.study != entries[0].study:
-            self.problems.append(f"{paper.path} is a receipt of another study, {paper.study}")
+            self._blame("paper_of_other_study", study=paper.study)
             return
         if not 1 <= paper.entry <= len(entries) or entries[paper.entry - 1].hash != paper.hash:
-            self.problems.append(self._lost())
+            self._blame_missing()
             return
         self._check_seal()
         intent = books.intents.get(paper.entry)
         if intent is not None and paper.format == 1 and not intent.is_of_0_1:
-            self.problems.append(
-                f"{paper.path} has the form of 0.1, and release {intent.entry.number} was made "
-                "by a later version: it is forged"
-            )
+            self._blame("paper_of_0_1_forged", release=intent.entry.number)
         if intent is not None:
             self._compare(self._of_release(books, intent))
         elif entries[paper.entry - 1].kind == "intent":
-            self.notes.append(f"{paper.path} could not be compared: the replay did not come so far")
+            self._note("paper_not_compared")
             return
         else:
             entry = entries[paper.entry - 1]
             self._compare(entry_receipt(entry, describe_entry(entry)))
         self._check_page()
 
-    def _lost(self) -> str:
-        """The ledger lacks the entry.
+    def _blame(self, code: str, **values: Any) -> None:
+        self.problems.append(Remark(code, {"paper": str(self.paper.path), **values}))
+
+    def _note(self, code: str, **values: Any) -> None:
+        self.notes.append(Remark(code, {"paper": str(self.paper.path), **values}))
+
+    def _blame_missing(self) -> None:
+        """Say that the ledger lacks the entry.
 
         The seal decides whether the ledger lost it or the paper is forged. Without a key, or
         without a seal, both are possible.
         """
-        paper = self.paper
-        lost = f"entry {paper.entry} is not in the ledger as {paper.path} has it"
-        since = "the ledger was rolled back or rewritten since"
-        match paper.is_genuine(self._paper_key):
+        entry = self.paper.entry
+        match self.paper.is_genuine(self._paper_key):
             case True:
-                return (
-                    f"{lost}, and {paper.path} is genuine, sealed by this study's key: the ledger "
-                    f"has lost entry {paper.entry}; {since}"
-                )
+                self._blame("entry_lost_by_ledger", entry=entry)
             case False:
-                return f"{lost}, and its seal is not by this study's key: {paper.path} is forged"
-        if paper.seal is None:
-            return f"{lost}: {since}, or the paper is forged, for it carries no seal"
-        return f"{lost}: {since}, or the paper is forged: without a key its seal cannot be checked"
+                self._blame("paper_forged", entry=entry)
+            case None if self.paper.seal is None:
+                self._blame("unsealed_paper_not_in_ledger", entry=entry)
+            case None:
+                self._blame("sealed_paper_not_in_ledger", entry=entry)
 
     def _check_seal(self) -> None:
         paper = self.paper
         is_genuine = paper.is_genuine(self._paper_key)
         if is_genuine is False:
-            self.problems.append(
-                f"the seal of {paper.path} does not fit what it says: it was changed after it was "
-                "sealed, or is not by this study's key"
-            )
+            self._blame("paper_seal_wrong")
         elif paper.seal is None:
-            self.notes.append(f"{paper.path} carries no seal: it was only compared with the ledger")
+            self._note("paper_unsealed")
         elif is_genuine is None:
-            self.notes.append(f"without a key, the seal of {paper.path} cannot be checked")
+            self._note("paper_seal_not_checked")
 
     @property
     def _paper_key(self) -> bytes | None:
@@ -218,28 +215,25 @@ class PaperCheck:
 
     def _of_release(self, books: Books, intent: Intent) -> Paper:
         """The paper as it would be made now, except where a genuine paper may differ."""
-        path, said = self.paper.path, self.paper.content
+        said = self.paper.content
         delivery = intent.delivery
         if not self.paper.is_certificate:
             made = receipt_of(books, intent)
             if delivery is None or said.get("digest") is not None or said.get("file") is not None:
                 return made
-            self.notes.append(f"{path} was made before release {intent.entry.number} was delivered")
+            self._note("paper_before_delivery", release=intent.entry.number)
             return made.model_copy(update={"digest": None, "file": None})
         # A crash between the certificate and the entry that records it leaves such a certificate.
         digest = str(said.get("digest")) if delivery is None else delivery.digest
         if delivery is None:
-            self.notes.append(
-                f"the digest in {path} was not compared: the ledger does not say that release "
-                f"{intent.entry.number} was delivered"
-            )
+            self._note("paper_digest_not_compared", release=intent.entry.number)
         return certificate_of(books, intent, digest, self._digest_key(intent))
 
     def _digest_key(self, intent: Intent) -> bytes:
         found = None if self.keys is None else self.keys.releases.get(intent.entry.hash)
         if found is not None:
             return found
-        self.notes.append(f"without a key, the digest_key in {self.paper.path} was not compared")
+        self._note("paper_digest_key_not_compared")
         try:
             return bytes.fromhex(self.paper.content["digest_key"])
         except (KeyError, TypeError, ValueError):
@@ -254,9 +248,9 @@ class PaperCheck:
         expected["format"] = self.paper.format
         found = list(_differences(self.paper.content, expected))
         for name, said, so in found[:_MOST_NAMED]:
-            self.problems.append(f"{self.paper.path} says {name} {said}, the ledger says {so}")
+            self._blame("paper_differs", field=name, said=said, ledger=so)
         if len(found) > _MOST_NAMED:
-            self.problems.append(f"and {len(found) - _MOST_NAMED} more of what it says is not so")
+            self._blame("paper_differs_more", fields=len(found) - _MOST_NAMED)
 
     def _check_page(self) -> None:
         """Whether the page that people read is what its data say."""
@@ -264,24 +258,18 @@ class PaperCheck:
         if paper.page is None:
             return
         if paper.format == 1:
-            self.notes.append(
-                f"{paper.path} is a page of tacit 0.1: its data were compared with the ledger, "
-                "what the page shows was not; make a new one"
-            )
+            self._note("page_of_0_1")
             return
         model = Receipt if "holdings" in paper.content else EntryReceipt
         try:
             page = model.model_validate(paper.content).as_html()
         except ValidationError:
-            self.problems.append(f"{paper.path} is a page that tacit has not made")
+            self._blame("page_forged")
             return
         pairs = zip_longest(paper.page.splitlines(), page.splitlines(), fillvalue="")
         shown, right = next((pair for pair in pairs if pair[0] != pair[1]), (None, None))
         if shown is not None:
-            self.problems.append(
-                f"{paper.path} shows {_shown(shown)} where its own data say {_shown(right)}: "
-                "the page was changed"
-            )
+            self._blame("page_changed", shown=_shown(shown), right=_shown(right))
 
 
 def _differences(found: Any, expected: Any, name: str = "") -> Iterator[tuple[str, str, str]]:

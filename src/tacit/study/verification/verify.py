@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
+from tacit.remark import Remark
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
@@ -24,12 +25,6 @@ from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_reader import digest_of
 
-ROLLBACK_ACCEPTED = (
-    "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds it "
-    "may hold more than is shown"
-)
-"""Said of a study whose ledger has lost entries for good."""
-
 PROVED_NEAR = 1e-5
 """In units of the cost: a release that is proved to be no farther from the best needs no note."""
 
@@ -41,7 +36,7 @@ class Verification:
     Attributes:
         entries: how many were read.
         releases: how many of them were releases.
-        problems: everything that is not as it should be, in words.
+        problems: everything that is not as it should be.
         notes: what could not be checked, and why.
         proved_gaps: release -> its mean cost is within this of the best, proved here. The best
             keeps ``RESERVE_BITS`` below each limit, as every design does; releases judged by
@@ -51,8 +46,8 @@ class Verification:
 
     entries: int
     releases: int
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
+    problems: tuple[Remark, ...]
+    notes: tuple[Remark, ...]
     proved_gaps: dict[int, float]
     reserve_worths: dict[int, float] = field(default_factory=dict)
 
@@ -67,8 +62,8 @@ class Verification:
             "entries": self.entries,
             "releases": self.releases,
             "is_whole": self.is_whole,
-            "problems": list(self.problems),
-            "notes": list(self.notes),
+            "problems": [each.as_dict() for each in self.problems],
+            "notes": [each.as_dict() for each in self.notes],
             "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
             "reserve_worths": {str(number): cost for number, cost in self.reserve_worths.items()},
         }
@@ -83,9 +78,10 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     paper = None if receipt is None else KeptPaper.read(Path(receipt))
     study, engine = configuration.study, ENGINES[configuration.engine]
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
-        problems = [*ledger.verify(study)]
+        problems = [Remark("chain_broken", {"reason": each}) for each in ledger.verify(study)]
         if paper is not None and problems and not _is_in(ledger, study, paper):
-            problems.append(f"entry {paper.entry} is not in the ledger as {paper.path} has it")
+            sought = {"paper": str(paper.path), "entry": paper.entry}
+            problems.append(Remark("paper_not_in_ledger", sought))
         if problems:  # nothing that such a ledger says can be relied on
             return Verification(0, 0, tuple(problems), (), {})
         traces, mark_problems = _find_traces(layout, engine, study)  # before the ledger is read
@@ -93,11 +89,11 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
             entries = ledger.entries(study)
             replay = _begin(entries[0])
         except LedgerError as error:  # sealed, and yet nothing that this version can read
-            return Verification(0, 0, (str(error),), (), {})
+            return Verification(0, 0, (Remark("ledger_unreadable", _reason(error)),), (), {})
         problems += mark_problems + _replay(replay, entries[1:])
         if replay.books.head == entries[-1].head:
             lost = traces.lost(replay.books, ledger, study)
-            problems += [f"the ledger has lost entries: {trace}" for trace in lost.in_words]
+            problems += lost.remarks("entry_missing")
     problems += _folder_problems(layout, engine, replay.books)
     keys, key_problems = _find_keys(layout, study, replay.books)
     problems += key_problems
@@ -110,7 +106,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
         check.against(replay.books, entries)
         more, notes = [*more, *check.problems], [*notes, *check.notes]
     if replay.books.accepted:
-        notes.append(ROLLBACK_ACCEPTED)
+        notes.append(Remark("rollback_accepted"))
     notes += _unproved(replay)
     return Verification(
         len(entries),
@@ -122,16 +118,21 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     )
 
 
+def _reason(error: Exception) -> dict[str, str]:
+    """What an error says, as the value of a remark."""
+    return {"reason": str(error)}
+
+
 def _is_in(ledger: Ledger, study: str, paper: KeptPaper) -> bool:
     return paper.study == study and ledger.contains(study, paper.entry, paper.hash)
 
 
-def _find_traces(layout: Layout, engine: Engine[Any], study: str) -> tuple[Traces, list[str]]:
+def _find_traces(layout: Layout, engine: Engine[Any], study: str) -> tuple[Traces, list[Remark]]:
     """What the folder shows of entries, and what is wrong with its high-water mark."""
     try:
         return Traces.find(layout, engine, study), []
     except InvalidInputError as error:
-        return Traces({}, ()), [str(error)]
+        return Traces({}, ()), [Remark("mark_damaged", _reason(error))]
 
 
 def _begin(created: Entry) -> Replay:
@@ -141,19 +142,19 @@ def _begin(created: Entry) -> Replay:
         return Replay(books, books.empty_account, {}, {})
 
 
-def _replay(replay: Replay, entries: list[Entry]) -> list[str]:
-    """Read entries one after another; what is wrong with them, in words."""
-    problems: list[str] = []
+def _replay(replay: Replay, entries: list[Entry]) -> list[Remark]:
+    """Read entries one after another; what is wrong with them."""
+    problems: list[Remark] = []
     try:
         for entry in entries:
             problems += _follow(replay, entry)
     except ReplayError as error:
-        problems.append(f"{error}; nothing after it was checked")
+        problems.append(Remark("replay_stopped", _reason(error)))
     return problems
 
 
-def _follow(replay: Replay, entry: Entry) -> list[str]:
-    """Read one entry; what is wrong with it, in words.
+def _follow(replay: Replay, entry: Entry) -> list[Remark]:
+    """Read one entry; what is wrong with it.
 
     Raises:
         ReplayError: it makes no sense after the entries before it.
@@ -164,86 +165,82 @@ def _follow(replay: Replay, entry: Entry) -> list[str]:
     except LedgerError as error:  # names the entry, and what to do
         raise ReplayError(str(error)) from error
     replay.books = after
-    return [f"entry {entry.number}: {problem}" for problem in problems]
+    return [Remark("entry_wrong", {"entry": entry.number, "reason": each}) for each in problems]
 
 
-def _unproved(replay: Replay) -> Iterator[str]:
+def _unproved(replay: Replay) -> Iterator[Remark]:
     """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
     for number, intent in replay.books.intents.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
         if intent.request.is_information:
-            yield f"release {number} is judged by information: no proof shows how near to the best"
+            yield Remark("judged_by_information", {"release": number})
         elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
             recorded = record.value - record.bound
-            reason = (
-                f"its design came no nearer than {recorded:.1e}"
-                if recorded > 0.5 * gap
-                else f"{recorded:.1e} is recorded, and the search for a proof ended before that"
-            )
-            yield f"release {number} is proved to be within {gap:.1e} of the best only: {reason}"
+            yield Remark("proved_within", {"release": number, "gap": gap, "recorded_gap": recorded})
 
 
-def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[str]:
+def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[Remark]:
     """Whether the folder is what the ledger says of it."""
     problems = []
     if books.is_closed and layout.key.exists():
-        problems.append("the study is closed but its key is still there: close it again")
+        problems.append(Remark("key_not_destroyed"))
     try:
         facts = public_facts(engine.open(layout.snapshot))
     except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
-        return [*problems, f"the snapshot cannot be read: {error}"]
+        return [*problems, Remark("snapshot_unreadable", _reason(error))]
     for name, found in facts.items():
         if getattr(books.created, name) != found:
-            problems.append(f"the {name} in the ledger are not those of the snapshot")
+            problems.append(Remark("snapshot_differs", {"fact": name}))
     return problems
 
 
-def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[str]]:
+def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[Remark]]:
     """Keys that check files and papers, and what is wrong with the study's key."""
     try:
         return DigestKeys.find(layout, study, books), []
     except KeyFileError as error:
-        return None, [str(error)]
+        return None, [Remark("key_damaged", _reason(error))]
 
 
 def _snapshot_problems(
     layout: Layout, engine: Engine[Any], books: Books, keys: DigestKeys | None
-) -> list[str]:
+) -> list[Remark]:
     """Whether the snapshot says what it said when the study began."""
     if keys is None:
         return []
     try:
         engine.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
     except InvalidInputError as error:
-        return [str(error)]
+        return [Remark("snapshot_changed", _reason(error))]
     return []
 
 
-def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[str], list[str]]:
+def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark], list[Remark]]:
     """What is wrong with the release files, and what could not be checked."""
     if keys is None:
-        return [], ["without a key, neither the snapshot nor release files can be checked"]
+        return [], [Remark("files_not_checked")]
     problems, notes = [], []
     for number, intent in books.intents.items():
         if intent.delivery is None:
-            notes.append(f"release {number} was recorded but never delivered")
+            notes.append(Remark("not_delivered", {"release": number}))
             continue
         if intent.entry.hash not in keys.releases:
-            problems.append(f"release {number} was not there when the study was closed")
+            problems.append(Remark("released_after_close", {"release": number}))
             continue
         file = Path(intent.delivery.file)
         if not _is_there(file):
-            notes.append(f"release {number} is no longer at {file}")
+            notes.append(Remark("file_gone", {"release": number, "file": str(file)}))
             continue
         found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
         if found is None:
-            problems.append(f"{file} is not release {number} as it was delivered")
+            problems.append(Remark("file_changed", {"release": number, "file": str(file)}))
         elif found is not intent:
-            notes.append(f"{file} was release {number} and is release {found.entry.number} now")
+            now = {"release": number, "file": str(file), "now": found.entry.number}
+            notes.append(Remark("file_replaced", now))
     return problems, notes
 
 
-def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books) -> list[str]:
+def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books) -> list[Remark]:
     """Whether every release, drawn again while there is a key, is what was delivered."""
     if books.is_closed or not layout.key.exists():
         return []
@@ -253,7 +250,7 @@ def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books
     try:
         return list(writer.problems(books))
     except InvalidInputError as error:
-        return [f"releases cannot be drawn again: {error}"]
+        return [Remark("not_drawn_again", _reason(error))]
 
 
 def _is_there(file: Path) -> bool:

@@ -93,10 +93,6 @@ class ServerTable:
         """None: it is on a server."""
         return
 
-    def evidence(self) -> None:
-        """None: a server does not say when a table was changed."""
-        return
-
     @contextmanager
     def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
         """The table, in a transaction that only reads."""

@@ -28,9 +28,6 @@ SOURCES: dict[str, str] = {
 
 _FORMS = "give a .csv, .parquet or .duckdb file, or postgresql://host/database#table"
 
-Evidence = dict[str, int]
-"""Numbers that change when a table is changed, and cost nothing to get."""
-
 
 def find_source(text: str) -> Source:
     """The source that a text names; whether its table is there shows when it is opened."""
@@ -68,10 +65,6 @@ class Source(Protocol):
         """The file that it is in; ``None`` for one that is on a server."""
         ...
 
-    def evidence(self) -> Evidence | None:
-        """Numbers that change with the table; None if there are none or the table is gone."""
-        ...
-
     def open(self, connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[Table]:
         """The table, to be read through a connection."""
         ...
@@ -96,14 +89,6 @@ class TableFile:
     def file(self) -> Path:
         """The file."""
         return Path(self.text)
-
-    def evidence(self) -> Evidence | None:
-        """Size and time of the file."""
-        try:
-            status = self.file.stat()
-        except FileNotFoundError:
-            return None
-        return {"size": status.st_size, "modified": status.st_mtime_ns}
 
 
 def check_file(path: Path, text: str) -> None:

@@ -1,0 +1,12 @@
+"""Remarks as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tacit.cli.remarks import remark_in_words
+from tacit.remark import Remark
+
+
+def in_words(remarks: Iterable[Remark]) -> list[str]:
+    return list(map(remark_in_words, remarks))
