@@ -69,6 +69,8 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["audit", clinic]
     yield ["receipt", clinic, "6", "--html", str(out / "receipt.html")]
     yield ["estimate", str(out / "lab-a.parquet")]
+    yield ["crosstab", str(out / "lab-a.parquet")]
+    yield ["link", clinic, "lab-a", table, "--out", str(out / "links.csv")]
     yield ["backup", clinic, str(out / "friday.tar")]
     yield ["restore", str(out / "friday.tar"), clinic]
     yield ["close", clinic, "--yes"]
