@@ -21,7 +21,8 @@ from tacit.arrays import Array
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
-from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
+from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.scheme.memory import NO_LIMITS, Transition
 from tacit.scheme.views import ClassOfX, CoalitionView, class_sums
 
 DIGITS = 4

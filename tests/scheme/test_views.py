@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.information import conditional_mutual_information
-from tacit.scheme import memory as memories
+from tacit.scheme import bounded_memory as memories
 from tacit.scheme import views
-from tacit.scheme.memory import BoundedMemory, Transition
+from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.scheme.memory import Transition, information_added_bits
 from tacit.scheme.views import (
     CoalitionView,
     condense,
@@ -311,5 +312,5 @@ def test_fewer_states_never_understate_what_everyone_is_told():
     assert len(coarse.mass) == 3
     assert np.allclose(coarse.held(frozenset("a")), memory.held(frozenset("a")))
     channel = rng.dirichlet(np.ones(3), size=(3, 4))
-    told = memories.information_added_bits(memory.mass, channel[state])
-    assert told <= memories.information_added_bits(coarse.mass, channel) + ROUNDING
+    told = information_added_bits(memory.mass, channel[state])
+    assert told <= information_added_bits(coarse.mass, channel) + ROUNDING

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.scheme import memory as memories
+from tacit.scheme import bounded_memory as memories
 from tacit.scheme import scheme as schemes
 from tacit.scheme import views
 

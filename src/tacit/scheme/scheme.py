@@ -21,8 +21,9 @@ from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
+from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import BoundedMemory, Memory, Step
+from tacit.scheme.memory import Memory, Step
 from tacit.scheme.release import Design, Release
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable

@@ -115,7 +115,7 @@ def test_names_that_0_1_let_in_can_still_be_used(tmp_path: Path) -> None:
 def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """What a and b hold together is next to too much to be counted apart; c holds most."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tacit.scheme.memory.CARRIED_BYTES", 4400)
+    monkeypatch.setattr("tacit.scheme.bounded_memory.CARRIED_BYTES", 4400)
     study = make_clinic(Path(), memory=4, private=["diagnosis", "smoker"])
     for party in "abc":
         study.set_party(party, 0.9)
