@@ -16,8 +16,10 @@ from tacit.scheme.memory import Transition, information_added_bits
 from tacit.scheme.views import (
     CoalitionView,
     condense,
+    followed,
     is_identity,
     merge,
+    merge_laws,
     merge_letters,
     refine_classes,
     slack_upper_bits,
@@ -143,7 +145,7 @@ def waiting_sequences(draw, n_releases=4):
     steps = []
     for _ in range(n_releases):
         rows = np.array([[draw(st.sampled_from((0.0, 0.0, 0.0, 1.0)))] for _ in p_x])
-        memory = memory.refine(refine_classes(memory.class_of_x, rows), p_x)
+        memory = memory.refine(refine_classes(memory.class_of_x, rows, p_x), p_x)
         party = draw(st.sampled_from("aabc"))
         table = draw(channels(memory.mass.shape, draw(st.integers(1, 3))))
         if draw(st.booleans()):
@@ -210,7 +212,8 @@ def test_merges_that_were_not_recorded_keep_letters_apart():
     for _ in range(4):
         split = rng.dirichlet(np.ones(2), size=(len(memory.mass), 3))
         split = np.concatenate([split / 2, split / 2], axis=2)  # letters in proportion
-        memory, _ = memory.after("a", split, Transition(memory.most_states(split)))
+        states = merge_laws(followed(memory.mass, split), memory.cap).reshape(-1, 4)
+        memory, _ = memory.after("a", split, Transition(states))
     assert memory.carried[frozenset("a")].n_letters == 4**4
 
 

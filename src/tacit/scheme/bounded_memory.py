@@ -20,7 +20,6 @@ from tacit.scheme.memory import (
     Step,
     Transition,
     Transitions,
-    followed,
     information_added_bits,
 )
 from tacit.scheme.views import (
@@ -31,20 +30,32 @@ from tacit.scheme.views import (
     MergedViews,
     class_sums,
     condense,
+    followed,
     is_lossless,
     largest_group,
     merge_as_recorded,
     merge_laws,
     merge_views,
     move_states,
+    parent_classes,
     split_classes,
     tell,
 )
 
 CARRIED_BYTES = 2**30
-"""Coalitions that would need more than this together are covered by those around them."""
+"""Laws p(y, m, x) of all coalitions take no more than this: with more, a release leaves fewer
+states, in the end one, and then fewer letters."""
 
-WAITING_BYTES = 2**29
+CARRIED_ENTRIES = 2**26
+"""Entries of these laws before a release: with more, it leaves fewer states."""
+
+REMEMBERED_ENTRIES = 2**21
+"""Entries of p(m, x) after a release: choosing which states to merge takes time as their square."""
+
+KEPT_STATES = 8
+"""Fewer states are one: with a single state, merging letters costs nothing."""
+
+WAITING_BYTES = 2**28
 """Tables of releases that views still have to be moved by: with more, all views are moved."""
 
 COMPARED_ENTRIES = 2**29
@@ -72,7 +83,7 @@ class BoundedMemory:
 
     Attributes:
         mass: p(m, x), [m, x].
-        cap: the most states kept.
+        cap: the most states kept; see also ``n_kept``.
         policy: says which coalitions matter.
         present: parties that received something.
         everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
@@ -83,6 +94,8 @@ class BoundedMemory:
         is_sufficient: whether only states with the same posterior were ever merged.
         steps: the last releases, all that some view has not been moved by.
         n_moves: how many releases there were.
+        carried_entries: of the laws of all coalitions before a release, see ``n_kept``.
+        remembered_entries: of p(m, x) after a release.
     """
 
     mass: Array
@@ -96,6 +109,8 @@ class BoundedMemory:
     is_sufficient: bool = True
     steps: tuple[Step, ...] = ()
     n_moves: int = 0
+    carried_entries: int = CARRIED_ENTRIES
+    remembered_entries: int = REMEMBERED_ENTRIES
 
     @staticmethod
     def start(
@@ -140,6 +155,14 @@ class BoundedMemory:
         )
         return coarse, state
 
+    @property
+    def n_kept(self) -> int:
+        """The most states after the next release: fewer than ``cap`` where laws are large."""
+        letters = sum(view.n_letters for view in self.carried.values())
+        entries = min(self.carried_entries // letters, self.remembered_entries)
+        most = entries // self.mass.shape[1]
+        return min(self.cap, most if most >= KEPT_STATES else 1)
+
     def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, where it is carried."""
         return self._move([parties])[parties] if parties in self.carried else None
@@ -151,7 +174,8 @@ class BoundedMemory:
         for number in range(oldest, self.n_moves):
             step = self.steps[number - self.n_moves]
             behind = {each: view for each, view in views.items() if view.n_moves == number}
-            views |= move_states(behind, step.table_on(self.class_of_x), step.next_state)
+            table = _table_on(self.class_of_x, step)
+            views |= move_states(behind, table, step.transition.next_state)
         self.carried.update(views)
         return views
 
@@ -224,6 +248,8 @@ class BoundedMemory:
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
             (*self.steps, Step(party, channel, self.class_of_x, transition, everyone_bits)),
             self.n_moves + 1,
+            self.carried_entries,
+            self.remembered_entries,
         )
         return memory._forget_steps(), transition
 
@@ -234,11 +260,6 @@ class BoundedMemory:
                 self._move([coalition])
         n_waiting = self.n_moves - min(view.n_moves for view in self.carried.values())
         return replace(self, steps=self.steps[len(self.steps) - n_waiting :])
-
-    def most_states(self, channel: Array) -> Transitions:
-        """The next state by [m, rhat], as many as ``cap``: merged where the least is lost."""
-        grown = followed(self.mass, channel)
-        return merge_laws(grown, self.cap).reshape(len(channel), channel.shape[2])
 
     def _merge_anew(
         self,
@@ -251,9 +272,9 @@ class BoundedMemory:
     ) -> tuple[MergedViews, Transitions]:
         """What coalitions hold that a release feeds, and the next states [m, rhat].
 
-        There are fewer states than ``cap`` where views could not be merged else: a merge of letters
-        costs what they tell about the memory. So with few enough states it costs no more than is
-        allowed, with a single one nothing.
+        There are fewer states than ``n_kept`` where views could not be merged else, or do not fit:
+        a merge of letters costs what they tell about the memory. So with few enough states it costs
+        no more than is allowed, with a single one nothing.
         """
         n_rhat = channel.shape[2]
         allowed = {
@@ -262,16 +283,16 @@ class BoundedMemory:
             if self._has_many_letters(view, n_rhat)
         }
         # Fewer states were needed before: more than twice as many would be merged again.
-        cap = min(self.cap, max(2 * len(self.mass), FEWEST_STATES)) if allowed else self.cap
-        state = merge_laws(grown, cap).reshape(-1, n_rhat)
+        most_tried = max(2 * len(self.mass), FEWEST_STATES) if allowed else self.n_kept
+        state = merge_laws(grown, min(self.n_kept, most_tried)).reshape(-1, n_rhat)
         while True:
             n_states = int(state.max()) + 1
             share = min(AFFORDED_STATES / n_states, 1.0)
             rises = {each: share * bits + ROUNDING_BITS for each, bits in allowed.items()}
             rises = rises if n_states > 1 else {}
-            most, room = self._most_letters(n_states), self._room(party, n_states)
+            most, room = self._most_letters(n_states, n_rhat), self._room(party, n_states)
             merged = merge_views(tell(fed, channel, state), roundings, room, most, rises)
-            if merged is not None:
+            if merged is not None and (n_states == 1 or len(merged.views) == len(fed)):
                 return merged, state
             fewer = merge_laws(_gathered(grown, state), n_states // 2)
             state = np.where(state < 0, -1, fewer[state])
@@ -312,7 +333,7 @@ class BoundedMemory:
         of what those hold. Where nothing limits it, what it holds counts as its limit.
         """
         view = self.carried.get(coalition & self.present)
-        is_free = self.cap == 1  # merging letters costs what they tell about the states
+        is_free = self.n_kept == 1  # merging letters costs what they tell about the states
         if view is None or is_free or not self._has_many_letters(view, n_rhat):
             return 0.0
         standing = self.policy.least_bits_on(coalition)
@@ -323,12 +344,18 @@ class BoundedMemory:
 
     def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
         """Whether letters have to be merged after a release to the coalition."""
-        return int(view.law.shape[1]) * n_rhat > self._most_letters(self.cap)
+        return view.n_letters * n_rhat > self._most_letters(self.n_kept, n_rhat)
 
-    def _most_letters(self, n_states: int) -> int:
-        """Letters that each view may have: comparing them all takes time as their square."""
+    def _most_letters(self, n_states: int, n_rhat: int) -> int:
+        """Letters that each view may have: comparing them all takes time as their square.
+
+        With a single state, all views together also have to fit, twice as many as now: after a
+        release to somebody new. The answers of one release may always stay apart.
+        """
         entries = n_states * self.mass.shape[1] * len(self.carried)
-        return int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
+        compared = int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
+        fitting = CARRIED_BYTES // (2 * self.mass.itemsize * entries)
+        return compared if n_states > 1 else min(compared, max(fitting, n_rhat))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
         """Coalitions that a release feeds -> what they hold before it, small ones first."""
@@ -343,6 +370,13 @@ class BoundedMemory:
         ]
         views = {coalition | {party}: view for coalition, view in self._move(fed).items()}
         return dict(sorted(views.items(), key=_by_size))
+
+
+def _table_on(class_of_x: ClassOfX, step: Step) -> Array:
+    """p(rhat | m, x) of a release on finer classes, [m, class, rhat]."""
+    if class_of_x is step.class_of_x:
+        return step.table
+    return np.asarray(step.table[:, parent_classes(step.class_of_x, class_of_x)])
 
 
 def _gathered(grown: Array, state: Transitions) -> Array:

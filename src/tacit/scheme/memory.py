@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.arrays import LN2, Array
 from tacit.information.laws import information_upper_nats
 from tacit.policy import Parties
-from tacit.scheme.views import ClassOfX, CoalitionView, Labels, parent_classes
+from tacit.scheme.views import ClassOfX, CoalitionView, Labels
 
 Transitions = NDArray[np.intp]
 
@@ -67,12 +67,6 @@ class Step:
     def next_state(self) -> Transitions:
         """State after it, [m, rhat]; -1 where that cannot occur."""
         return self.transition.next_state
-
-    def table_on(self, class_of_x: ClassOfX) -> Array:
-        """p(rhat | m, x) on finer classes, [m, class, rhat]."""
-        if class_of_x is self.class_of_x:
-            return self.table
-        return np.asarray(self.table[:, parent_classes(self.class_of_x, class_of_x)])
 
 
 NO_LIMITS: Mapping[Parties, float] = MappingProxyType({})
@@ -178,9 +172,3 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
         _, upper = information_upper_nats(joint, prior[None], n_operations)
         nats += float(upper[0])
     return nats / LN2
-
-
-def followed(mass: Array, channel: Array) -> Array:
-    """p(m, rhat, x) flattened to [(m, rhat), x]."""
-    joint = (mass[..., None] * channel).transpose(0, 2, 1)
-    return joint.reshape(-1, mass.shape[1])
