@@ -55,7 +55,7 @@ REMEMBERED_ENTRIES = 2**21
 KEPT_STATES = 8
 """Fewer states are one: with a single state, merging letters costs nothing."""
 
-WAITING_BYTES = 2**28
+WAITING_BYTES = 2**29
 """Tables of releases that views still have to be moved by: with more, all views are moved."""
 
 COMPARED_ENTRIES = 2**29
@@ -158,7 +158,7 @@ class BoundedMemory:
     @property
     def n_kept(self) -> int:
         """The most states after the next release: fewer than ``cap`` where laws are large."""
-        letters = sum(view.n_letters for view in self.carried.values())
+        letters = sum(view.law.shape[1] for view in self.carried.values())
         entries = min(self.carried_entries // letters, self.remembered_entries)
         most = entries // self.mass.shape[1]
         return min(self.cap, most if most >= KEPT_STATES else 1)
@@ -344,7 +344,7 @@ class BoundedMemory:
 
     def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
         """Whether letters have to be merged after a release to the coalition."""
-        return view.n_letters * n_rhat > self._most_letters(self.n_kept, n_rhat)
+        return int(view.law.shape[1]) * n_rhat > self._most_letters(self.n_kept, n_rhat)
 
     def _most_letters(self, n_states: int, n_rhat: int) -> int:
         """Letters that each view may have: comparing them all takes time as their square.
