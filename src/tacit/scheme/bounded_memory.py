@@ -349,13 +349,13 @@ class BoundedMemory:
     def _most_letters(self, n_states: int, n_rhat: int) -> int:
         """Letters that each view may have: comparing them all takes time as their square.
 
-        With a single state, all views together also have to fit, twice as many as now: after a
-        release to somebody new. The answers of one release may always stay apart.
+        With a single state each takes a share of the room only, which leaves some for four times
+        as many views. The answers of one release may always stay apart.
         """
         entries = n_states * self.mass.shape[1] * len(self.carried)
         compared = int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
-        fitting = CARRIED_BYTES // (2 * self.mass.itemsize * entries)
-        return compared if n_states > 1 else min(compared, max(fitting, n_rhat))
+        share = CARRIED_BYTES // (4 * self.mass.itemsize * entries)
+        return compared if n_states > 1 else min(compared, max(share, n_rhat))
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
         """Coalitions that a release feeds -> what they hold before it, small ones first."""
