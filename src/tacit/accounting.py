@@ -22,7 +22,8 @@ from tacit.arrays import Array
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
-from tacit.scheme.memory import NO_LIMITS, BoundedMemory, Transition
+from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.scheme.memory import NO_LIMITS, Transition
 from tacit.scheme.views import ClassOfX, CoalitionView, class_sums
 
 DIGITS = 4
@@ -33,14 +34,10 @@ _TINY = 1e-250
 """Smaller masses count as anything between 0 and this: products of them may have underflowed."""
 
 _CARRIED_ENTRIES = 2**21
-"""Entries of the laws that are carried, p(y, m, x) of all coalitions: where cells and letters are
-many, a release leaves fewer states."""
+"""Entries of the laws that are carried, p(y, m, x) of all coalitions, and of p(m, x): every command
+proves them again, so that they are fewer than a scheme carries."""
 
 _REMEMBERED_ENTRIES = 2**14
-"""Entries of p(m, x) after a release: choosing which states to merge takes time as their square."""
-
-_FEWEST_STATES = 8
-"""Fewer states are one: with a single state, merging letters costs nothing."""
 
 _MANY_TERMS = 2**12
 """Sums of more terms are computed in double precision, with a bound on their rounding."""
@@ -109,11 +106,12 @@ class Account:
 
     def with_fewer_states(self) -> Account:
         """The account for what is released next, which leaves only as many states as laws allow."""
-        memory = self.memory
-        letters = sum(view.law.shape[1] for view in memory.carried.values())
-        most = min(_CARRIED_ENTRIES // letters, _REMEMBERED_ENTRIES) // memory.mass.shape[1]
-        cap = min(memory.cap, most if most >= _FEWEST_STATES else 1)
-        return replace(self, memory=replace(memory, cap=cap))
+        memory = replace(
+            self.memory,
+            carried_entries=_CARRIED_ENTRIES,
+            remembered_entries=_REMEMBERED_ENTRIES,
+        )
+        return replace(self, memory=memory)
 
     def upper_bits(self, parties: Parties) -> float:
         """Upper bound on what parties hold together about a record.

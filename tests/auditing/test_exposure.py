@@ -16,7 +16,8 @@ from tacit.auditing import Audit, Exposure, audit, paths
 from tacit.auditing.exposure import bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.scheme import Policy, Scheme, SymmetricScheme
-from tacit.scheme.memory import BoundedMemory, Transition
+from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.scheme.memory import Transition
 from tests.auditing.chains import (
     NAMES,
     RECORDS,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import tacit
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
+from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import BoundedMemory
 from tacit.scheme.views import class_rows, class_sums, parent_classes, refine_classes
 from tests.strategies import channels
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.information.laws import add_up
+from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import BoundedMemory, Transition
+from tacit.scheme.memory import Transition
 from tacit.scheme.views import merge_laws
 
 

@@ -391,8 +391,8 @@ def visits(n_visits: int, **options: object) -> tacit.Scheme:
 
 @pytest.mark.parametrize("policy", [tacit.Policy(), tacit.Policy(everyone=0.5)])
 def test_merged_views_cost_next_to_nothing_where_exact_history_is_affordable(policy, monkeypatch):
-    monkeypatch.setattr("tacit.scheme.memory.MOST_LETTERS", 8)
-    monkeypatch.setattr("tacit.scheme.memory.FEWEST_LETTERS", 8)
+    monkeypatch.setattr("tacit.scheme.bounded_memory.MOST_LETTERS", 8)
+    monkeypatch.setattr("tacit.scheme.bounded_memory.FEWEST_LETTERS", 8)
     exact, merged = visits(3, policy=policy), visits(3, policy=policy, memory=16)
     values = [np.mean([release.value for release in each.history]) for each in (exact, merged)]
     assert values[1] <= 1.01 * values[0]
@@ -407,8 +407,8 @@ def test_merged_views_cost_next_to_nothing_where_exact_history_is_affordable(pol
 
 
 def test_parties_that_keep_coming_back_stay_within_every_limit(monkeypatch):
-    monkeypatch.setattr("tacit.scheme.memory.MOST_LETTERS", 8)
-    monkeypatch.setattr("tacit.scheme.memory.FEWEST_LETTERS", 8)
+    monkeypatch.setattr("tacit.scheme.bounded_memory.MOST_LETTERS", 8)
+    monkeypatch.setattr("tacit.scheme.bounded_memory.FEWEST_LETTERS", 8)
     policy = tacit.Policy(sizes={1: 0.3, 2: 0.4})
     scheme = tacit.Scheme.from_counts(counts(2), ATTRIBUTES, policy=policy, memory=8)
     for visit in range(15):

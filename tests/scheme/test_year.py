@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.scheme import memory as memories
+from tacit.scheme import bounded_memory as memories
 from tacit.scheme import scheme as schemes
 from tacit.scheme import views
 
@@ -123,3 +123,34 @@ def test_a_repeated_request_is_free_beside_limits_on_coalitions(memory):
         assert again.value == pytest.approx(first.value, abs=1e-6)
         assert scheme.leakage({"lab-0", f"lab-{index}"}) <= 0.4 + LIMIT_TOL
     assert scheme.leakage() == pytest.approx(held, abs=5e-4)
+
+
+N_CELLS = 40
+
+
+@pytest.mark.parametrize(("n_letters", "is_single_state"), [(400, False), (60, True), (45, True)])
+def test_no_limited_coalition_is_covered_by_everyone_where_cells_are_many(
+    monkeypatch, n_letters, is_single_state
+):
+    """There is room for ``n_letters`` of all views in a single state; 16 states would not fit."""
+    monkeypatch.setattr(memories, "CARRIED_BYTES", 8 * N_CELLS * n_letters)
+    rng = np.random.default_rng(1)
+    policy = tacit.Policy(sizes={2: 0.2})
+    scheme = tacit.Scheme(rng.dirichlet(np.ones(N_CELLS)), policy=policy, memory=16)
+    for index in range(8):
+        noisy = rng.dirichlet(np.ones(3), size=N_CELLS)  # no two cells are one class
+        visit = index // 4 + 1
+        release = scheme.release(
+            noisy, party=f"lab-{index % 4}", individual=0.05 * visit, gap_tol=1e-5
+        )
+        assert release.covered == ()
+    assert (scheme.n_states == 1) == is_single_state
+    assert scheme.n_states < 16
+    limits = policy.limits_among(scheme.parties)
+    assert len(limits) == 6  # pairs
+    laws = [scheme.view(each).law for each in (*limits, *({party} for party in scheme.parties))]
+    assert sum(law.nbytes for law in laws) <= memories.CARRIED_BYTES
+    for coalition, limit in limits.items():
+        assert true_bits(scheme, coalition) - LIMIT_TOL <= scheme.leakage(coalition)
+        assert scheme.leakage(coalition) <= limit + LIMIT_TOL
+        assert scheme.leakage(coalition) < scheme.leakage()

@@ -2,7 +2,8 @@
 
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
-from tacit.scheme.memory import BoundedMemory, Memory, Step, Transition
+from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.scheme.memory import Memory, Step, Transition
 from tacit.scheme.release import Design, Release
 from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.information import mutual_information
 from tacit.policy import Parties
-from tacit.scheme.memory import NO_LIMITS, Transition, followed
-from tacit.scheme.views import ClassOfX, CoalitionView, class_sums, split_classes
+from tacit.scheme.memory import NO_LIMITS, Transition
+from tacit.scheme.views import ClassOfX, CoalitionView, class_sums, followed, split_classes
 
 _SAME_SHAPE = 1e-14
 """Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""

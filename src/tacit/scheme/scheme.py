@@ -21,8 +21,9 @@ from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import Problem, Utility, ViewKey, ViewName
+from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import BoundedMemory, Memory, Step
+from tacit.scheme.memory import Memory, Step
 from tacit.scheme.release import Design, Release
 from tacit.scheme.repeat import repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
@@ -313,7 +314,7 @@ class Scheme:
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
-        p_x_rhat = (self._memory.mass[..., None] * design.table).sum(axis=0)
+        p_x_rhat = np.einsum("mx,mxa->xa", self._memory.mass, design.table)
         p_r_rhat = np.einsum("xr,xa->ra", self._rows(design.variable), p_x_rhat)
         p_r = p_r_rhat.sum(axis=1, keepdims=True)
         return np.asarray(p_r_rhat / np.where(p_r > 0, p_r, 1.0))

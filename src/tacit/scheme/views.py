@@ -115,6 +115,14 @@ class MergedViews(NamedTuple):
             self.labels[coalition], self.slacks[coalition] = labels, slack
 
 
+def followed(mass: Array, channel: Array) -> Array:
+    """p(m, rhat, x), [(m, rhat), x], from p(m, x) and p(rhat | m, x), [m, x, rhat]."""
+    n_m, n_x, n_rhat = channel.shape
+    joint = np.empty((n_m, n_rhat, n_x))
+    np.multiply(mass[:, None], channel.transpose(0, 2, 1), out=joint)
+    return joint.reshape(-1, n_x)
+
+
 def move_states(
     views: Mapping[Parties, CoalitionView], channel: Array, state: NDArray[np.intp]
 ) -> dict[Parties, CoalitionView]:
@@ -409,15 +417,12 @@ def is_lossless(laws: Array, labels: Labels, merged: Array) -> bool:
     Compared entry by entry: merging rare rows loses next to no information on average, but the
     largest pointwise leakage is that of the rarest.
     """
-    reached = laws.any(axis=1)
-    own, common = normalised(laws[reached]), normalised(merged)[labels[reached]]
-    return bool((np.abs(own - common) <= SAME_LAW * np.maximum(own, common)).all())
+    pairs = ((law, merged[label]) for law, label in zip(laws, labels, strict=True) if law.any())
+    return all(_is_same_law(law / law.sum(), other / other.sum()) for law, other in pairs)
 
 
-def normalised(laws: Array) -> Array:
-    """Every row divided by its sum; rows of zeros stay as they are."""
-    total = laws.sum(axis=1, keepdims=True)
-    return np.asarray(laws / np.where(total > 0, total, 1.0))
+def _is_same_law(own: Array, other: Array) -> bool:
+    return bool((np.abs(own - other) <= SAME_LAW * np.maximum(own, other)).all())
 
 
 # -- classes of cells -----------------------------------------------------------------------------

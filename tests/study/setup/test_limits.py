@@ -118,14 +118,14 @@ def test_names_that_0_1_let_in_can_still_be_used(tmp_path: Path) -> None:
 def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """What a and b hold together is next to too much to be counted apart; c holds most."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tacit.scheme.memory.CARRIED_BYTES", 4400)
+    monkeypatch.setattr("tacit.scheme.bounded_memory.CARRIED_BYTES", 410)
     study = make_clinic(Path(), memory=4, private=["diagnosis", "smoker"])
     for party in "abc":
         study.set_party(party, 0.9)
     study.set_collusion(Policy(groups={("a", "b"): 0.2}))
     study.release("c", ("diagnosis", "smoker"), out="c.csv", bits=0.3)
-    study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.05)
-    study.release("b", ("diagnosis", "smoker"), out="b.csv", bits=0.05)
+    study.release("a", "smoker", out="a.csv", bits=0.05)
+    study.release("b", "smoker", out="b.csv", bits=0.05)
     return study
 
 
@@ -167,9 +167,9 @@ def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> Non
         assert "of 0.5 bits, and may be told nothing more; a may learn more only if limits" in said
         _follow(refused.value, "0.9")
         with pytest.raises(InfeasibleError, match="bits that it asks to hold") as refused:
-            study.release("a", "smoker", out="a.csv", bits=0.02)
+            study.release("b", ("diagnosis", "smoker"), out="b.csv", bits=0.02)
         assert str(refused.value).endswith("(a request with fewer levels may fit)")
-        study.release("a", "smoker", out="a.csv")
+        study.release("b", ("diagnosis", "smoker"), out="b.csv")
         assert study.verify().problems == ()
 
 

@@ -34,7 +34,7 @@ def visit(study: Study, place: Path, number: int) -> None:
 def few_letters() -> Iterator[None]:
     """No view keeps more than 80 letters apart."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.scheme.memory.MOST_LETTERS", 80)
+        patch.setattr("tacit.scheme.bounded_memory.MOST_LETTERS", 80)
         yield
 
 

@@ -1,0 +1,392 @@
+"""Bounded memory ([M] fact 6): at most ``cap`` states.
+
+The leakage to everyone is then a certified upper bound, and what the coalitions that matter hold
+is carried beside the memory (``tacit.scheme.views``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.information.laws import add_up
+from tacit.policy import Parties, Policy
+from tacit.scheme.memory import (
+    NO_LIMITS,
+    Step,
+    Transition,
+    Transitions,
+    information_added_bits,
+)
+from tacit.scheme.views import (
+    MOST_LETTERS,
+    ROUNDING_BITS,
+    ClassOfX,
+    CoalitionView,
+    MergedViews,
+    class_sums,
+    condense,
+    followed,
+    is_lossless,
+    largest_group,
+    merge_as_recorded,
+    merge_laws,
+    merge_views,
+    move_states,
+    parent_classes,
+    split_classes,
+    tell,
+)
+
+CARRIED_BYTES = 2**30
+"""Laws p(y, m, x) of all coalitions take no more than this: with more, a release leaves fewer
+states, in the end one, and then fewer letters."""
+
+CARRIED_ENTRIES = 2**26
+"""Entries of these laws before a release: with more, it leaves fewer states."""
+
+REMEMBERED_ENTRIES = 2**21
+"""Entries of p(m, x) after a release: choosing which states to merge takes time as their square."""
+
+KEPT_STATES = 8
+"""Fewer states are one: with a single state, merging letters costs nothing."""
+
+WAITING_BYTES = 2**29
+"""Tables of releases that views still have to be moved by: with more, all views are moved."""
+
+COMPARED_ENTRIES = 2**29
+"""Pairs of letters that are compared after a release, times the entries (m, x) of each."""
+
+FEWEST_LETTERS = 16
+"""Where many coalitions are carried, each may have fewer letters, but no fewer than these."""
+
+FEWEST_STATES = 16
+"""States that are tried at least before letters are merged."""
+
+MERGING_SHARE = 0.01
+"""Merging letters raises what a coalition is said to hold by this share of its limit at most."""
+
+AFFORDED_STATES = 4
+"""With more states than this, one release may use a smaller share of what is left for merging."""
+
+ROOM_SHARE = 0.02
+"""Share of what a limit leaves to a coalition that a design keeps for merging at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedMemory:
+    """At most ``cap`` states, and the coalitions that matter beside them.
+
+    Attributes:
+        mass: p(m, x), [m, x].
+        cap: the most states kept; see also ``n_kept``.
+        policy: says which coalitions matter.
+        present: parties that received something.
+        everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
+            ([M] fact 6), rounded up.
+        carried: coalition -> what it holds. A view is moved on when it is needed (``view``).
+        roundings: how many roundings lie behind each mass; all terms are non-negative.
+        class_of_x: class of each cell: x is a class of cells.
+        is_sufficient: whether only states with the same posterior were ever merged.
+        steps: the last releases, all that some view has not been moved by.
+        n_moves: how many releases there were.
+        carried_entries: of the laws of all coalitions before a release, see ``n_kept``.
+        remembered_entries: of p(m, x) after a release.
+    """
+
+    mass: Array
+    cap: int
+    policy: Policy
+    present: Parties
+    everyone_bits: float
+    carried: dict[Parties, CoalitionView]
+    roundings: int
+    class_of_x: ClassOfX
+    is_sufficient: bool = True
+    steps: tuple[Step, ...] = ()
+    n_moves: int = 0
+    carried_entries: int = CARRIED_ENTRIES
+    remembered_entries: int = REMEMBERED_ENTRIES
+
+    @staticmethod
+    def start(
+        p_x: Array, cap: int, policy: Policy, class_of_x: ClassOfX | None = None
+    ) -> BoundedMemory:
+        """Nothing released yet; every cell is a class of its own by default."""
+        classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
+        p_class, nobody = class_sums(classes, p_x), frozenset[str]()
+        carried = {nobody: CoalitionView(p_class[:, None, None])}
+        return BoundedMemory(p_class[None], cap, policy, nobody, 0.0, carried, 1, classes)
+
+    def refine(self, class_of_x: ClassOfX, p_x: Array) -> BoundedMemory:
+        """The memory on finer classes, given the weight of each cell; nothing else changes."""
+        if np.array_equal(class_of_x, self.class_of_x):
+            return self
+        mass, carried = split_classes(self.mass, self.carried, self.class_of_x, class_of_x, p_x)
+        return replace(
+            self,
+            mass=mass,
+            carried=carried,
+            roundings=self.roundings + 3,
+            class_of_x=class_of_x,
+        )
+
+    def coarsen(self, n_states: int) -> tuple[BoundedMemory, Transitions]:
+        """The memory with fewer states, for a design that reads less, and what states became.
+
+        What a release that reads only these tells everyone, given all states, is at most what it
+        tells given these.
+        """
+        state = merge_laws(self.mass, n_states)
+        tells_nothing = np.ones((*self.mass.shape, 1))
+        made = Transition(state[:, None])
+        step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
+        coarse = replace(
+            self,
+            mass=_gathered(self.mass, state),
+            carried=dict(self.carried),
+            is_sufficient=False,
+            steps=(*self.steps, step),
+            n_moves=self.n_moves + 1,
+        )
+        return coarse, state
+
+    @property
+    def n_kept(self) -> int:
+        """The most states after the next release: fewer than ``cap`` where laws are large."""
+        letters = sum(view.law.shape[1] for view in self.carried.values())
+        entries = min(self.carried_entries // letters, self.remembered_entries)
+        most = entries // self.mass.shape[1]
+        return min(self.cap, most if most >= KEPT_STATES else 1)
+
+    def view(self, parties: Parties) -> CoalitionView | None:
+        """What a coalition holds, where it is carried."""
+        return self._move([parties])[parties] if parties in self.carried else None
+
+    def _move(self, coalitions: Collection[Parties]) -> dict[Parties, CoalitionView]:
+        """Views of carried coalitions on the states of now. They are kept: each moves once."""
+        views = {each: self.carried[each] for each in coalitions}
+        oldest = min((view.n_moves for view in views.values()), default=self.n_moves)
+        for number in range(oldest, self.n_moves):
+            step = self.steps[number - self.n_moves]
+            behind = {each: view for each, view in views.items() if view.n_moves == number}
+            table = _table_on(self.class_of_x, step)
+            views |= move_states(behind, table, step.transition.next_state)
+        self.carried.update(views)
+        return views
+
+    def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
+        """A view with few letters, where it is carried."""
+        view = self.view(parties)
+        return None if view is None else condense(view, left)
+
+    def held(self, parties: Parties) -> Array | None:
+        """p(y, x), where it is carried."""
+        view = self.carried.get(parties)
+        return None if view is None else view.held
+
+    def bits(self, parties: Parties) -> float:
+        """What a coalition holds at most: by its own law, those around it, or that of everyone."""
+        around = [self.carried[each].bits for each in self.covering(parties)]
+        return min([*around, self.everyone_bits])
+
+    def is_exact(self, parties: Parties) -> bool:
+        """Whether its law is carried, and its letters were never merged at a loss."""
+        return parties in self.carried and self.carried[parties].is_exact
+
+    def covering(self, parties: Parties) -> list[Parties]:
+        """Carried coalitions that hold all that these parties do: they themselves if they are."""
+        if parties in self.carried:
+            return [parties]
+        return [coalition for coalition in self.carried if parties < coalition]
+
+    def after(
+        self,
+        party: str,
+        channel: Array,
+        made: Transition | None = None,
+        *,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+        everyone_bits: float | None = None,
+    ) -> tuple[BoundedMemory, Transition]:
+        """Append a release; merge states until ``cap`` are left, and letters of large views.
+
+        Args:
+            party: who received it.
+            channel: p(rhat | m, x), [m, x, rhat].
+            made: as recorded, where the release was made before.
+            limits: as for ``allowance``.
+            everyone_bits: the bound on everyone after it, where it has been proved.
+        """
+        n_m, _, n_rhat = channel.shape
+        if everyone_bits is None:
+            added = information_added_bits(self.mass, channel, self.roundings)
+            everyone_bits = add_up(self.everyone_bits, added)
+        roundings = self.roundings + n_m * n_rhat + 4
+        fed, grown = self._fed(party), followed(self.mass, channel)
+        merged, state = (
+            self._merge_anew(party, fed, channel, grown, roundings, limits)
+            if made is None
+            else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
+        )
+        transition = Transition(state, merged.labels, merged.slacks)
+        waiting = {each: view for each, view in self.carried.items() if party not in each}
+        mass = _gathered(grown, state)
+        memory = BoundedMemory(
+            mass,
+            self.cap,
+            self.policy,
+            self.present | {party},
+            everyone_bits,
+            waiting | merged.views,
+            roundings + max(map(largest_group, transition.merges.values()), default=0),
+            self.class_of_x,
+            self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
+            (*self.steps, Step(party, channel, self.class_of_x, transition, everyone_bits)),
+            self.n_moves + 1,
+            self.carried_entries,
+            self.remembered_entries,
+        )
+        return memory._forget_steps(), transition
+
+    def _forget_steps(self) -> BoundedMemory:
+        """Without the steps that all views were moved by; with too many of them, all are moved."""
+        if sum(step.table.nbytes for step in self.steps) > WAITING_BYTES:
+            for coalition in self.carried:  # one at a time: their laws may be large
+                self._move([coalition])
+        n_waiting = self.n_moves - min(view.n_moves for view in self.carried.values())
+        return replace(self, steps=self.steps[len(self.steps) - n_waiting :])
+
+    def _merge_anew(
+        self,
+        party: str,
+        fed: dict[Parties, CoalitionView],
+        channel: Array,
+        grown: Array,
+        roundings: int,
+        limits: Mapping[Parties, float],
+    ) -> tuple[MergedViews, Transitions]:
+        """What coalitions hold that a release feeds, and the next states [m, rhat].
+
+        There are fewer states than ``n_kept`` where views could not be merged else, or do not fit:
+        a merge of letters costs what they tell about the memory. So with few enough states it costs
+        no more than is allowed, with a single one nothing.
+        """
+        n_rhat = channel.shape[2]
+        allowed = {
+            coalition: self.allowance(coalition, n_rhat, limits)
+            for coalition, view in fed.items()
+            if self._has_many_letters(view, n_rhat)
+        }
+        # Fewer states were needed before: more than twice as many would be merged again.
+        most_tried = max(2 * len(self.mass), FEWEST_STATES) if allowed else self.n_kept
+        state = merge_laws(grown, min(self.n_kept, most_tried)).reshape(-1, n_rhat)
+        while True:
+            n_states = int(state.max()) + 1
+            share = min(AFFORDED_STATES / n_states, 1.0)
+            rises = {each: share * bits + ROUNDING_BITS for each, bits in allowed.items()}
+            rises = rises if n_states > 1 else {}
+            most, room = self._most_letters(n_states, n_rhat), self._room(party, n_states)
+            merged = merge_views(tell(fed, channel, state), roundings, room, most, rises)
+            if merged is not None and (n_states == 1 or len(merged.views) == len(fed)):
+                return merged, state
+            fewer = merge_laws(_gathered(grown, state), n_states // 2)
+            state = np.where(state < 0, -1, fewer[state])
+
+    def _merge_again(
+        self,
+        party: str,
+        fed: dict[Parties, CoalitionView],
+        channel: Array,
+        roundings: int,
+        made: Transition,
+    ) -> MergedViews:
+        """What coalitions hold after a release whose merges were recorded.
+
+        Earlier versions merged letters of coalitions that received nothing, too.
+        """
+        told = tell(fed, channel, made.next_state)
+        room = self._room(party, int(made.next_state.max()) + 1)
+        merged = merge_as_recorded(told, roundings, room, made.merges, made.slacks)
+        others = {each for each in made.merges.keys() & self.carried if party not in each}
+        if others:
+            moved = move_states(self._move(others), channel, made.next_state).items()
+            again = merge_as_recorded(moved, roundings, inf, made.merges, made.slacks)
+            merged.views.update(again.views)
+            merged.labels.update(again.labels)
+            merged.slacks.update(again.slacks)
+        return merged
+
+    def _room(self, party: str, n_states: int) -> float:
+        """Bytes for views of coalitions that a release to a party feeds, beside the others."""
+        waiting = (view for coalition, view in self.carried.items() if party not in coalition)
+        return CARRIED_BYTES - sum(view.law[..., 0].nbytes * n_states for view in waiting)
+
+    def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
+        """See ``Memory``; 0 where no letters will have to be merged.
+
+        The smallest limit on the coalition or one around it counts: what it holds may become part
+        of what those hold. Where nothing limits it, what it holds counts as its limit.
+        """
+        view = self.carried.get(coalition & self.present)
+        is_free = self.n_kept == 1  # merging letters costs what they tell about the states
+        if view is None or is_free or not self._has_many_letters(view, n_rhat):
+            return 0.0
+        standing = self.policy.least_bits_on(coalition)
+        around = [bits for each, bits in limits.items() if coalition <= each]
+        limit, held = min([*around, inf if standing is None else standing]), view.bits
+        in_all = MERGING_SHARE * (held if limit == inf else limit)
+        return max(min(in_all - view.rise, ROOM_SHARE * (limit - held)), 0.0)
+
+    def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
+        """Whether letters have to be merged after a release to the coalition."""
+        return int(view.law.shape[1]) * n_rhat > self._most_letters(self.n_kept, n_rhat)
+
+    def _most_letters(self, n_states: int, n_rhat: int) -> int:
+        """Letters that each view may have: comparing them all takes time as their square.
+
+        With a single state each takes a share of the room only, which leaves some for four times
+        as many views. The answers of one release may always stay apart.
+        """
+        entries = n_states * self.mass.shape[1] * len(self.carried)
+        compared = int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
+        share = CARRIED_BYTES // (4 * self.mass.itemsize * entries)
+        return compared if n_states > 1 else min(compared, max(share, n_rhat))
+
+    def _fed(self, party: str) -> dict[Parties, CoalitionView]:
+        """Coalitions that a release feeds -> what they hold before it, small ones first."""
+        present = self.present | {party}
+        # A coalition that was dropped stays dropped: without what its party received before, its
+        # law would tell too little.
+        fed = [
+            coalition
+            for coalition in self.carried
+            if (party in coalition or party not in self.present)
+            and self.policy.concerns(coalition | {party}, present)
+        ]
+        views = {coalition | {party}: view for coalition, view in self._move(fed).items()}
+        return dict(sorted(views.items(), key=_by_size))
+
+
+def _table_on(class_of_x: ClassOfX, step: Step) -> Array:
+    """p(rhat | m, x) of a release on finer classes, [m, class, rhat]."""
+    if class_of_x is step.class_of_x:
+        return step.table
+    return np.asarray(step.table[:, parent_classes(step.class_of_x, class_of_x)])
+
+
+def _gathered(grown: Array, state: Transitions) -> Array:
+    """p(m', x) from p(m, rhat, x), [(m, rhat), x], and the next states [m, rhat]."""
+    flat = state.reshape(-1)
+    mass = np.zeros((int(flat.max()) + 1, grown.shape[1]))
+    np.add.at(mass, flat[flat >= 0], grown[flat >= 0])
+    return mass
+
+
+def _by_size(item: tuple[Parties, CoalitionView]) -> tuple[int, int, list[str]]:
+    coalition, view = item
+    return len(coalition), view.law.nbytes, sorted(coalition)
