@@ -343,7 +343,9 @@ class Program:
         if rows.row_of_z is None:
             law = np.broadcast_to(rows.weights, (rows.n_rows, *self.mass.shape))
         if len(self.mass) == 1 and rows.n_rows > _MANY_ROWS and not self.is_exact.any():
-            return self._minimise_densely(price, pace)
+            found = self._minimise_densely(price, pace)
+            if found is not None:
+                return found
         return minimise(
             mass=self.mass,
             cost=self.cost[0],
@@ -356,8 +358,8 @@ class Program:
             pace=pace,
         )
 
-    def _minimise_densely(self, price: Array, pace: Pace) -> Outcome:
-        """Solve a batch of one without a history on its few unknowns."""
+    def _minimise_densely(self, price: Array, pace: Pace) -> Outcome | None:
+        """Solve a batch of one without a history on its few unknowns; ``None`` if a gap stays."""
         seen = self.row_mass.sum(axis=1) > 0
         limited = np.flatnonzero(np.isfinite(self.budgets[0]) & (price == 0))
         weight = price.copy()
@@ -371,4 +373,8 @@ class Program:
             limited,
             weight,
         )
-        return dense.minimise(pace).outcome(dense, self.rows.n_rows, pace.frugality)
+        point = dense.minimise(pace)
+        value, bound = point.bounds(dense)
+        if not value - bound <= pace.gap_tol:
+            return None
+        return point.outcome(dense, self.rows.n_rows, pace.frugality)
