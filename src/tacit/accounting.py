@@ -134,7 +134,7 @@ class Account:
     def _bits_of_law(self, view: CoalitionView) -> float:
         """Upper bound on what a carried coalition holds, by its law and slack."""
         counts, law = self._class_counts, view.held
-        roundings = self.memory.roundings + view.law.shape[2]
+        roundings = self.memory.roundings + view.n_summed
         return add_up(information_upper_bits(law, counts, roundings), view.slack)
 
     @cached_property

@@ -188,7 +188,9 @@ def test_a_view_that_waited_is_what_it_would_be_if_it_had_moved_every_time(seque
             [truth[memory.class_of_x == each].sum(axis=0) for each in range(len(view.law))]
         )
         assert view.law == pytest.approx(cells, abs=ROUNDING)
-        assert memory.carried[coalition].n_moves == memory.n_moves == len(steps)
+        assert view.n_moves == memory.n_moves == len(steps)
+        # Looking at a view changes no figure.
+        assert (view.held == memory.carried[coalition].held).all()
         assert coarse.view(coalition).law == pytest.approx(
             cells @ np.eye(len(coarse.mass))[state], abs=ROUNDING
         )
@@ -199,7 +201,7 @@ def test_releases_are_kept_as_long_as_a_view_waits_for_them(monkeypatch):
     memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, tacit.Policy())
     for party in "abcabc":
         memory, _ = memory.after(party, rng.dirichlet(np.ones(2), size=(len(memory.mass), 3)))
-    assert len(memory.steps) == 4  # nobody was last needed by the third
+    assert len(memory.steps) == 2  # those after a's last
     monkeypatch.setattr(memories, "WAITING_BYTES", 0)
     memory, _ = memory.after("a", rng.dirichlet(np.ones(2), size=(len(memory.mass), 3)))
     assert memory.steps == ()

@@ -7,7 +7,7 @@ is carried beside the memory (``tacit.scheme.views``).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 
 import numpy as np
@@ -88,7 +88,7 @@ class BoundedMemory:
         present: parties that received something.
         everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
             ([M] fact 6), rounded up.
-        carried: coalition -> what it holds. A view is moved on when it is needed (``view``).
+        carried: coalition -> what it holds, on the states when it last received something or later.
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         class_of_x: class of each cell: x is a class of cells.
         is_sufficient: whether only states with the same posterior were ever merged.
@@ -96,6 +96,7 @@ class BoundedMemory:
         n_moves: how many releases there were.
         carried_entries: of the laws of all coalitions before a release, see ``n_kept``.
         remembered_entries: of p(m, x) after a release.
+        moved: views that were moved on, some or all of the way.
     """
 
     mass: Array
@@ -111,6 +112,7 @@ class BoundedMemory:
     n_moves: int = 0
     carried_entries: int = CARRIED_ENTRIES
     remembered_entries: int = REMEMBERED_ENTRIES
+    moved: dict[Parties, CoalitionView] = field(default_factory=dict)
 
     @staticmethod
     def start(
@@ -133,6 +135,7 @@ class BoundedMemory:
             carried=carried,
             roundings=self.roundings + 3,
             class_of_x=class_of_x,
+            moved={},
         )
 
     def coarsen(self, n_states: int) -> tuple[BoundedMemory, Transitions]:
@@ -148,7 +151,7 @@ class BoundedMemory:
         coarse = replace(
             self,
             mass=_gathered(self.mass, state),
-            carried=dict(self.carried),
+            moved=dict(self.moved),
             is_sufficient=False,
             steps=(*self.steps, step),
             n_moves=self.n_moves + 1,
@@ -168,15 +171,18 @@ class BoundedMemory:
         return self._move([parties])[parties] if parties in self.carried else None
 
     def _move(self, coalitions: Collection[Parties]) -> dict[Parties, CoalitionView]:
-        """Views of carried coalitions on the states of now. They are kept: each moves once."""
-        views = {each: self.carried[each] for each in coalitions}
+        """Views of carried coalitions on the states of now. They are kept: each moves once.
+
+        ``carried`` stays as it is, so that no figure depends on what was looked at before.
+        """
+        views = {each: self.moved.get(each, self.carried[each]) for each in coalitions}
         oldest = min((view.n_moves for view in views.values()), default=self.n_moves)
         for number in range(oldest, self.n_moves):
             step = self.steps[number - self.n_moves]
             behind = {each: view for each, view in views.items() if view.n_moves == number}
             table = _table_on(self.class_of_x, step)
             views |= move_states(behind, table, step.transition.next_state)
-        self.carried.update(views)
+        self.moved.update(views)
         return views
 
     def seen(self, parties: Parties, left: float) -> tuple[CoalitionView, float] | None:
@@ -236,6 +242,8 @@ class BoundedMemory:
         transition = Transition(state, merged.labels, merged.slacks)
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         mass = _gathered(grown, state)
+        # Of nobody, all that is to be known is p(m, x).
+        waiting[frozenset()] = CoalitionView(mass.T[:, None], n_moves=self.n_moves + 1)
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -250,16 +258,19 @@ class BoundedMemory:
             self.n_moves + 1,
             self.carried_entries,
             self.remembered_entries,
+            {each: view for each, view in self.moved.items() if each and party not in each},
         )
         return memory._forget_steps(), transition
 
     def _forget_steps(self) -> BoundedMemory:
         """Without the steps that all views were moved by; with too many of them, all are moved."""
+        memory = self
         if sum(step.table.nbytes for step in self.steps) > WAITING_BYTES:
-            for coalition in self.carried:  # one at a time: their laws may be large
-                self._move([coalition])
-        n_waiting = self.n_moves - min(view.n_moves for view in self.carried.values())
-        return replace(self, steps=self.steps[len(self.steps) - n_waiting :])
+            # One at a time: their laws may be large.
+            carried = {each: self._move([each])[each] for each in self.carried}
+            memory = replace(self, carried=carried, moved={})
+        n_waiting = self.n_moves - min(view.n_moves for view in memory.carried.values())
+        return replace(memory, steps=self.steps[len(self.steps) - n_waiting :])
 
     def _merge_anew(
         self,

@@ -74,6 +74,8 @@ class CoalitionView:
         is_exact: whether only letters with proportional laws were merged.
         n_moves: releases that its memory has been moved by; the coalition received none of those
             that came later.
+        unmoved: p(y, x) before these moves, which do not change it, [y, x], and the states that it
+            was summed over. Kept, so that no figure depends on when a view was moved.
     """
 
     law: Array
@@ -81,6 +83,7 @@ class CoalitionView:
     rise: float = 0.0
     is_exact: bool = True
     n_moves: int = 0
+    unmoved: tuple[Array, int] | None = None
 
     @property
     def n_letters(self) -> int:
@@ -90,7 +93,12 @@ class CoalitionView:
     @property
     def held(self) -> Array:
         """p(y, x), [y, x]."""
-        return np.asarray(self.law.sum(axis=2).T)
+        return np.asarray(self.law.sum(axis=2).T) if self.unmoved is None else self.unmoved[0]
+
+    @property
+    def n_summed(self) -> int:
+        """How many numbers each entry of ``held`` is the sum of."""
+        return int(self.law.shape[2]) if self.unmoved is None else self.unmoved[1]
 
     @property
     def bits(self) -> float:
@@ -133,15 +141,21 @@ def move_states(
         channel: p(rhat | m, x), [m, x, rhat].
         state: after it, [m, rhat]; -1 where that cannot occur.
     """
-    law = np.concatenate([view.law for view in views.values()], axis=1)
-    moved = np.empty((*law.shape[:2], int(state.max()) + 1))
-    for part in _parts(channel, moved.shape[2]):
-        moved[part] = law[part] @ _moves(channel[:, part], state, moved.shape[2]).sum(axis=0)
-    sizes = [view.n_letters for view in views.values()]
-    laws = np.split(moved, np.cumsum(sizes)[:-1], axis=1)
+    n_states = int(state.max()) + 1
+    laws = {each: np.empty((*view.law.shape[:2], n_states)) for each, view in views.items()}
+    for part in _parts(channel, n_states):
+        moves = _moves(channel[:, part], state, n_states).sum(axis=0)
+        # One by one: a product with others beside it may be rounded differently.
+        for coalition, view in views.items():
+            laws[coalition][part] = view.law[part] @ moves
     return {
-        coalition: replace(view, law=law, n_moves=view.n_moves + 1)
-        for (coalition, view), law in zip(views.items(), laws, strict=True)
+        coalition: replace(
+            view,
+            law=laws[coalition],
+            n_moves=view.n_moves + 1,
+            unmoved=(view.held, view.n_summed),
+        )
+        for coalition, view in views.items()
     }
 
 
@@ -159,7 +173,7 @@ def tell(
             told = view.law[part] @ _moves(channel[:, part], state, n_states)  # [rhat, x, y, m']
             law[part] = told.transpose(1, 2, 0, 3)
         letters = law.reshape(n_x, -1, n_states)
-        yield coalition, replace(view, law=letters, n_moves=view.n_moves + 1)
+        yield coalition, replace(view, law=letters, n_moves=view.n_moves + 1, unmoved=None)
 
 
 def _parts(channel: Array, n_states: int) -> Iterator[slice]:
@@ -257,7 +271,8 @@ def merge(
             "give a label for every letter that occurs"
         )
     if is_identity(labels):
-        return replace(view, law=np.ascontiguousarray(view.law[:, labels >= 0])), 0.0
+        kept = np.ascontiguousarray(view.law[:, labels >= 0])
+        return replace(view, law=kept, unmoved=None), 0.0
     order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
     firsts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     after = np.add.reduceat(before[order], firsts)
@@ -268,6 +283,7 @@ def merge(
     merged = replace(
         view,
         law=np.ascontiguousarray(law),
+        unmoved=None,
         slack=add_up(view.slack, slack),
         rise=view.rise + max(slack - lost, 0.0),
         is_exact=view.is_exact and is_lossless(before, labels, after),
@@ -491,8 +507,12 @@ def split_classes(
     parents = parent_classes(class_of_x, finer)
     whole = class_sums(class_of_x, p_x)[parents]
     shares = class_sums(finer, p_x) / np.where(whole > 0, whole, 1.0)  # of each parent
-    split = {
-        coalition: replace(view, law=view.law[parents] * shares[:, None, None])
-        for coalition, view in views.items()
-    }
+    split = {coalition: _split(view, parents, shares) for coalition, view in views.items()}
     return mass[:, parents] * shares, split
+
+
+def _split(view: CoalitionView, parents: NDArray[np.intp], shares: Array) -> CoalitionView:
+    unmoved = view.unmoved
+    if unmoved is not None:
+        unmoved = (unmoved[0][:, parents] * shares, unmoved[1])
+    return replace(view, law=view.law[parents] * shares[:, None, None], unmoved=unmoved)

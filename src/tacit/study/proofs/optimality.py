@@ -126,7 +126,7 @@ def _priced_views(
             on_everyone.append(holding)
             continue
         p_yx, law = view.held.T[occurs], view.law[occurs]
-        budget = holding.limit - _told_at_least(p_yx, memory.roundings + law.shape[2]) - view.slack
+        budget = holding.limit - _told_at_least(p_yx, memory.roundings + view.n_summed) - view.slack
         budget -= memory.allowance(frozenset(holding.parties), n_answers, limits)
         views.append(_view(law, p_yx, holding.multiplier, budget))
     if on_everyone:
