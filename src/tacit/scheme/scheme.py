@@ -6,9 +6,10 @@ of parties, and a memory that need not grow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import inf
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -20,11 +21,11 @@ from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
-from tacit.problem import Problem, Utility, ViewKey, ViewName
+from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import BoundedMemory, Memory, Step
 from tacit.scheme.release import Design, Release
-from tacit.scheme.repeat import repeat_letters
+from tacit.scheme.repeat import letters_told, repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
     DESIGN_LETTERS,
@@ -42,6 +43,8 @@ _HELD_TOL = 1e-9
 _SPENT = 1e-6
 """Bits. A coalition with less than this left counts as having nothing left: a design for so little
 is hard to certify and worth next to nothing."""
+
+NO_CEILINGS: Mapping[int, float] = MappingProxyType({})
 
 _MANY = 2**20
 
@@ -236,6 +239,9 @@ class Scheme:
         *,
         party: str,
         utility: Utility = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[int, float] = NO_CEILINGS,
+        analysable: bool = False,
         individual: float | None = None,
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
@@ -246,7 +252,11 @@ class Scheme:
             asked: an attribute's name, several names, a function of the attributes' levels
                 (called with them as keywords), or an array p(r | x).
             party: who receives it.
-            utility: as for ``Problem``.
+            utility: as for ``Problem``, and so are ``objective``, ``ceilings`` and ``analysable``.
+            objective: ``"mean"`` or ``"worst-level"``.
+            ceilings: level of R -> largest error that is allowed there.
+            analysable: whether the release may read nothing but R. A copy of an earlier
+                analysable release of R reads its letters and is analysable, too.
             individual: limit on what this party holds, everything it received before included.
             collusion: limit on what everyone holds together, beside the standing policy.
             gap_tol: asked of the design.
@@ -258,6 +268,9 @@ class Scheme:
             asked,
             party=party,
             utility=utility,
+            objective=objective,
+            ceilings=ceilings,
+            analysable=analysable,
             individual=individual,
             collusion=collusion,
             gap_tol=gap_tol,
@@ -292,6 +305,9 @@ class Scheme:
         *,
         party: str,
         utility: Utility = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[int, float] = NO_CEILINGS,
+        analysable: bool = False,
         individual: float | None = None,
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
@@ -309,7 +325,14 @@ class Scheme:
         limits = self._limits(party, individual, collusion)
         classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x, self.p_x)
         self._memory = self._memory.refine(classes, self.p_x)
-        return self._design(variable, utility, party, limits, gap_tol, time_limit, progress)
+        alone = Problem(
+            self._memory.mass.sum(axis=0)[:, None] * self._rows(variable),
+            utility,
+            objective=objective,
+            ceilings=ceilings,
+            analysable=analysable,
+        )
+        return self._design(variable, alone, party, limits, gap_tol, time_limit, progress)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -321,14 +344,15 @@ class Scheme:
     def _design(
         self,
         variable: Variable,
-        utility: Utility,
+        alone: Problem,
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
         progress: Progress | None,
     ) -> Design:
-        n_rhat = _most_answers(utility, variable)
+        """The best release within all limits; ``alone`` is its problem without past and limits."""
+        n_rhat = _most_answers(alone)
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         is_wide = self._memory.mass.shape[1] * variable.p_r_given_x.shape[1] > _WIDE
         ample = {} if n_rhat == _MANY else self._ample(limits, allowed, is_wide=is_wide)
@@ -336,7 +360,7 @@ class Scheme:
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
-                priced, variable, utility, party, allowed, gap_tol, time_limit, progress
+                priced, variable, alone, party, allowed, gap_tol, time_limit, progress
             )
             over = {each: self._added(each, design.table) - left for each, left in ample.items()}
             broken = [each for each in ample if over[each] >= 0]
@@ -354,7 +378,7 @@ class Scheme:
         self,
         limits: dict[Parties, float],
         variable: Variable,
-        utility: Utility,
+        alone: Problem,
         party: str,
         allowed: dict[Parties, float],
         gap_tol: float,
@@ -364,14 +388,14 @@ class Scheme:
         """The best release within these limits, reading as many states as it can afford."""
         memory, state = self._memory, np.arange(len(self._memory.mass))
         rooms = dict(allowed)
-        problem, keys, covered = self._problem(memory, variable, utility, party, limits, rooms)
-        solution = self._repeat(variable, problem, gap_tol)
+        problem, keys, covered = self._problem(memory, variable, alone, party, limits, rooms)
+        solution = self._repeat(variable, problem, alone, gap_tol)
         if solution is None:
             while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
                 memory, merged = memory.coarsen(len(memory.mass) // 2)
                 state, rooms = merged[state], dict(allowed)
                 problem, keys, covered = self._problem(
-                    memory, variable, utility, party, limits, rooms
+                    memory, variable, alone, party, limits, rooms
                 )
             if problem.is_information:
                 solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
@@ -417,19 +441,41 @@ class Scheme:
         """p(r | class of x) of a variable that tells no cells of a class apart, [class, r]."""
         return class_rows(self._memory.class_of_x, variable.p_r_given_x)
 
-    def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
+    def _repeat(
+        self, variable: Variable, problem: Problem, alone: Problem, gap_tol: float
+    ) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
-        if problem.is_information or problem.individual == inf:
+        if problem.is_information or problem.is_shares or problem.individual == inf:
             return None
+        alone = replace(alone, individual=problem.individual)
         for index, earlier in enumerate(self._steps):
-            if isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
-                redrawn = self._redrawn(index, earlier)
-                if redrawn is None:
-                    continue
-                solution = repeat_letters(problem, redrawn, _alone(earlier, problem), gap_tol)
+            known = None
+            if problem.analysable:
+                redrawn = self._copied(index, variable, len(problem.distortion))
+            elif isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
+                redrawn, known = self._redrawn(index, earlier), _alone(earlier, problem)
+            else:
+                continue
+            if redrawn is not None:
+                solution = repeat_letters(problem, redrawn, alone, known, gap_tol)
                 if solution is not None:
                     return solution
         return None
+
+    def _copied(self, index: int, variable: Variable, n_rhat: int) -> Array | None:
+        """A copy of the letters of an earlier release that read nothing but R, [m, x, rhat].
+
+        ``None`` where it read more, or where the memory does not tell its letters apart.
+        """
+        occurs = np.asarray(self._memory.mass.any(axis=0))
+        rows = self._steps[index].table_on(self._memory.class_of_x)[:, occurs]
+        level = self._rows(variable)[occurs].argmax(axis=1)
+        _, some_x, row = np.unique(level, return_index=True, return_inverse=True)
+        told = letters_told(self._steps[index:])
+        is_read = (rows == rows[0, some_x][row]).all() and rows.shape[2] == n_rhat
+        if not is_read or len(told) != self.n_states or (told.sum(axis=1) != 1).any():
+            return None
+        return np.repeat(told[:, None].astype(float), len(occurs), axis=1)
 
     def _redrawn(self, index: int, earlier: Release) -> Array | None:
         """The letter of an earlier release as the memory knows it, p(rhat | m, x), [m, x, rhat].
@@ -484,7 +530,7 @@ class Scheme:
         self,
         memory: Memory,
         variable: Variable,
-        utility: Utility,
+        alone: Problem,
         party: str,
         limits: dict[Parties, float],
         rooms: dict[Parties, float],
@@ -521,7 +567,13 @@ class Scheme:
         left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
-        problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
+        problem = replace(
+            alone,
+            joint=joint,
+            individual=max(own, 0.0),
+            collusion=remembered + left,
+            views=views,
+        )
         all_axes = problem.everyone
         keys |= {coalition: all_axes for coalition in limits if coalition not in keys}
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
@@ -558,11 +610,11 @@ def _is_affordable(problem: Problem) -> bool:
     return n_states == 1 or (are_few and problem.joint_zxr.size <= _UNKNOWNS)
 
 
-def _most_answers(utility: Utility, variable: Variable) -> int:
+def _most_answers(alone: Problem) -> int:
     """Letters that a design may have; many where they only inform about R."""
-    if isinstance(utility, str):
-        return _MANY if utility == "information" else int(variable.p_r_given_x.shape[1])
-    return len(np.asarray(utility))
+    if alone.is_information:
+        return _MANY
+    return alone.joint.shape[-1] if alone.is_shares else len(alone.distortion)
 
 
 def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) -> bool:
@@ -570,7 +622,9 @@ def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) ->
     return (
         np.array_equal(asked, variable.p_r_given_x)
         and not then.is_information
+        and not then.is_shares
         and np.array_equal(then.distortion, problem.distortion)
+        and (then.objective, then.ceilings) == (problem.objective, problem.ceilings)
     )
 
 
