@@ -33,9 +33,7 @@ def test_a_ceiling_lies_between_the_two():
 
 def after_others(memory: int | None) -> tacit.Scheme:
     """Two releases that later ones may read."""
-    scheme = tacit.Scheme.from_counts(
-        adult().counts, ("education", "income", "age"), memory=memory
-    )
+    scheme = tacit.Scheme.from_counts(adult().counts, ("education", "income", "age"), memory=memory)
     scheme.release("income", party="a", individual=0.3)
     scheme.release("age", party="b", individual=0.3)
     return scheme

@@ -16,7 +16,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words
-from tacit.problem import DISTORTIONS
+from tacit.problem import DISTORTIONS, MEAN
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
@@ -346,7 +346,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
 
 
 def _common(books: Books, intent: Intent) -> dict[str, Any]:
-    record = intent.record
+    record, measure = intent.record, intent.record.measure
     own = next(each.bits for each in record.holdings if each.parties == (record.party,))
     return {
         "study": intent.entry.study,
@@ -355,8 +355,8 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "time": intent.entry.time,
         "party": record.party,
         "request": record.question.name,
-        "measure": record.measure.kind,
-        "in_words": value_in_words(record.measure.kind, record.value, record.blind),
+        "measure": measure.kind,
+        "in_words": value_in_words(measure.kind, record.value, record.blind, measure.objective),
         "party_bits": own,
         "records": int(books.counts.sum()),
         "remarks": remarks_on(intent.request.question.external),
@@ -400,9 +400,9 @@ def value_in_units(kind: str, value: float) -> str:
     return f"a cost of {value:.4f} on average"
 
 
-def value_in_words(kind: str, value: float, blind: float) -> str:
+def value_in_words(kind: str, value: float, blind: float, objective: str = MEAN) -> str:
     """What answers are worth, beside a blind guess."""
-    worth = worth_in_words(kind, value, blind)
+    worth = worth_in_words(kind, value, blind, objective)
     named = DISTORTIONS.get(kind)
     if kind == "information":
         return f"{worth}; a blind guess tells none"
@@ -414,8 +414,10 @@ def value_in_words(kind: str, value: float, blind: float) -> str:
     return f"{worth}; a blind guess {named.guess_in_words.format(value=f'{blind:.3g}')}"
 
 
-def worth_in_words(kind: str, value: float, blind: float) -> str:
+def worth_in_words(kind: str, value: float, blind: float, objective: str = MEAN) -> str:
     """What answers are worth; as fine as it takes to tell them from a blind guess."""
+    if objective != MEAN:
+        return f"at the worst level, {worth_in_words(kind, value, blind)}"
     named = DISTORTIONS.get(kind)
     if kind == "information":
         return f"each answer tells {value:.3f} bits about what was asked"
