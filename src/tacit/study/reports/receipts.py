@@ -143,6 +143,11 @@ class Receipt(ReleasePaper):
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
         holdings: every limited coalition that the release fed.
+        objective: ``"mean"`` or ``"worst-level"``: what ``value``, ``blind`` and ``bound`` are.
+        ceilings: level -> the largest mean cost that was allowed there.
+        analysable: whether the answers were to depend on nothing but what was asked.
+        level_errors: level -> mean cost of the answers where it is true; none where answers only
+            inform. Receipts of 0.1 and 0.2 say none of these four.
     """
 
     file: str | None
@@ -154,6 +159,10 @@ class Receipt(ReleasePaper):
     bound: float | None
     everyone_bits: float
     holdings: tuple[HoldingRecord, ...]
+    objective: str = MEAN
+    ceilings: dict[str, float] = Field(default_factory=dict)
+    analysable: bool = False
+    level_errors: dict[str, float] = Field(default_factory=dict)
 
     @property
     def shown_holdings(self) -> list[HoldingRecord]:
@@ -306,7 +315,22 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         bound=record.bound,
         everyone_bits=record.everyone_bits,
         holdings=record.holdings,
+        objective=record.measure.objective,
+        ceilings=record.measure.ceilings,
+        analysable=record.analysable,
+        level_errors=_level_errors(books, intent),
     )
+
+
+def _level_errors(books: Books, intent: Intent) -> dict[str, float]:
+    """Mean cost at each level that records have."""
+    request = intent.request
+    if request.is_information:
+        return {}
+    errors = request.level_errors(np.array(intent.record.p_rhat_given_r))
+    has_records = books.counts @ request.question.p_r_given_x > 0
+    labels = request.question.labels
+    return {labels[r]: float(errors[r]) for r in np.flatnonzero(has_records)}
 
 
 def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:
