@@ -28,18 +28,26 @@ from tacit.solvers import solve
 FREE_BITS = 1e-4
 """A repeat that adds more than this for everyone is designed like any other request."""
 
+_ROUNDED_GAP = 5e-6
+"""How far from the best a repeat may be whose letters were drawn from a rounded channel
+without the letters that are hardly ever drawn."""
+
 _ROUNDING = 1e-12
 """Bits. What is told again may exceed what was told by this much, up to rounding."""
-
 
 _MET = 1e-9
 """A ceiling that is exceeded by less, relative to the largest distortion, counts as met."""
 
 
 def repeat_letters(
-    problem: Problem, redrawn: Array, alone: Problem, known: Solution | None, gap_tol: float
+    problem: Problem,
+    redrawn: Array,
+    alone: Problem,
+    known: Solution | None,
+    gap_tol: float,
+    reserve: float,
 ) -> Solution | None:
-    """The release that tells an earlier letter again, if it is within ``gap_tol`` of the best.
+    """The release that tells an earlier letter again, if it is near the best.
 
     Args:
         problem: over the memory's states.
@@ -47,20 +55,24 @@ def repeat_letters(
         alone: the same problem without history, under the party's own limit.
         known: its solution, if it has been solved.
         gap_tol: asked of the design.
+        reserve: bits that designs leave below their limits for rounding. The letters were drawn
+            from a rounded channel if there is one, so a repeat may use it.
     """
+    near = max(gap_tol, _ROUNDED_GAP) if reserve else gap_tol
     mass = problem.joint_zxr.sum(axis=-1)
     leakage = _leakage(problem, mass[..., None] * redrawn)
     limits = problem.limits
     added = leakage[problem.everyone] - mutual_information(mass)
-    is_allowed = all(bits <= limits[key] + _ROUNDING for key, bits in leakage.items())
+    is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
     value = _value(problem, redrawn)
     if added > FREE_BITS or not is_allowed or value is None:
         return None
     best = known
-    if best is None or best.bound is None or value - best.bound > gap_tol:
+    if best is None or best.bound is None or value - best.bound > near:
         best = solve(alone, gap_tol=0.5 * gap_tol)
     assert best.bound is not None  # a distortion
-    if value - best.bound > gap_tol:
+    gap = value - best.bound
+    if gap > near:
         return None
     return replace(
         best,
@@ -69,7 +81,7 @@ def repeat_letters(
         value=value,
         leakage=leakage,
         multipliers=dict.fromkeys(limits, 0.0) | {(): sum(best.multipliers.values())},
-        status=Status.OPTIMAL,
+        status=Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE,
     )
 
 

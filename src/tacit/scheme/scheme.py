@@ -457,7 +457,7 @@ class Scheme:
             else:
                 continue
             if redrawn is not None:
-                solution = repeat_letters(problem, redrawn, alone, known, gap_tol)
+                solution = repeat_letters(problem, redrawn, alone, known, gap_tol, self.reserve)
                 if solution is not None:
                     return solution
         return None
