@@ -54,14 +54,15 @@ def quote(
     """
     from tacit.study import Study
 
-    judged, ceilings = read_utility(utility), read_ceilings(ceiling or [])
+    objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
+    judged = read_utility(utility)
     with Study.open(folder) as study, waiting("designing") as tell:
         quoted = study.quote(
             party,
             columns_of(study, request),
             sql=sql,
             utility=judged,
-            objective=objective_of(worst_level),
+            objective=objective,
             ceilings=ceilings,
             analysable=analysable,
             bits=bits,

@@ -59,7 +59,8 @@ def release(
     """
     from tacit.study import Study
 
-    judged, ceilings = read_utility(utility), read_ceilings(ceiling or [])
+    objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
+    judged = read_utility(utility)
     with (
         Study.open(folder, accept_rollback=accept_rollback) as study,
         progress_bar(f"writing {plain(out.name)}") as (progress, tell),
@@ -70,7 +71,7 @@ def release(
             out=out,
             sql=sql,
             utility=judged,
-            objective=objective_of(worst_level),
+            objective=objective,
             ceilings=ceilings,
             analysable=analysable,
             bits=bits,

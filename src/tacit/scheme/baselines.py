@@ -8,7 +8,7 @@ difference to ``Scheme`` is what adapting to earlier releases is worth.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -64,7 +64,7 @@ class _Baseline(Scheme, ABC):
     def _design(
         self,
         variable: Variable,
-        alone: Problem,
+        pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
@@ -73,13 +73,12 @@ class _Baseline(Scheme, ABC):
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         class_of_x = self._memory.class_of_x
-        own = refine_classes(np.zeros_like(class_of_x), variable.p_r_given_x, self.p_x)
-        rows = class_rows(own, variable.p_r_given_x)
-        joint_xr = class_sums(own, self.p_x)[:, None] * rows
-        limit = limits.get(frozenset({party}), inf)
-        problem = replace(alone, joint=joint_xr, individual=limit)
+        alone = refine_classes(np.zeros_like(class_of_x), variable.p_r_given_x, self.p_x)
+        rows = class_rows(alone, variable.p_r_given_x)
+        joint_xr = class_sums(alone, self.p_x)[:, None] * rows
+        problem = pose(joint_xr, individual=limits.get(frozenset({party}), inf))
         solution = self._design_alone(problem, rows, gap_tol, time_limit, progress)
-        channel = solution.channel[parent_classes(own, class_of_x)]
+        channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
         return Design(party, variable, solution, table, class_of_x, limits, keys, {}, ())

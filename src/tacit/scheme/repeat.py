@@ -42,7 +42,6 @@ _MET = 1e-9
 def repeat_letters(
     problem: Problem,
     redrawn: Array,
-    alone: Problem,
     known: Solution | None,
     gap_tol: float,
     reserve: float,
@@ -52,8 +51,7 @@ def repeat_letters(
     Args:
         problem: over the memory's states.
         redrawn: p(letter of the earlier release | m, x), [m, x, rhat].
-        alone: the same problem without history, under the party's own limit.
-        known: its solution, if it has been solved.
+        known: the same problem solved without history, if it has been.
         gap_tol: asked of the design.
         reserve: bits that designs leave below their limits for rounding. The letters were drawn
             from a rounded channel if there is one, so a repeat may use it.
@@ -69,6 +67,8 @@ def repeat_letters(
         return None
     best = known
     if best is None or best.bound is None or value - best.bound > near:
+        joint = problem.joint_zxr.sum(axis=0)
+        alone = replace(problem, joint=joint, collusion=None, views={})
         best = solve(alone, gap_tol=0.5 * gap_tol)
     assert best.bound is not None  # a distortion
     gap = value - best.bound

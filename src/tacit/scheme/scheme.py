@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import Self
@@ -325,14 +326,14 @@ class Scheme:
         limits = self._limits(party, individual, collusion)
         classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x, self.p_x)
         self._memory = self._memory.refine(classes, self.p_x)
-        alone = Problem(
-            self._memory.mass.sum(axis=0)[:, None] * self._rows(variable),
-            utility,
+        pose = partial(
+            Problem,
+            utility=utility,
             objective=objective,
             ceilings=ceilings,
             analysable=analysable,
         )
-        return self._design(variable, alone, party, limits, gap_tol, time_limit, progress)
+        return self._design(variable, pose, party, limits, gap_tol, time_limit, progress)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -344,15 +345,15 @@ class Scheme:
     def _design(
         self,
         variable: Variable,
-        alone: Problem,
+        pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
         progress: Progress | None,
     ) -> Design:
-        """The best release within all limits; ``alone`` is its problem without past and limits."""
-        n_rhat = _most_answers(alone)
+        """The best release within all limits; ``pose`` makes its problem of a joint and limits."""
+        n_rhat = _most_answers(pose.keywords["utility"], variable)
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         is_wide = self._memory.mass.shape[1] * variable.p_r_given_x.shape[1] > _WIDE
         ample = {} if n_rhat == _MANY else self._ample(limits, allowed, is_wide=is_wide)
@@ -360,7 +361,7 @@ class Scheme:
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
-                priced, variable, alone, party, allowed, gap_tol, time_limit, progress
+                priced, variable, pose, party, allowed, gap_tol, time_limit, progress
             )
             over = {each: self._added(each, design.table) - left for each, left in ample.items()}
             broken = [each for each in ample if over[each] >= 0]
@@ -378,7 +379,7 @@ class Scheme:
         self,
         limits: dict[Parties, float],
         variable: Variable,
-        alone: Problem,
+        pose: partial[Problem],
         party: str,
         allowed: dict[Parties, float],
         gap_tol: float,
@@ -388,15 +389,13 @@ class Scheme:
         """The best release within these limits, reading as many states as it can afford."""
         memory, state = self._memory, np.arange(len(self._memory.mass))
         rooms = dict(allowed)
-        problem, keys, covered = self._problem(memory, variable, alone, party, limits, rooms)
-        solution = self._repeat(variable, problem, alone, gap_tol)
+        problem, keys, covered = self._problem(memory, variable, pose, party, limits, rooms)
+        solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
             while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
                 memory, merged = memory.coarsen(len(memory.mass) // 2)
                 state, rooms = merged[state], dict(allowed)
-                problem, keys, covered = self._problem(
-                    memory, variable, alone, party, limits, rooms
-                )
+                problem, keys, covered = self._problem(memory, variable, pose, party, limits, rooms)
             if problem.is_information:
                 solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
             else:
@@ -441,23 +440,20 @@ class Scheme:
         """p(r | class of x) of a variable that tells no cells of a class apart, [class, r]."""
         return class_rows(self._memory.class_of_x, variable.p_r_given_x)
 
-    def _repeat(
-        self, variable: Variable, problem: Problem, alone: Problem, gap_tol: float
-    ) -> Solution | None:
+    def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
         """An earlier release again, where the same was asked before and nothing better exists."""
-        if problem.is_information or problem.is_shares or problem.individual == inf:
+        if problem.is_information or problem.individual == inf:
             return None
-        alone = replace(alone, individual=problem.individual)
         for index, earlier in enumerate(self._steps):
             known = None
-            if problem.analysable:
+            if problem.analysable and not problem.is_shares:
                 redrawn = self._copied(index, variable, len(problem.distortion))
             elif isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
                 redrawn, known = self._redrawn(index, earlier), _alone(earlier, problem)
             else:
                 continue
             if redrawn is not None:
-                solution = repeat_letters(problem, redrawn, alone, known, gap_tol, self.reserve)
+                solution = repeat_letters(problem, redrawn, known, gap_tol, self.reserve)
                 if solution is not None:
                     return solution
         return None
@@ -530,7 +526,7 @@ class Scheme:
         self,
         memory: Memory,
         variable: Variable,
-        alone: Problem,
+        pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
         rooms: dict[Parties, float],
@@ -567,13 +563,7 @@ class Scheme:
         left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
-        problem = replace(
-            alone,
-            joint=joint,
-            individual=max(own, 0.0),
-            collusion=remembered + left,
-            views=views,
-        )
+        problem = pose(joint, individual=max(own, 0.0), collusion=remembered + left, views=views)
         all_axes = problem.everyone
         keys |= {coalition: all_axes for coalition in limits if coalition not in keys}
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
@@ -610,11 +600,11 @@ def _is_affordable(problem: Problem) -> bool:
     return n_states == 1 or (are_few and problem.joint_zxr.size <= _UNKNOWNS)
 
 
-def _most_answers(alone: Problem) -> int:
+def _most_answers(utility: Utility, variable: Variable) -> int:
     """Letters that a design may have; many where they only inform about R."""
-    if alone.is_information:
-        return _MANY
-    return alone.joint.shape[-1] if alone.is_shares else len(alone.distortion)
+    if isinstance(utility, str):
+        return _MANY if utility == "information" else int(variable.p_r_given_x.shape[1])
+    return len(np.asarray(utility))
 
 
 def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) -> bool:

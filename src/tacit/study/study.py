@@ -405,7 +405,7 @@ class Study:
         known = books.find_party(party)
         question = self._question(books, asked, sql)
         request = Request(known, question, measure, bits, analysable)
-        _ = request.utility, request.ceilings  # what does not fit the question is refused here
+        _ = request.ceilings, request.utility  # what does not fit the question is refused here
         return request
 
     def _question(

@@ -115,7 +115,9 @@ class Request:
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
         question = self.asked.model_dump(mode="json", exclude={"name", "sql"})
-        what = [self.party, question, self.measure.model_dump(mode="json"), self.bits]
+        unasked = set() if self.measure.has_levels else {"objective", "ceilings"}  # as in 0.2
+        measure = self.measure.model_dump(mode="json", exclude=unasked)
+        what = [self.party, question, measure, self.bits]
         what += ["analysable"] if self.analysable else []
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()
@@ -149,18 +151,26 @@ class Request:
             return mutual_information(law)
         if self.measure.objective == MEAN:
             return float((law.T * self.distortion).sum())
-        return float(self.level_errors(recipient_law(law))[law.any(axis=1)].max())
+        return max(self.level_errors(law).values())
 
-    def level_errors(self, p_letter_given_r: Array) -> Array:
-        """Mean cost of the answers at each level, [r], from p(letter | r), [r, letter]."""
-        return np.asarray((p_letter_given_r * self.distortion.T).sum(axis=1))
+    def level_errors(self, law: Array) -> dict[str, float]:
+        """Label of a level that records have -> mean cost of answers with law p(r, letter) there.
 
-    def broken_ceilings(self, law: Array) -> list[int]:
-        """Levels whose answers, with law p(r, letter), cost more than their ceiling allows."""
-        if not self.ceilings:
+        None where answers only inform.
+        """
+        if self.is_information:
+            return {}
+        errors = (recipient_law(law) * self.distortion.T).sum(axis=1)
+        labels = self.question.labels
+        return {labels[r]: float(errors[r]) for r in np.flatnonzero(law.any(axis=1))}
+
+    def broken_ceilings(self, law: Array) -> list[str]:
+        """Levels where answers with law p(r, letter) cost more than their ceiling allows."""
+        ceilings = self.measure.ceilings
+        if not ceilings:
             return []
-        errors = self.level_errors(recipient_law(law)) - CEILING_TOL * self.distortion.max()
-        return [r for r, most in self.ceilings.items() if law[r].any() and errors[r] > most]
+        errors, spare = self.level_errors(law), CEILING_TOL * self.distortion.max()
+        return [level for level, most in ceilings.items() if errors.get(level, 0.0) > most + spare]
 
     def names_of_answers(self, n_letters: int) -> tuple[str, ...]:
         """What each answer is called; numbers where an answer only informs about R."""

@@ -280,16 +280,6 @@ class Measure(Record):
     objective: str = MEAN
     ceilings: dict[str, Weight] = Field(default_factory=dict)
 
-    @model_serializer(mode="wrap")
-    def _without_usual_levels(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As versions wrote it that knew only the mean: the identity of a request stays."""
-        body: dict[str, Any] = serialize(self)
-        if self.objective == MEAN:
-            del body["objective"]
-        if not self.ceilings:
-            del body["ceilings"]
-        return body
-
     @model_validator(mode="after")
     def _has_levels_unless_it_informs(self) -> Self:
         _require(self.objective in OBJECTIVES, "another objective")
@@ -481,6 +471,8 @@ class IntentRecord(Record):
         analysable: whether an answer may depend on nothing but what was asked.
         level_multipliers: level -> its weight in the bound on the worst level, [M] fact 13.
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
+        level_errors: level that records have -> mean cost of the answers there; none where answers
+            only inform, and in releases that 0.1 and 0.2 recorded.
     """
 
     identity: str
@@ -503,6 +495,7 @@ class IntentRecord(Record):
     analysable: bool = False
     level_multipliers: dict[str, Weight] = Field(default_factory=dict)
     ceiling_multipliers: dict[str, Weight] = Field(default_factory=dict)
+    level_errors: dict[str, Weight] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:

@@ -185,10 +185,17 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
 
 
 def _level_problems(intent: Intent, before: Account) -> Iterator[str]:
-    """Whether every level keeps the ceiling that was asked for."""
-    request = intent.request
-    for r in request.broken_ceilings(request.told_law(before, intent.channel)):
-        level, most = request.question.labels[r], request.ceilings[r]
+    """Whether levels err as is recorded, and keep the ceilings that were asked for."""
+    request, recorded = intent.request, intent.record.level_errors
+    law = request.told_law(before, intent.channel)
+    errors = request.level_errors(law)
+    is_same = recorded.keys() == errors.keys() and all(
+        abs(recorded[level] - error) <= SAME for level, error in errors.items()
+    )
+    if recorded and not is_same:  # 0.1 and 0.2 recorded nothing
+        yield "the error of a level is recorded wrongly"
+    for level in request.broken_ceilings(law):
+        most = request.measure.ceilings[level]
         yield f"its answers cost more at {level} than the ceiling of {most:g}"
 
 

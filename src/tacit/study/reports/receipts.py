@@ -318,19 +318,8 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         objective=record.measure.objective,
         ceilings=record.measure.ceilings,
         analysable=record.analysable,
-        level_errors=_level_errors(books, intent),
+        level_errors=record.level_errors,
     )
-
-
-def _level_errors(books: Books, intent: Intent) -> dict[str, float]:
-    """Mean cost at each level that records have."""
-    request = intent.request
-    if request.is_information:
-        return {}
-    errors = request.level_errors(np.array(intent.record.p_rhat_given_r))
-    has_records = books.counts @ request.question.p_r_given_x > 0
-    labels = request.question.labels
-    return {labels[r]: float(errors[r]) for r in np.flatnonzero(has_records)}
 
 
 def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:

@@ -202,13 +202,13 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     design = _design(books, before, request, ceiling, watch)
     channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
     after, transition = before.after(request.party, channel, limits=design.limits)
-    law = request.told_law(before, channel)
     broken = _broken_limits(design, before, after)
+    law = request.told_law(before, channel)
     if broken or request.broken_ceilings(law):
         channel = IntegerChannel.quantised(design.table)
         after, transition = before.after(request.party, channel, limits=design.limits)
-        law = request.told_law(before, channel)
         broken = _broken_limits(design, before, after)
+        law = request.told_law(before, channel)
     for coalition, held in broken.items():
         raise _too_much(books, design, coalition, held, after)
     value, blind = request.value_of(law), request.blind_value(books.p_x)
@@ -398,6 +398,9 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         blind=drafted.blind,
         bound=drafted.bound,
         is_out_of_time=drafted.is_out_of_time,
+        level_multipliers=drafted.level_multipliers,
+        ceiling_multipliers=drafted.ceiling_multipliers,
+        level_errors=drafted.request.level_errors(drafted.law),
         draw=draw_of(past, drafted.channel, drafted.design.class_of_x),
         merges=tuple(
             MergeRecord(
@@ -408,6 +411,4 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
             for coalition, labels in transition.merges.items()
         ),
         analysable=drafted.request.analysable,
-        level_multipliers=drafted.level_multipliers,
-        ceiling_multipliers=drafted.ceiling_multipliers,
     )

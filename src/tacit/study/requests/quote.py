@@ -18,7 +18,7 @@ from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
-from tacit.study.books.books import Books, Intent, Request, recipient_law
+from tacit.study.books.books import Books, Intent, Request
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
 from tacit.study.requests.variants import Variant, design_variants, price_of_levels
@@ -199,7 +199,7 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
     request = drafted.request
     shares = _shares(books, request.party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (request.party,))
-    levels = _levels(books, request, recipient_law(drafted.law))
+    levels = _levels(books, request, drafted.law)
     variants = tuple(design_variants(books, drafted, until))
     never = [each.level for each in levels if each.is_released is False]
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
@@ -229,6 +229,7 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
 def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, request = intent.record, intent.request
+    p_r = books.p_x @ request.question.p_r_given_x
     coalitions = books.policy.limits_on(
         request.party, books.holders, books.own_limit(request.party)
     )
@@ -238,7 +239,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         value=record.value,
         blind=record.blind,
         bound=record.bound,
-        levels=_levels(books, request, np.array(record.p_rhat_given_r)),
+        levels=_levels(books, request, p_r[:, None] * np.array(record.p_rhat_given_r)),
         variants=(),
         own=next(share for share in shares if share.parties == (request.party,)),
         worst=_worst(shares),
@@ -267,19 +268,17 @@ def _asked(request: Request) -> dict[str, Any]:
     }
 
 
-def _levels(books: Books, request: Request, p_letter_given_r: Array) -> tuple[QuotedLevel, ...]:
-    """Every level that records have; none where answers only inform."""
-    if request.is_information:
-        return ()
-    labels, errors = request.question.labels, request.level_errors(p_letter_given_r)
+def _levels(books: Books, request: Request, law: Array) -> tuple[QuotedLevel, ...]:
+    """Every level that records have, from p(r, letter); none where answers only inform."""
+    labels, errors = request.question.labels, request.level_errors(law)
     records = np.rint(books.counts @ request.question.p_r_given_x).astype(int)
-    is_named = request.names_of_answers(p_letter_given_r.shape[1]) == labels
-    told = np.asarray(p_letter_given_r[records > 0].any(axis=0))
+    is_named = request.names_of_answers(law.shape[1]) == labels
     return tuple(
         QuotedLevel(
-            labels[r], int(records[r]), float(errors[r]), bool(told[r]) if is_named else None
+            level, int(records[r]), errors[level], bool(law[:, r].any()) if is_named else None
         )
-        for r in np.flatnonzero(records)
+        for r, level in enumerate(labels)
+        if level in errors
     )
 
 
