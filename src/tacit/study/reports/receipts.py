@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from tacit.accounting import bits_up
 from tacit.errors import InvalidInputError
@@ -163,6 +171,15 @@ class Receipt(ReleasePaper):
     ceilings: dict[str, float] = Field(default_factory=dict)
     analysable: bool = False
     level_errors: dict[str, float] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As 0.1 and 0.2 wrote it, where they did: a page has the receipt for machines in it."""
+        body: dict[str, Any] = serialize(self)
+        if self.format < PAPER_FORMAT:
+            for name in ("objective", "ceilings", "analysable", "level_errors"):
+                del body[name]
+        return body
 
     @property
     def shown_holdings(self) -> list[HoldingRecord]:
