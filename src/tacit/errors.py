@@ -93,22 +93,30 @@ class CeilingError(InfeasibleError):
     Limits on bits are not at fault by themselves: ``bits_short`` is 0.
 
     Attributes:
-        level: a level of R whose ceiling is in the way.
+        level: a level of R whose ceiling is in the way: its number in a problem, its label in a
+            study.
         ceiling: the largest error that was allowed there.
         reachable: an error that can be met there, if every ceiling is raised by as much.
     """
 
-    def __init__(self, level: int, ceiling: float, reachable: float) -> None:
-        self.level = level
+    def __init__(
+        self,
+        level: int | str,
+        ceiling: float,
+        reachable: float,
+        *,
+        suggestions: Iterable[Suggestion] = (),
+    ) -> None:
+        self.level: Any = level
         self.ceiling = ceiling
         self.reachable = reachable
         enough = ceil(reachable * 1e9) / 1e9  # rounded up, so that pasting it works
         reason = (
-            f"no release within the limits has an error of at most {ceiling:.6g} at level {level} "
-            f"and meets the other ceilings: raise this one to {enough:.9f} and the others by "
-            f"{max(0.0, enough - ceiling):.3g}, or leave some out"
+            f"no release within the limits has an error of at most {ceiling:.6g} at level "
+            f"{level!r} and meets the other ceilings: raise this one to {enough:.9f} and the "
+            f"others by {max(0.0, enough - ceiling):.3g}, or leave some out"
         )
-        super().__init__((), inf, 0.0, reason=reason)
+        super().__init__((), inf, 0.0, reason=reason, suggestions=suggestions)
 
 
 class UnconvergedError(TacitError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
 from typing import TextIO
 
@@ -116,7 +117,7 @@ def _details(error: KnownError, given: Given) -> dict[str, object]:
     fits = [command_of(each, given) for each in error.suggestions if each.is_answered]
     return {
         "coalition": list(error.coalition),
-        "limit_bits": error.limit_bits,
+        "limit_bits": None if error.limit_bits == inf else error.limit_bits,
         "held_bits": error.held_bits,
         "fits": fits[0] if fits else None,
         "limited_by": error.limited_by,

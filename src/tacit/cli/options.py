@@ -32,6 +32,29 @@ Utility = Annotated[
         "answer and a column for each true level.",
     ),
 ]
+WorstLevel = Annotated[
+    bool,
+    typer.Option(
+        "--worst-level",
+        help="Judge by the level that is told worst, not by the mean: no level is forgotten.",
+    ),
+]
+Ceiling = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LEVEL=ERROR",
+        help="The largest mean error, or cost, allowed at a level, as in 'below HS=0.6'; "
+        "repeatable.",
+    ),
+]
+Analysable = Annotated[
+    bool,
+    typer.Option(
+        "--analysable",
+        help="Answers that depend on nothing but what is asked: the recipient can analyse "
+        "subgroups.",
+    ),
+]
 Bits = Annotated[
     float | None,
     typer.Option(

@@ -14,8 +14,20 @@ from tacit.cli.display import (
     waiting,
     watch_design,
 )
-from tacit.cli.options import Again, AsJson, Bits, Folder, Party, Requested, Sql, Utility
-from tacit.cli.release import columns_of, read_utility
+from tacit.cli.options import (
+    Again,
+    Analysable,
+    AsJson,
+    Bits,
+    Ceiling,
+    Folder,
+    Party,
+    Requested,
+    Sql,
+    Utility,
+    WorstLevel,
+)
+from tacit.cli.release import columns_of, objective_of, read_ceilings, read_utility
 from tacit.cli.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
@@ -29,6 +41,9 @@ def quote(
     request: Requested = None,
     sql: Sql = None,
     utility: Utility = "hamming",
+    worst_level: WorstLevel = False,
+    ceiling: Ceiling = None,
+    analysable: Analysable = False,
     bits: Bits = None,
     again: Again = False,
     as_json: AsJson = False,
@@ -39,6 +54,7 @@ def quote(
     """
     from tacit.study import Study
 
+    objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
     judged = read_utility(utility)
     with Study.open(folder) as study, waiting("designing") as tell:
         quoted = study.quote(
@@ -46,6 +62,9 @@ def quote(
             columns_of(study, request),
             sql=sql,
             utility=judged,
+            objective=objective,
+            ceilings=ceilings,
+            analysable=analysable,
             bits=bits,
             again=again,
             watch=watch_design(tell),
@@ -63,7 +82,9 @@ def _for_machines(quoted: Quote) -> dict[str, Any]:
     from tacit.study.reports.receipts import value_in_words
 
     document = quoted.as_dict() | {"remarks": remarks_for_machines(quoted.remarks)}
-    document["in_words"] = value_in_words(quoted.measure, quoted.value, quoted.blind)
+    document["in_words"] = value_in_words(
+        quoted.measure, quoted.value, quoted.blind, quoted.objective
+    )
     for entry, point in zip(document["curve"], quoted.curve, strict=True):
         entry["in_words"] = _worth(quoted, point)
     return document
@@ -90,6 +111,8 @@ def _show_quote(quoted: Quote) -> None:
     print(f"  to whoever knows every count, others' rows would add at most {others} bits")
     print()
     _show_shares(quoted)
+    _show_levels(quoted)
+    _show_variants(quoted)
     if len(quoted.curve) > 1:
         _show_curve(quoted)
 
@@ -102,13 +125,16 @@ def _show_answered(quoted: Quote, folder: Path) -> None:
     print(f"  receipt: {command_line('tacit', 'receipt', folder, quoted.answered_by)}")
     print()
     _show_shares(quoted)
+    _show_levels(quoted)
 
 
 def _show_question(quoted: Quote) -> None:
     from tacit.study.reports.receipts import value_in_words
 
-    print(f"{plain(quoted.request)} for {plain(quoted.party)}, judged by {quoted.measure}:")
-    print(f"  {value_in_words(quoted.measure, quoted.value, quoted.blind)}")
+    judged = f"judged by {quoted.measure}{', analysable' if quoted.analysable else ''}"
+    print(f"{plain(quoted.request)} for {plain(quoted.party)}, {judged}:")
+    worth = value_in_words(quoted.measure, quoted.value, quoted.blind, quoted.objective)
+    print(f"  {worth}")
     for remark in quoted.remarks:
         print(f"  {plain(remark_in_words(remark))}")
 
@@ -145,6 +171,48 @@ def _show_shares(quoted: Quote) -> None:
     show_rows(("bits about one record", "held", "this", "", "limit", "left"), rows)
 
 
+def _show_levels(quoted: Quote) -> None:
+    """The error of every level, never only the mean."""
+    if not quoted.levels:
+        return
+    print()
+    has_ceilings = bool(quoted.ceilings)
+    rows = [
+        (
+            each.level,
+            f"{each.records:,}",
+            f"{each.error:.4f}",
+            *([f"{quoted.ceilings.get(each.level, '')}"] if has_ceilings else []),
+            "never the answer" if each.is_released is False else "",
+        )
+        for each in quoted.levels
+    ]
+    ceiling = ("ceiling",) if has_ceilings else ()
+    show_rows((quoted.request, "records", "error", *ceiling, ""), rows)
+
+
+def _show_variants(quoted: Quote) -> None:
+    """Analysable and adaptive, side by side."""
+    from tacit.accounting import bits_up
+
+    if len(quoted.variants) < 2:
+        return
+    print()
+    rows = [
+        (
+            "analysable" if each.analysable else "adaptive",
+            f"{each.value:.4f}",
+            bits_up(each.bits),
+            bits_up(each.everyone_bits),
+            "not every share" if each.half_width is None else f"+-{each.half_width:.4f}",
+            "<- this" if each.is_asked else "",
+        )
+        for each in quoted.variants
+    ]
+    error = "worst error" if quoted.objective != "mean" else "error"
+    show_rows(("release", error, "bits", "for everyone", "a share, 95 %", ""), rows)
+
+
 def _show_curve(quoted: Quote) -> None:
     from tacit.policy import limit_in_words
 
@@ -162,4 +230,4 @@ def _show_curve(quoted: Quote) -> None:
 def _worth(quoted: Quote, point: CurvePoint) -> str:
     from tacit.study.reports.receipts import worth_in_words
 
-    return worth_in_words(quoted.measure, point.value, quoted.blind)
+    return worth_in_words(quoted.measure, point.value, quoted.blind, quoted.objective)

@@ -75,7 +75,13 @@ def _show_worth(paper: Receipt) -> None:
     from tacit.study.reports.receipts import value_in_units
 
     beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
-    print(f"  {value_in_units(paper.measure, paper.value)}{beats}")
+    where = "at the worst level " if paper.objective != "mean" else ""
+    print(f"  {where}{value_in_units(paper.measure, paper.value)}{beats}")
+    for level, error in paper.level_errors.items():
+        ceiling = f" (ceiling {paper.ceilings[level]:g})" if level in paper.ceilings else ""
+        print(f"  at {plain(level)}: {value_in_units(paper.measure, error)}{ceiling}")
+    if paper.analysable:
+        print("  analysable: answers depend on nothing but what was asked")
     print(f"  {plain(paper.limit_in_words)}")
     print(f"  there are {paper.entropy_bits:.4f} bits to learn about a record, H(X)")
 

@@ -12,13 +12,16 @@ from tacit.cli.display import command_line, plain, progress_bar, show_json, watc
 from tacit.cli.options import (
     AcceptRollback,
     Again,
+    Analysable,
     AsJson,
     Bits,
+    Ceiling,
     Folder,
     Party,
     Requested,
     Sql,
     Utility,
+    WorstLevel,
 )
 from tacit.cli.remarks import remark_in_words
 from tacit.errors import InvalidInputError
@@ -36,10 +39,17 @@ def release(
     request: Requested = None,
     sql: Sql = None,
     utility: Utility = "hamming",
+    worst_level: WorstLevel = False,
+    ceiling: Ceiling = None,
+    analysable: Analysable = False,
     bits: Bits = None,
     max_error: Annotated[
         float | None,
-        typer.Option(metavar="ERROR", help="Refuse an answer with a larger mean error, or cost."),
+        typer.Option(
+            metavar="ERROR",
+            help="Refuse an answer with a larger mean error, or cost; with --worst-level, of the "
+            "worst level.",
+        ),
     ] = None,
     again: Again = False,
     accept_rollback: AcceptRollback = False,
@@ -51,6 +61,7 @@ def release(
     """
     from tacit.study import Study
 
+    objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
     judged = read_utility(utility)
     with (
         Study.open(folder, accept_rollback=accept_rollback) as study,
@@ -62,6 +73,9 @@ def release(
             out=out,
             sql=sql,
             utility=judged,
+            objective=objective,
+            ceilings=ceilings,
+            analysable=analysable,
             bits=bits,
             max_error=max_error,
             again=again,
@@ -96,6 +110,31 @@ def read_utility(text: str) -> str | Costs:
             "give one of these words, or the path of a table with a row for each answer"
         )
     return read_costs(path)
+
+
+def objective_of(worst_level: bool) -> str:
+    """What of the errors is minimised."""
+    from tacit.problem import MEAN, WORST_LEVEL
+
+    return WORST_LEVEL if worst_level else MEAN
+
+
+def read_ceilings(texts: list[str]) -> dict[str, float]:
+    """Ceilings as they are typed, LEVEL=ERROR each."""
+    ceilings: dict[str, float] = {}
+    for text in texts:
+        level, equals, error = text.rpartition("=")
+        try:
+            most = float(error)
+        except ValueError:
+            equals = ""
+        if not equals or level in ceilings:
+            seen = "is given twice" if equals else "is no LEVEL=ERROR"
+            raise InvalidInputError(
+                f"--ceiling {text!r} {seen}: give each level once, as in 'below HS=0.6'"
+            )
+        ceilings[level] = most
+    return ceilings
 
 
 def _show_note(remark: Remark) -> None:

@@ -128,6 +128,22 @@ def _out_of_time(*, value: float, bound: float | None) -> str:
     return out_of_time_in_words(value, bound)
 
 
+def _level_never_released(
+    *,
+    levels: list[str],
+    value: float,
+    worst_level: float | None = None,
+    mean: float | None = None,
+) -> str:
+    said = f"{', '.join(levels)} would never be the answer; the mean error is {value:.3f}"
+    if worst_level is None:
+        return f"{said}: --worst-level includes every level"
+    return (
+        f"{said}: with --worst-level it would be at most {worst_level:.3f} at every level, and "
+        f"{mean:.3f} on average"
+    )
+
+
 def _said_in_certificate(*, text: str) -> str:
     return text
 
@@ -180,6 +196,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "key_damaged": _fill("{reason}"),
     "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),
     "ledger_unreadable": _fill("{reason}"),
+    "level_never_released": _level_never_released,
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,

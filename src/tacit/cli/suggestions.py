@@ -55,6 +55,10 @@ def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
     utility = arguments["utility"]
     typed = utility if isinstance(utility, str) else given.get("utility")
     words += [] if typed in ("hamming", None) else ["--utility", typed]
+    words += ["--worst-level"] if arguments.get("objective") == "worst-level" else []
+    for level, error in arguments.get("ceilings", {}).items():
+        words += ["--ceiling", f"{level}={error!r}"]
+    words += ["--analysable"] if arguments.get("analysable") else []
     for name, option in (("bits", "--bits"), ("max_error", "--max-error")):
         words += [option, repr(arguments[name])] if name in arguments else []
     return command_line(*words, "--out", given.get("out") or f"{party}.parquet")

@@ -73,6 +73,9 @@ def _show_proofs(found: Verification) -> None:
         f"proved anew: no release is more than {worst:.1e} worse than the best that stays "
         f"{RESERVE_BITS:.0e} bits below its limits"
     )
+    if found.analysable:
+        numbers = ", ".join(map(str, found.analysable))
+        print(f"of analysable releases ({numbers}), the best that is analysable")
     number = max(found.reserve_worths, key=lambda each: found.reserve_worths[each])
     if found.reserve_worths[number] > PROVED_NEAR:
         print(

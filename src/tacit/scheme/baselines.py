@@ -8,6 +8,7 @@ difference to ``Scheme`` is what adapting to earlier releases is worth.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -17,7 +18,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.policy import Parties, Policy
-from tacit.problem import Problem, Utility, ViewKey
+from tacit.problem import MEAN, Problem, ViewKey
 from tacit.scheme.memory import information_added_bits
 from tacit.scheme.release import Design
 from tacit.scheme.scheme import Scheme
@@ -63,7 +64,7 @@ class _Baseline(Scheme, ABC):
     def _design(
         self,
         variable: Variable,
-        utility: Utility,
+        pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
@@ -75,7 +76,7 @@ class _Baseline(Scheme, ABC):
         alone = refine_classes(np.zeros_like(class_of_x), variable.p_r_given_x, self.p_x)
         rows = class_rows(alone, variable.p_r_given_x)
         joint_xr = class_sums(alone, self.p_x)[:, None] * rows
-        problem = Problem(joint_xr, utility, limits.get(frozenset({party}), inf))
+        problem = pose(joint_xr, individual=limits.get(frozenset({party}), inf))
         solution = self._design_alone(problem, rows, gap_tol, time_limit, progress)
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
@@ -130,6 +131,10 @@ class SymmetricScheme(_Baseline):
         time_limit: float | None,
         progress: Progress | None,
     ) -> Solution:
+        if problem.objective != MEAN or problem.ceilings or problem.is_shares:
+            raise InvalidInputError(
+                "a symmetric channel is of fixed form: leave objective, ceilings and shares out"
+            )
         n_r = problem.joint.shape[-1]
         if not problem.is_information and len(problem.distortion) != n_r:
             raise InvalidInputError(

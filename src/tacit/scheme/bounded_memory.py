@@ -180,7 +180,7 @@ class BoundedMemory:
         for number in range(oldest, self.n_moves):
             step = self.steps[number - self.n_moves]
             behind = {each: view for each, view in views.items() if view.n_moves == number}
-            table = _table_on(self.class_of_x, step)
+            table = table_on(self.class_of_x, step)
             views |= move_states(behind, table, step.transition.next_state)
         self.moved.update(views)
         return views
@@ -383,7 +383,7 @@ class BoundedMemory:
         return dict(sorted(views.items(), key=_by_size))
 
 
-def _table_on(class_of_x: ClassOfX, step: Step) -> Array:
+def table_on(class_of_x: ClassOfX, step: Step) -> Array:
     """p(rhat | m, x) of a release on finer classes, [m, class, rhat]."""
     if class_of_x is step.class_of_x:
         return step.table

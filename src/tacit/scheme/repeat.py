@@ -5,55 +5,107 @@ long as R - X - Z, which every scheme has; so a copy of earlier letters that com
 gap of that bound is optimal, and adds nothing to what anyone holds. Where the memory has forgotten
 some of the letters, they are drawn again given what it knows: p(rhat | x) stays the same, and
 so does the optimality.
+
+An analysable release reads nothing but R. A copy of its letters depends on nothing else, given R,
+though it reads the memory: it is analysable as well ([M] fact 14).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information import mutual_information
-from tacit.problem import Problem, ViewKey
+from tacit.problem import WORST_LEVEL, Problem, ViewKey
+from tacit.scheme.memory import Step
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
 
 FREE_BITS = 1e-4
 """A repeat that adds more than this for everyone is designed like any other request."""
 
+_ROUNDED_GAP = 5e-6
+"""How far from the best a repeat may be whose letters were drawn from a rounded channel
+without the letters that are hardly ever drawn."""
+
 _ROUNDING = 1e-12
 """Bits. What is told again may exceed what was told by this much, up to rounding."""
 
+_MET = 1e-9
+"""A ceiling that is exceeded by less, relative to the largest distortion, counts as met."""
+
 
 def repeat_letters(
-    problem: Problem, redrawn: Array, known: Solution | None, gap_tol: float
+    problem: Problem,
+    redrawn: Array,
+    known: Solution | None,
+    gap_tol: float,
+    reserve: float,
 ) -> Solution | None:
-    """The release that tells an earlier letter again, if it is within ``gap_tol`` of the best.
+    """The release that tells an earlier letter again, if it is near the best.
 
     Args:
         problem: over the memory's states.
         redrawn: p(letter of the earlier release | m, x), [m, x, rhat].
         known: the same problem solved without history, if it has been.
         gap_tol: asked of the design.
+        reserve: bits that designs leave below their limits for rounding. The letters were drawn
+            from a rounded channel if there is one, so a repeat may use it.
     """
+    near = max(gap_tol, _ROUNDED_GAP) if reserve else gap_tol
     mass = problem.joint_zxr.sum(axis=-1)
     leakage = _leakage(problem, mass[..., None] * redrawn)
     limits = problem.limits
     added = leakage[problem.everyone] - mutual_information(mass)
-    is_allowed = all(bits <= limits[key] + _ROUNDING for key, bits in leakage.items())
-    if added > FREE_BITS or not is_allowed:
+    is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
+    value = _value(problem, redrawn)
+    if added > FREE_BITS or not is_allowed or value is None:
         return None
-    value = float(np.einsum("zxr,zxa,ar->", problem.joint_zxr, redrawn, problem.distortion))
     best = known
-    if best is None or best.bound is None or value - best.bound > gap_tol:
-        alone = Problem(problem.joint_zxr.sum(axis=0), problem.utility, problem.individual)
+    if best is None or best.bound is None or value - best.bound > near:
+        joint = problem.joint_zxr.sum(axis=0)
+        alone = replace(problem, joint=joint, collusion=None, views={})
         best = solve(alone, gap_tol=0.5 * gap_tol)
     assert best.bound is not None  # a distortion
-    if value - best.bound > gap_tol:
+    gap = value - best.bound
+    if gap > near:
         return None
-    multipliers = dict.fromkeys(limits, 0.0) | {(): sum(best.multipliers.values())}
-    return Solution(
-        problem, redrawn, value, best.bound, leakage, multipliers, Status.OPTIMAL, best.steps
+    return replace(
+        best,
+        problem=problem,
+        channel=redrawn,
+        value=value,
+        leakage=leakage,
+        multipliers=dict.fromkeys(limits, 0.0) | {(): sum(best.multipliers.values())},
+        status=Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE,
     )
+
+
+def _value(problem: Problem, redrawn: Array) -> float | None:
+    """What is minimised, for a channel [m, x, rhat]; ``None`` where a ceiling is exceeded."""
+    p_r, occurs = problem.p_r, problem.p_r > 0
+    costs = np.einsum("zxr,zxa,ar->r", problem.joint_zxr, redrawn, problem.distortion)
+    errors = np.where(occurs, costs / np.where(occurs, p_r, 1.0), 0.0)
+    most = _MET * float(problem.distortion.max())
+    if any(errors[level] > error + most for level, error in problem.ceilings.items()):
+        return None
+    return float(errors.max() if problem.objective == WORST_LEVEL else costs.sum())
+
+
+def letters_told(steps: Sequence[Step]) -> NDArray[np.bool_]:
+    """Letters of the first of some steps that are possible in each state after the last, [m, a]."""
+    n_letters = steps[0].next_state.shape[1]
+    told = np.eye(n_letters, dtype=bool)
+    for k, step in enumerate(steps):
+        before, letter = np.nonzero(step.next_state >= 0)
+        after = np.zeros((int(step.next_state.max()) + 1, n_letters), dtype=bool)
+        np.logical_or.at(after, step.next_state[before, letter], told[before if k else letter])
+        told = after
+    return told
 
 
 def _leakage(problem: Problem, joint: Array) -> dict[ViewKey, float]:

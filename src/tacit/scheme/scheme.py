@@ -6,9 +6,11 @@ of parties, and a memory that need not grow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from math import inf
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -20,12 +22,12 @@ from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
-from tacit.problem import Problem, Utility, ViewKey, ViewName
-from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
+from tacit.scheme.bounded_memory import BoundedMemory, table_on
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import Memory, Step
 from tacit.scheme.release import Design, Release
-from tacit.scheme.repeat import repeat_letters
+from tacit.scheme.repeat import letters_told, repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
     DESIGN_LETTERS,
@@ -43,6 +45,8 @@ _HELD_TOL = 1e-9
 _SPENT = 1e-6
 """Bits. A coalition with less than this left counts as having nothing left: a design for so little
 is hard to certify and worth next to nothing."""
+
+NO_CEILINGS: Mapping[int, float] = MappingProxyType({})
 
 _MANY = 2**20
 
@@ -237,6 +241,9 @@ class Scheme:
         *,
         party: str,
         utility: Utility = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[int, float] = NO_CEILINGS,
+        analysable: bool = False,
         individual: float | None = None,
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
@@ -247,7 +254,11 @@ class Scheme:
             asked: an attribute's name, several names, a function of the attributes' levels
                 (called with them as keywords), or an array p(r | x).
             party: who receives it.
-            utility: as for ``Problem``.
+            utility: as for ``Problem``, and so are ``objective``, ``ceilings`` and ``analysable``.
+            objective: ``"mean"`` or ``"worst-level"``.
+            ceilings: level of R -> largest error that is allowed there.
+            analysable: whether the release may read nothing but R. A copy of an earlier
+                analysable release of R reads its letters and is analysable, too.
             individual: limit on what this party holds, everything it received before included.
             collusion: limit on what everyone holds together, beside the standing policy.
             gap_tol: asked of the design.
@@ -259,6 +270,9 @@ class Scheme:
             asked,
             party=party,
             utility=utility,
+            objective=objective,
+            ceilings=ceilings,
+            analysable=analysable,
             individual=individual,
             collusion=collusion,
             gap_tol=gap_tol,
@@ -293,6 +307,9 @@ class Scheme:
         *,
         party: str,
         utility: Utility = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[int, float] = NO_CEILINGS,
+        analysable: bool = False,
         individual: float | None = None,
         collusion: float | None = None,
         gap_tol: float = GAP_TOL,
@@ -310,7 +327,14 @@ class Scheme:
         limits = self._limits(party, individual, collusion)
         classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x, self.p_x)
         self._memory = self._memory.refine(classes, self.p_x)
-        return self._design(variable, utility, party, limits, gap_tol, time_limit, progress)
+        pose = partial(
+            Problem,
+            utility=utility,
+            objective=objective,
+            ceilings=ceilings,
+            analysable=analysable,
+        )
+        return self._design(variable, pose, party, limits, gap_tol, time_limit, progress)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -322,14 +346,15 @@ class Scheme:
     def _design(
         self,
         variable: Variable,
-        utility: Utility,
+        pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
         progress: Progress | None,
     ) -> Design:
-        n_rhat = _most_answers(utility, variable)
+        """The best release within all limits; ``pose`` makes its problem of a joint and limits."""
+        n_rhat = _most_answers(pose.keywords["utility"], variable)
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         is_wide = self._memory.mass.shape[1] * variable.p_r_given_x.shape[1] > _WIDE
         ample = {} if n_rhat == _MANY else self._ample(limits, allowed, is_wide=is_wide)
@@ -337,7 +362,7 @@ class Scheme:
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
-                priced, variable, utility, party, allowed, gap_tol, time_limit, progress
+                priced, variable, pose, party, allowed, gap_tol, time_limit, progress
             )
             over = {each: self._added(each, design.table) - left for each, left in ample.items()}
             broken = [each for each in ample if over[each] >= 0]
@@ -355,7 +380,7 @@ class Scheme:
         self,
         limits: dict[Parties, float],
         variable: Variable,
-        utility: Utility,
+        pose: partial[Problem],
         party: str,
         allowed: dict[Parties, float],
         gap_tol: float,
@@ -365,15 +390,13 @@ class Scheme:
         """The best release within these limits, reading as many states as it can afford."""
         memory, state = self._memory, np.arange(len(self._memory.mass))
         rooms = dict(allowed)
-        problem, keys, covered = self._problem(memory, variable, utility, party, limits, rooms)
+        problem, keys, covered = self._problem(memory, variable, pose, party, limits, rooms)
         solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
             while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
                 memory, merged = memory.coarsen(len(memory.mass) // 2)
                 state, rooms = merged[state], dict(allowed)
-                problem, keys, covered = self._problem(
-                    memory, variable, utility, party, limits, rooms
-                )
+                problem, keys, covered = self._problem(memory, variable, pose, party, limits, rooms)
             if problem.is_information:
                 solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
             else:
@@ -423,14 +446,33 @@ class Scheme:
         if problem.is_information or problem.individual == inf:
             return None
         for index, earlier in enumerate(self._steps):
-            if isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
-                redrawn = self._redrawn(index, earlier)
-                if redrawn is None:
-                    continue
-                solution = repeat_letters(problem, redrawn, _alone(earlier, problem), gap_tol)
+            known = None
+            if problem.analysable and not problem.is_shares:
+                redrawn = self._copied(index, variable, len(problem.distortion))
+            elif isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
+                redrawn, known = self._redrawn(index, earlier), _alone(earlier, problem)
+            else:
+                continue
+            if redrawn is not None:
+                solution = repeat_letters(problem, redrawn, known, gap_tol, self.reserve)
                 if solution is not None:
                     return solution
         return None
+
+    def _copied(self, index: int, variable: Variable, n_rhat: int) -> Array | None:
+        """A copy of the letters of an earlier release that read nothing but R, [m, x, rhat].
+
+        ``None`` where it read more, or where the memory does not tell its letters apart.
+        """
+        occurs = np.asarray(self._memory.mass.any(axis=0))
+        rows = table_on(self._memory.class_of_x, self._steps[index])[:, occurs]
+        level = self._rows(variable)[occurs].argmax(axis=1)
+        _, some_x, row = np.unique(level, return_index=True, return_inverse=True)
+        told = letters_told(self._steps[index:])
+        is_read = (rows == rows[0, some_x][row]).all() and rows.shape[2] == n_rhat
+        if not is_read or len(told) != self.n_states or (told.sum(axis=1) != 1).any():
+            return None
+        return np.repeat(told[:, None].astype(float), len(occurs), axis=1)
 
     def _redrawn(self, index: int, earlier: Release) -> Array | None:
         """The letter of an earlier release as the memory knows it, p(rhat | m, x), [m, x, rhat].
@@ -485,7 +527,7 @@ class Scheme:
         self,
         memory: Memory,
         variable: Variable,
-        utility: Utility,
+        pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
         rooms: dict[Parties, float],
@@ -522,7 +564,7 @@ class Scheme:
         left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
-        problem = Problem(joint, utility, max(own, 0.0), remembered + left, views=views)
+        problem = pose(joint, individual=max(own, 0.0), collusion=remembered + left, views=views)
         all_axes = problem.everyone
         keys |= {coalition: all_axes for coalition in limits if coalition not in keys}
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
@@ -571,7 +613,9 @@ def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) ->
     return (
         np.array_equal(asked, variable.p_r_given_x)
         and not then.is_information
+        and not then.is_shares
         and np.array_equal(then.distortion, problem.distortion)
+        and (then.objective, then.ceilings) == (problem.objective, problem.ceilings)
     )
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     )
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
-    from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding
+    from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding, QuotedLevel
+    from tacit.study.requests.variants import Variant
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
 
@@ -34,12 +35,14 @@ __all__ = [
     "LevelEstimate",
     "Quote",
     "QuotedHolding",
+    "QuotedLevel",
     "Receipt",
     "RecipientEstimate",
     "Restoration",
     "SmallCell",
     "Study",
     "StudyStatus",
+    "Variant",
     "Verification",
     "back_up",
     "crosstab_files",
@@ -63,7 +66,8 @@ __getattr__ = deferred(
             "estimate_file",
             "read_column",
         ),
-        "requests.quote": ("CurvePoint", "Quote", "QuotedHolding"),
+        "requests.quote": ("CurvePoint", "Quote", "QuotedHolding", "QuotedLevel"),
+        "requests.variants": ("Variant",),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
         "reports.status": ("Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),

@@ -306,7 +306,7 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
     return Intent(
         entry,
         record,
-        Request(record.party, question, record.measure, record.bits),
+        Request(record.party, question, record.measure, record.bits, record.analysable),
         channel,
         classes,
         transition,
@@ -318,7 +318,8 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
 
 
 def _describe_intent(record: IntentRecord) -> str:
-    worth = value_in_words(record.measure.kind, record.value, record.blind)
+    measure = record.measure
+    worth = value_in_words(measure.kind, record.value, record.blind, measure.objective)
     return f"{record.question.name} for {record.party}: {worth}"
 
 

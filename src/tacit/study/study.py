@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -15,12 +15,19 @@ from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
 from tacit.information.laws import as_positive_bits
 from tacit.policy import Group, Limit, Policy
-from tacit.problem import Costs
+from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Request, compose
-from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
+from tacit.study.books.records import (
+    NO_LEVELS,
+    ClosedRecord,
+    Measure,
+    PartyRecord,
+    PolicyRecord,
+    Record,
+)
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import describe_entry
 from tacit.study.folder import (
@@ -300,6 +307,9 @@ class Study:
         *,
         sql: str | None = None,
         utility: str | Costs = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[str, float] = NO_LEVELS,
+        analysable: bool = False,
         bits: float | None = None,
         again: bool = False,
         watch: DesignProgress | None = None,
@@ -307,7 +317,8 @@ class Study:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
         self._journal.refuse_rollback(self._journal.find_lost())
         books = self._journal.refresh()
-        request = self._request(books, party, asked, sql, utility, bits)
+        measure = Measure.of_utility(utility, objective, ceilings)
+        request = self._request(books, party, asked, sql, measure, bits, analysable)
         recorded = books.find(request.identity)
         if recorded is not None and not again:
             return quote_recorded(books, recorded)
@@ -322,6 +333,9 @@ class Study:
         out: str | Path,
         sql: str | None = None,
         utility: str | Costs = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[str, float] = NO_LEVELS,
+        analysable: bool = False,
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
@@ -340,8 +354,13 @@ class Study:
             sql: an expression over the private attributes' levels, instead of ``asked``.
             utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or a table
                 of ``Costs``.
+            objective: ``"mean"`` for the least mean cost, ``"worst-level"`` for the least mean
+                cost at the level where it is largest.
+            ceilings: level, by its label -> the largest mean cost that is allowed there.
+            analysable: the best release whose answers depend on nothing but what is asked, so that
+                recipients can analyse subgroups; or a copy of such answers, where that is as good.
             bits: what the party may learn from it; by default all that is left to it.
-            max_error: refuse an answer whose mean cost is above this.
+            max_error: refuse an answer whose cost is above this: the mean, or the worst level's.
             again: a new release, although the same request was answered before.
             watch: called while a release that is judged by information is searched for, with the
                 value and the bound of the best one so far, in bits, and the seconds since the
@@ -352,6 +371,7 @@ class Study:
 
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
+            CeilingError: no release within the limits keeps the ceilings; nothing was spent.
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
@@ -362,9 +382,10 @@ class Study:
             check_max_error(max_error, utility)
         journal.settle_rollback(certificate_path(target))
         writer = self._writer()
+        measure = Measure.of_utility(utility, objective, ceilings)
 
         def read(books: Books) -> Request:
-            return self._request(books, party, asked, sql, utility, bits)
+            return self._request(books, party, asked, sql, measure, bits, analysable)
 
         # What others append from here on is noticed when the intent is appended.
         request = read(journal.books)
@@ -388,15 +409,16 @@ class Study:
         party: str,
         asked: str | Sequence[str] | None,
         sql: str | None,
-        utility: str | Costs,
+        measure: Measure,
         bits: float | None,
+        analysable: bool,
     ) -> Request:
         """A request as the books understand it; refused where they do not."""
         self._journal.refuse_closed(books)
         known = books.find_party(party)
         question = self._question(books, asked, sql)
-        request = Request(known, question, Measure.of_utility(utility), bits)
-        _ = request.utility  # costs that do not fit the question are refused here
+        request = Request(known, question, measure, bits, analysable)
+        _ = request.ceilings, request.utility  # what does not fit the question is refused here
         return request
 
     def _question(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Policy, Scheme, Step
+from tacit.scheme import Policy, Scheme, Step, Transition
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord, Measure
 from tacit.study.proofs.optimality import prove
@@ -56,21 +58,29 @@ def holdings(design):
     )
 
 
-def designs(seed, kind="hamming", policy=LOOSE, parties="abac"):
+FORMS = {
+    "mean": {},
+    "worst": {"objective": "worst-level"},
+    "ceiling": {"ceilings": {"0": 0.3}},
+    "worst-ceiling": {"objective": "worst-level", "ceilings": {"0": 0.2, "1": 5.0}},
+}
+
+
+def designs(seed, kind="hamming", policy=LOOSE, parties="abac", form="mean", analysable=False):
     """Designs after one another: the account before each, the request, its limit, the design."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 40, size=6)
     account, steps = Account.start(counts, 16, policy), []
     for turn, party in enumerate(parties):
-        asked = external(rng, counts, 3) if turn % 3 == 2 else question(rng, 6, 3)
-        wish = Request(party, asked, measure(rng, kind, 3), None)
+        is_external = turn % 3 == 2 and not analysable
+        asked = external(rng, counts, 3) if is_external else question(rng, 6, 3)
+        judged = measure(rng, kind, 3).model_copy(update=FORMS[form])
+        wish = Request(party, asked, judged, None, analysable)
         scheme = Scheme.resume(
             counts / counts.sum(), account.memory, steps, policy, reserve=RESERVE_BITS
         )
         limit = account.upper_bits(frozenset({party})) + 0.1
-        design = scheme.design(
-            wish.question.p_r_given_x, party=party, utility=wish.utility, individual=limit
-        )
+        design = scheme.design(wish.question.p_r_given_x, **asked_of(wish), individual=limit)
         yield account, wish, design, limit
         channel = IntegerChannel.quantised(design.channel)
         account, transition = account.after(party, channel)
@@ -79,19 +89,34 @@ def designs(seed, kind="hamming", policy=LOOSE, parties="abac"):
         )
 
 
+def asked_of(wish):
+    """What a scheme is asked for a request."""
+    return {
+        "party": wish.party,
+        "utility": wish.utility,
+        "objective": wish.measure.objective,
+        "ceilings": wish.ceilings,
+        "analysable": wish.analysable,
+    }
+
+
 def best_without_reserve(account, wish, limit, policy):
     """What a design attains that goes to the limits themselves."""
     memory = account.memory
-    held = [Step(party, None, None, None, 0.0) for party in memory.present]
+    nothing, classes = np.ones((1, 1, 1)), np.zeros(len(memory.class_of_x), dtype=np.intp)
+    made = Transition(np.zeros((1, 1), dtype=np.intp))
+    held = [Step(party, nothing, classes, made, 0.0) for party in memory.present]
     scheme = Scheme.resume(memory.mass.sum(axis=0), memory, held, policy)
-    design = scheme.design(
-        wish.question.p_r_given_x, party=wish.party, utility=wish.utility, individual=limit
-    )
+    design = scheme.design(wish.question.p_r_given_x, **asked_of(wish), individual=limit)
     return design.solution.value
 
 
 def proof_of(account, wish, design):
-    return prove(account, wish, IntegerChannel.quantised(design.channel), holdings(design))
+    solution, labels = design.solution, wish.question.labels
+    channel = IntegerChannel.quantised(design.channel)
+    levels = {labels[r]: each for r, each in solution.level_multipliers.items()}
+    ceilings = {labels[r]: each for r, each in solution.ceiling_multipliers.items()}
+    return prove(account, wish, channel, holdings(design), levels, ceilings)
 
 
 @settings(max_examples=15, deadline=None)
@@ -107,6 +132,29 @@ def test_the_bound_is_below_what_the_solver_attains(seed, kind, policy):
         # A design that keeps no reserve is better, but not by more than is said.
         best = best_without_reserve(account, wish, limit, policy)
         assert proof.bound - proof.reserve_worth <= best + 1e-12
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("analysable", [False, True])
+@pytest.mark.parametrize("kind", ["hamming", "absolute"])
+def test_levels_and_analysable_releases_are_proved_near_the_best(form, analysable, kind):
+    for account, wish, design, limit in designs(2, kind, form=form, analysable=analysable):
+        proof = proof_of(account, wish, design)
+        assert proof.bound <= design.solution.value + 1e-9  # a ceiling is kept up to rounding
+        assert design.solution.value - proof.bound < design.solution.gap + NEAR
+        best = best_without_reserve(account, wish, limit, LOOSE)
+        assert proof.bound - proof.reserve_worth <= best + 1e-9
+
+
+def test_the_bound_on_analysable_releases_is_above_that_on_all():
+    """Else it would say nothing about what being analysable costs."""
+    higher = 0
+    for account, wish, design, _ in designs(2, analysable=True):
+        proof = proof_of(account, wish, design)
+        everything = proof_of(account, replace(wish, analysable=False), design)
+        assert proof.bound >= everything.bound - NEAR
+        higher += proof.bound > everything.bound + 1e-3
+    assert higher > 0
 
 
 @pytest.mark.parametrize("kind", ["hamming", "absolute", "squared", "costs"])

@@ -15,6 +15,7 @@ from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
@@ -23,7 +24,7 @@ from tacit.information import mutual_information
 from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
-from tacit.problem import Utility
+from tacit.problem import MEAN, Utility
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transition, Transitions
@@ -44,6 +45,10 @@ RESERVE_BITS = 1e-6
 """A design aims this far below every limit: rounding its channel to integers costs far less."""
 
 
+CEILING_TOL = 1e-6
+"""A ceiling is kept up to this, relative to the largest cost: rounding to integers moves errors."""
+
+
 @dataclass(frozen=True, eq=False)  # no slots: what follows from it is computed once
 class Request:
     """A question with all that makes it a request: who asks, judged how, for how many bits.
@@ -53,16 +58,23 @@ class Request:
         question: what for.
         measure: how the answer is judged.
         bits: what the party may learn from it; ``None`` for all that is left to it.
+        analysable: whether the answer may depend on nothing but what is asked.
     """
 
     party: str
     question: Question
     measure: Measure
     bits: float | None
+    analysable: bool = False
 
     def __post_init__(self) -> None:
         if self.bits is not None:
             as_positive_bits(self.bits, name="bits")
+        if self.analysable and self.question.external is not None:
+            raise InvalidInputError(
+                f"{self.question.name} is an external column, which is predicted from the private "
+                "attributes and never read: an answer about it cannot be analysable"
+            )
 
     @cached_property
     def utility(self) -> Utility:
@@ -80,6 +92,18 @@ class Request:
         return np.asarray(self.utility, dtype=float)
 
     @cached_property
+    def ceilings(self) -> dict[int, float]:
+        """Number of a level -> the largest mean cost that is allowed there."""
+        labels, ceilings = self.question.labels, self.measure.ceilings
+        for level in ceilings:
+            if level not in labels:
+                raise InvalidInputError(
+                    f"the ceiling of {level!r} is of no level of {self.question.name}: its levels "
+                    f"are {nearest_first(level, labels)}"
+                )
+        return {labels.index(level): error for level, error in ceilings.items()}
+
+    @cached_property
     def asked(self) -> QuestionRecord:
         """The question as it stands in the ledger."""
         return record_of(self.question)
@@ -91,16 +115,24 @@ class Request:
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
         question = self.asked.model_dump(mode="json", exclude={"name", "sql"})
-        what = [self.party, question, self.measure.model_dump(mode="json"), self.bits]
+        unasked = set() if self.measure.has_levels else {"objective", "ceilings"}  # as in 0.2
+        measure = self.measure.model_dump(mode="json", exclude=unasked)
+        what = [self.party, question, measure, self.bits]
+        what += ["analysable"] if self.analysable else []
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()
 
     def blind_value(self, p_x: Array) -> float:
-        """What answering without looking at the record is worth: the best constant letter."""
+        """What answering without looking at the record is worth, whatever the ceilings say.
+
+        The best constant letter; for the worst level, the best letter that is drawn.
+        """
         if self.is_information:
             return 0.0
         p_r = p_x @ self.question.p_r_given_x
-        return float((self.distortion @ p_r).min())
+        if self.measure.objective == MEAN:
+            return float((self.distortion @ p_r).min())
+        return _least_worst(self.distortion[:, p_r > 0])
 
     def told_law(self, before: Account, channel: IntegerChannel) -> Array:
         """p(r, letter) of a release, [r, letter].
@@ -114,16 +146,51 @@ class Request:
         return np.asarray(rows.T @ p_x_letter)
 
     def value_of(self, law: Array) -> float:
-        """Mean cost of answers with law p(r, letter), or their bits about R."""
+        """Mean cost of answers with law p(r, letter), that of the worst level, or bits about R."""
         if self.is_information:
             return mutual_information(law)
-        return float((law.T * self.distortion).sum())
+        if self.measure.objective == MEAN:
+            return float((law.T * self.distortion).sum())
+        return max(self.level_errors(law).values())
+
+    def level_errors(self, law: Array) -> dict[str, float]:
+        """Label of a level that records have -> mean cost of answers with law p(r, letter) there.
+
+        None where answers only inform.
+        """
+        if self.is_information:
+            return {}
+        errors = (recipient_law(law) * self.distortion.T).sum(axis=1)
+        labels = self.question.labels
+        return {labels[r]: float(errors[r]) for r in np.flatnonzero(law.any(axis=1))}
+
+    def broken_ceilings(self, law: Array) -> list[str]:
+        """Levels where answers with law p(r, letter) cost more than their ceiling allows."""
+        ceilings = self.measure.ceilings
+        if not ceilings:
+            return []
+        errors, spare = self.level_errors(law), CEILING_TOL * self.distortion.max()
+        return [level for level, most in ceilings.items() if errors.get(level, 0.0) > most + spare]
 
     def names_of_answers(self, n_letters: int) -> tuple[str, ...]:
         """What each answer is called; numbers where an answer only informs about R."""
         if n_letters == len(self.question.labels) and not self.is_information:
             return self.question.labels
         return tuple(str(letter) for letter in range(1, n_letters + 1))
+
+
+def _least_worst(distortion: Array) -> float:
+    """The largest mean cost at any level of the best answer that looks at nothing, d[rhat, r]."""
+    n_answers, n_levels = distortion.shape
+    solved = linprog(
+        np.append(np.zeros(n_answers), 1.0),
+        A_ub=np.column_stack([distortion.T, -np.ones(n_levels)]),
+        b_ub=np.zeros(n_levels),
+        A_eq=np.append(np.ones(n_answers), 0.0)[None],
+        b_eq=[1.0],
+        method="highs-ds",
+    )
+    return float((distortion.T @ np.asarray(solved.x)[:-1]).max())
 
 
 def recipient_law(law: Array) -> Array:

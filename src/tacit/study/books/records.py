@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from pydantic import (
 from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
-from tacit.problem import DISTORTIONS, INFORMATION, Costs, Utility
+from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, Costs, Utility
 from tacit.scheme import Policy, Transition
 
 STUDY_FORMAT = 2
@@ -35,7 +36,10 @@ STUDY_FORMAT = 2
 
 Bits = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
+Weight = Annotated[float, Field(ge=0)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+NO_LEVELS: Mapping[str, float] = MappingProxyType({})
 
 _MOST_LISTED = 3
 """At most this many fields of an unreadable entry are named."""
@@ -266,10 +270,21 @@ class Measure(Record):
     Attributes:
         kind: one of ``measure_names()``, or ``"costs"``.
         costs: what answering row rhat costs where column r is true, for ``"costs"``.
+        objective: ``"mean"``, or ``"worst-level"`` where the largest mean cost at any level is
+            minimised.
+        ceilings: level, by its label -> the largest mean cost that is allowed there.
     """
 
     kind: str
-    costs: tuple[tuple[Annotated[float, Field(ge=0)], ...], ...] | None = None
+    costs: tuple[tuple[Weight, ...], ...] | None = None
+    objective: str = MEAN
+    ceilings: dict[str, Weight] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_levels_unless_it_informs(self) -> Self:
+        _require(self.objective in OBJECTIVES, "another objective")
+        _require(not (self.has_levels and self.is_information), "information has no level errors")
+        return self
 
     @model_validator(mode="after")
     def _has_costs_if_it_says_so(self) -> Self:
@@ -281,16 +296,25 @@ class Measure(Record):
         return self
 
     @classmethod
-    def of_utility(cls, utility: str | Costs) -> Measure:
+    def of_utility(
+        cls, utility: str | Costs, objective: str = MEAN, ceilings: Mapping[str, float] = NO_LEVELS
+    ) -> Measure:
         """As it is asked for: one of ``measure_names()``, or a table of costs."""
+        _refuse_levels(utility, objective, ceilings)
+        levels: dict[str, Any] = {"objective": objective, "ceilings": dict(ceilings)}
         if isinstance(utility, Costs):
-            return cls(kind="costs", costs=utility.rows)
+            return cls(kind="costs", costs=utility.rows, **levels)
         if utility not in measure_names():
             raise InvalidInputError(
                 f"utility {utility!r} is none of {', '.join(measure_names())}: give one of these "
                 "words, or a table of costs as tacit.Costs"
             )
-        return cls(kind=utility)
+        return cls(kind=utility, **levels)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether single levels count, beside the mean."""
+        return self.objective != MEAN or bool(self.ceilings)
 
     @property
     def is_information(self) -> bool:
@@ -325,6 +349,23 @@ class Measure(Record):
         return named.matrix(np.array([np.nan if at is None else at for at in places], dtype=float))
 
 
+def _refuse_levels(utility: str | Costs, objective: str, ceilings: Mapping[str, float]) -> None:
+    """Refuse an objective or ceilings that make no sense."""
+    if objective not in OBJECTIVES:
+        raise InvalidInputError(
+            f"objective {objective!r} is unknown: use {' or '.join(OBJECTIVES)}"
+        )
+    if utility == INFORMATION and (objective != MEAN or ceilings):
+        raise InvalidInputError(
+            "information has no error at each level: leave the worst level and ceilings out"
+        )
+    for level, error in ceilings.items():
+        if not 0 <= error < inf:
+            raise InvalidInputError(
+                f"the ceiling of {level!r} is {error:g}: give a number, 0 or more"
+            )
+
+
 def measure_names() -> tuple[str, ...]:
     """The measures that have a name."""
     return (*DISTORTIONS, INFORMATION)
@@ -354,7 +395,7 @@ class HoldingRecord(Record):
     limit: Bits
     bits: Bits
     is_covered: bool
-    multiplier: Annotated[float, Field(ge=0)]
+    multiplier: Weight
     letters: Annotated[int, Field(ge=1)] | None = None
     slack: Bits | None = None
 
@@ -427,6 +468,11 @@ class IntentRecord(Record):
             recorded, whose numbers go by the hash of their entry.
         merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
             all letters apart, and their table has a row for each cell and not for each class.
+        analysable: whether an answer may depend on nothing but what was asked.
+        level_multipliers: level -> its weight in the bound on the worst level, [M] fact 13.
+        ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
+        level_errors: level that records have -> mean cost of the answers there; none where answers
+            only inform, and in releases that 0.1 and 0.2 recorded.
     """
 
     identity: str
@@ -436,7 +482,7 @@ class IntentRecord(Record):
     bits: Bits | None
     letters: tuple[str, ...]
     time_shares: Annotated[int, Field(ge=1)]
-    p_rhat_given_r: list[list[Annotated[float, Field(ge=0)]]]
+    p_rhat_given_r: list[list[Weight]]
     next_state: list[list[Annotated[int, Field(ge=-1)]]]
     holdings: tuple[HoldingRecord, ...]
     everyone_bits: Bits
@@ -446,6 +492,10 @@ class IntentRecord(Record):
     is_out_of_time: bool = False
     draw: str | None = None
     merges: tuple[MergeRecord, ...] | None = None
+    analysable: bool = False
+    level_multipliers: dict[str, Weight] = Field(default_factory=dict)
+    ceiling_multipliers: dict[str, Weight] = Field(default_factory=dict)
+    level_errors: dict[str, Weight] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:

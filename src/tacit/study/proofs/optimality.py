@@ -6,6 +6,13 @@ b_S bits more costs less than
     sum_{m,x} p(m, x) min_a G(a, m, x) - sum_S mu_S b_S,
     G = E[d(a, R) | x] + sum_S mu_S sum_y p(y | m, x) log2 q_S(x | a, y) / p(x | y).
 
+Where levels of R count by themselves ([M] fact 13), a release whose worst level is V, or whose mean
+cost is V, and that keeps every ceiling D_r, has V >= sum_r w_r E[d | R = r] - sum_r nu_r D_r, with
+w_r = lambda_r + nu_r for the worst level, sum lambda_r = 1, and w_r = p(r) + nu_r for the mean. The
+sum on the right is a mean cost again, of the distortion w_r / p(r) d. A release that reads only r
+([M] fact 14) tells a view what it tells about R: the same bound holds with r in the place of
+(m, x), and is higher.
+
 Multipliers and the channel are those of the ledger, the laws are sought in
 ``tacit.study.proofs.witness``, and the solver is not asked. Rounding is taken off: what is
 returned is below the true sum.
@@ -13,19 +20,21 @@ returned is below the true sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isinf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.accounting import Account
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
+from tacit.problem import MEAN
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import class_rows
 from tacit.study.books.books import RESERVE_BITS, Request
-from tacit.study.books.records import HoldingRecord
+from tacit.study.books.records import NO_LEVELS, HoldingRecord
 from tacit.study.proofs.witness import LimitedView, answer_worth, centred, find_forces
 
 SPENT_BITS = 2 * RESERVE_BITS
@@ -46,9 +55,9 @@ class Proof:
     """How good the best release could have been.
 
     Attributes:
-        bound: no release has a smaller mean cost that is within the recorded limits as a design
-            keeps them: ``RESERVE_BITS`` below each, and nothing more for a coalition that has
-            ``SPENT_BITS`` or less left.
+        bound: no release has a smaller cost that is within the recorded limits as a design keeps
+            them: ``RESERVE_BITS`` below each, and nothing more for a coalition that has
+            ``SPENT_BITS`` or less left. The cost is the mean, or the worst level's.
         reserve_worth: a release that uses these last bits too costs less by at most this much.
     """
 
@@ -57,36 +66,99 @@ class Proof:
 
 
 def prove(
-    before: Account, request: Request, channel: IntegerChannel, holdings: tuple[HoldingRecord, ...]
+    before: Account,
+    request: Request,
+    channel: IntegerChannel,
+    holdings: tuple[HoldingRecord, ...],
+    levels: Mapping[str, float] = NO_LEVELS,
+    ceilings: Mapping[str, float] = NO_LEVELS,
 ) -> Proof:
-    """A lower bound on the mean cost of every release that could have been made instead.
+    """A lower bound on the worth of every release that could have been made instead.
+
+    For an analysable release: of every one that reads nothing but what was asked.
 
     Args:
         before: what every coalition held when the release was designed, on the channel's classes.
-        request: what it answers, judged by a mean cost.
+        request: what it answers, judged by a cost.
         channel: the recorded table.
         holdings: the recorded limits and multipliers.
+        levels: the recorded multipliers of the levels, by label, for the worst level.
+        ceilings: those of the ceilings.
     """
     occurs = before.memory.mass.any(axis=0)
     rows = class_rows(before.memory.class_of_x, request.question.p_r_given_x)
-    cost = (rows @ request.distortion.T)[occurs]
+    p_r = before.memory.mass.sum(axis=0) @ rows
+    weights, paid = _level_weights(request, p_r, levels, ceilings)
+    cost = (rows @ (request.distortion * weights).T)[occurs]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
-    weights = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
-    law = weights / weights.sum(axis=-1, keepdims=True)
+    counts = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
+    law = counts / counts.sum(axis=-1, keepdims=True)
     n_answers = channel.weights.shape[-1]
     limited = _priced_views(before, holdings, n_answers, answer_worth(cost, mass))
+    roundings = before.memory.roundings
+    if request.analysable:
+        level = rows[occurs].argmax(axis=1)
+        roundings += mass.size
+        cost, mass, law, limited = _read_only_levels(level, cost, mass, law, limited)
     views = [replace(view, budget=_kept(view)) for view in limited]
-    evaluation = _Evaluation(cost, mass, before.memory.roundings)
+    evaluation = _Evaluation(cost, mass, roundings)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
         forces = find_forces(cost, mass, law, views, _NEAR)
         bound = evaluation.bound(views, forces)
         forgone = sum(map(_forgone, limited, forces))
         blind = evaluation.bound([], [])
     if not bound > blind:
-        return Proof(blind, 0.0)
+        return Proof(blind - paid, 0.0)
     # Whatever is told, nothing costs less than the best letter of every cell.
-    return Proof(bound, min(forgone, bound - blind))
+    return Proof(bound - paid, min(forgone, bound - blind))
+
+
+def _level_weights(
+    request: Request, p_r: Array, levels: Mapping[str, float], ceilings: Mapping[str, float]
+) -> tuple[Array, float]:
+    """w_r / p(r) of each level, [r], 0 where it never occurs, and sum nu_r D_r, rounded up."""
+    occurs, labels = p_r > 0, request.question.labels
+    weights = p_r
+    if request.measure.objective != MEAN:
+        given = np.where(occurs, [levels.get(label, 0.0) for label in labels], 0.0)
+        weights = given / given.sum() if given.sum() > 0 else p_r / p_r.sum()
+    prices = {r: ceilings.get(labels[r], 0.0) for r in request.ceilings if occurs[r]}
+    paid = sum(price * request.ceilings[r] for r, price in prices.items())
+    extra = np.array([prices.get(r, 0.0) for r in range(len(labels))])
+    scaled = np.where(occurs, (weights + extra) / np.where(occurs, p_r, 1.0), 0.0)
+    return np.asarray(scaled), (1 + gamma(len(labels) + 64)) * paid
+
+
+def _read_only_levels(
+    level: NDArray[np.intp],
+    cost: Array,
+    mass: Array,
+    law: Array,
+    views: list[LimitedView],
+) -> tuple[Array, Array, Array, list[LimitedView]]:
+    """Costs, masses, law and views with the level in the place of (m, x).
+
+    A law that reads more copies earlier answers. Where only views that have seen nothing have a
+    price, the mean of a law at each level tells them no more ([M] fact 3): nothing is lost.
+    Elsewhere all are as given: the bound on every release holds for copies, too.
+    """
+    _, some_x, level = np.unique(level, return_index=True, return_inverse=True)
+    reads_more = (law != law[some_x, :1][level]).any()
+    if reads_more and any(view.p_yx.shape[1] > 1 for view in views):
+        return cost, mass, law, views
+    by_level = np.eye(len(some_x))[level].T  # [r, x]
+    own = [
+        replace(
+            view,
+            law=(by_level @ (view.p_yx if view.law is None else view.law.sum(axis=2)))[..., None],
+            p_yx=by_level @ view.p_yx,
+        )
+        for view in views
+    ]
+    p_r = by_level @ mass.sum(axis=1, keepdims=True)
+    mean = (by_level @ (mass[..., None] * law).sum(axis=1) / p_r)[:, None]
+    return cost[some_x], p_r, mean, own
 
 
 def _kept(view: LimitedView) -> float:

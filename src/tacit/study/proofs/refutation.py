@@ -3,13 +3,16 @@
 Leakages and mean costs: I(Rhat, Y_S; X) is convex in the channel and the mean cost is linear
 ([M] fact 1). So telling the best answer with probability t, and else what was recorded, costs
 (1 - t) V + t V_best and leaks at most t H(X) more: within every limit for some t > 0, where every
-limit leaves something. It shows that a bound at the recorded value is false.
+limit leaves something. It shows that a bound at the recorded value is false. Where what was asked
+is a function of x, the best answer reads nothing else and is the best at every level: the same
+holds for the worst level, for ceilings and for analysable releases.
 """
 
 from __future__ import annotations
 
 from tacit.accounting import Account
 from tacit.information import entropy
+from tacit.problem import MEAN
 from tacit.study.books.books import Request
 from tacit.study.books.records import HoldingRecord
 
@@ -20,19 +23,22 @@ _MARGIN = 0.5
 def better_value(
     after: Account, request: Request, holdings: tuple[HoldingRecord, ...], value: float
 ) -> float:
-    """Mean cost of a release within the recorded limits; ``value`` where none better is known.
+    """Worth of a release within the recorded limits; ``value`` where none better is known.
 
     Args:
         after: what every coalition holds after the recorded release, at most.
-        request: what it answers, judged by a mean cost.
+        request: what it answers, judged by a cost.
         holdings: the recorded limits.
-        value: mean cost of the recorded release.
+        value: of the recorded release.
     """
     p_x = after.counts / after.counts.sum()
     left = min(each.limit - after.upper_bits(frozenset(each.parties)) for each in holdings)
-    if left <= 0:
+    is_function = request.question.external is None
+    if left <= 0 or (request.measure.has_levels and not is_function):
         return value
     share = _MARGIN * left / max(entropy(p_x), left)
     cost = request.question.p_r_given_x @ request.distortion.T  # [x, rhat]
-    best = float((p_x * cost.min(axis=1)).sum())
+    least = cost.min(axis=1)
+    is_mean = request.measure.objective == MEAN
+    best = float((p_x * least).sum() if is_mean else least[p_x > 0].max())
     return value - share * max(value - best, 0.0)

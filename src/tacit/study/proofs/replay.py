@@ -75,6 +75,9 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
     yield from _limit_problems(replay, intent, before)
     yield from _worth_problems(replay, intent, before)
     yield from _paper_problems(intent, before)
+    yield from _level_problems(intent, before)
+    if intent.request.analysable and not np.array_equal(*after.range_given_r(intent)):
+        yield "it was to be analysable, and its answers depend on more than what was asked"
 
 
 def _is_transition(before: Account, intent: Intent) -> bool:
@@ -167,11 +170,33 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
         if record.bound is not None and record.bound < value - SAME:
             yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
         return
-    proof = prove(before, request, intent.channel, record.holdings)
+    proof = prove(
+        before,
+        request,
+        intent.channel,
+        record.holdings,
+        record.level_multipliers,
+        record.ceiling_multipliers,
+    )
     replay.proved_gaps[intent.entry.number] = max(value - proof.bound, 0.0)
     replay.reserve_worths[intent.entry.number] = proof.reserve_worth
     known = better_value(replay.account, request, record.holdings, value)
     yield from _bound_problems(record, value, proof, known)
+
+
+def _level_problems(intent: Intent, before: Account) -> Iterator[str]:
+    """Whether levels err as is recorded, and keep the ceilings that were asked for."""
+    request, recorded = intent.request, intent.record.level_errors
+    law = request.told_law(before, intent.channel)
+    errors = request.level_errors(law)
+    is_same = recorded.keys() == errors.keys() and all(
+        abs(recorded[level] - error) <= SAME for level, error in errors.items()
+    )
+    if recorded and not is_same:  # 0.1 and 0.2 recorded nothing
+        yield "the error of a level is recorded wrongly"
+    for level in request.broken_ceilings(law):
+        most = request.measure.ceilings[level]
+        yield f"its answers cost more at {level} than the ceiling of {most:g}"
 
 
 def _bound_problems(

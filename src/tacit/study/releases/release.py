@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import DeliveryError, InfeasibleError
+from tacit.errors import CeilingError, DeliveryError, InfeasibleError
 from tacit.remark import Remark
 from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
@@ -21,7 +21,12 @@ from tacit.study.folder import Layout, StudyKeys
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
 from tacit.study.requests.draft import Draft, draft, intent_record
-from tacit.study.requests.refusals import coarse_refusal, refusal_with_suggestion, worthless_refusal
+from tacit.study.requests.refusals import (
+    ceiling_refusal,
+    coarse_refusal,
+    refusal_with_suggestion,
+    worthless_refusal,
+)
 from tacit.tables.delivery.engine import Engine, MissingStatesError, Progress, Records, StateStore
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 
@@ -40,11 +45,13 @@ def draft_or_refuse(
     Args:
         books: of the study.
         request: what is asked.
-        max_error: refuse answers whose mean cost is above this.
+        max_error: refuse answers whose cost, as it is judged, is above this.
         watch: called with value, bound and seconds while information is searched for.
     """
     try:
         best = draft(books, request, watch)
+    except CeilingError as error:
+        raise ceiling_refusal(books, request, error) from None
     except InfeasibleError as error:
         raise refusal_with_suggestion(books, request, error) from None
     if not best.is_worth_it:
@@ -87,7 +94,7 @@ def record_intent(
         journal: of the study.
         request: as ``read`` made it of the journal's books.
         read: makes the request of the latest books, and refuses what they do not allow.
-        max_error: refuse answers whose mean cost is above this.
+        max_error: refuse answers whose cost, as it is judged, is above this.
         again: whether a new release is asked for.
         watch: as for ``draft_or_refuse``.
     """

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from tacit.accounting import bits_up
 from tacit.errors import InvalidInputError
@@ -16,7 +24,7 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words
-from tacit.problem import DISTORTIONS
+from tacit.problem import DISTORTIONS, MEAN
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
@@ -143,6 +151,11 @@ class Receipt(ReleasePaper):
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
         holdings: every limited coalition that the release fed.
+        objective: ``"mean"`` or ``"worst-level"``: what ``value``, ``blind`` and ``bound`` are.
+        ceilings: level -> the largest mean cost that was allowed there.
+        analysable: whether the answers were to depend on nothing but what was asked.
+        level_errors: level -> mean cost of the answers where it is true; none where answers only
+            inform. Receipts of 0.1 and 0.2 say none of these four.
     """
 
     file: str | None
@@ -154,6 +167,19 @@ class Receipt(ReleasePaper):
     bound: float | None
     everyone_bits: float
     holdings: tuple[HoldingRecord, ...]
+    objective: str = MEAN
+    ceilings: dict[str, float] = Field(default_factory=dict)
+    analysable: bool = False
+    level_errors: dict[str, float] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As 0.1 and 0.2 wrote it, where they did: a page has the receipt for machines in it."""
+        body: dict[str, Any] = serialize(self)
+        if self.format < PAPER_FORMAT:
+            for name in ("objective", "ceilings", "analysable", "level_errors"):
+                del body[name]
+        return body
 
     @property
     def shown_holdings(self) -> list[HoldingRecord]:
@@ -306,6 +332,10 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         bound=record.bound,
         everyone_bits=record.everyone_bits,
         holdings=record.holdings,
+        objective=record.measure.objective,
+        ceilings=record.measure.ceilings,
+        analysable=record.analysable,
+        level_errors=record.level_errors,
     )
 
 
@@ -346,7 +376,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
 
 
 def _common(books: Books, intent: Intent) -> dict[str, Any]:
-    record = intent.record
+    record, measure = intent.record, intent.record.measure
     own = next(each.bits for each in record.holdings if each.parties == (record.party,))
     return {
         "study": intent.entry.study,
@@ -355,8 +385,8 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "time": intent.entry.time,
         "party": record.party,
         "request": record.question.name,
-        "measure": record.measure.kind,
-        "in_words": value_in_words(record.measure.kind, record.value, record.blind),
+        "measure": measure.kind,
+        "in_words": value_in_words(measure.kind, record.value, record.blind, measure.objective),
         "party_bits": own,
         "records": int(books.counts.sum()),
         "remarks": remarks_on(intent.request.question.external),
@@ -400,9 +430,9 @@ def value_in_units(kind: str, value: float) -> str:
     return f"a cost of {value:.4f} on average"
 
 
-def value_in_words(kind: str, value: float, blind: float) -> str:
+def value_in_words(kind: str, value: float, blind: float, objective: str = MEAN) -> str:
     """What answers are worth, beside a blind guess."""
-    worth = worth_in_words(kind, value, blind)
+    worth = worth_in_words(kind, value, blind, objective)
     named = DISTORTIONS.get(kind)
     if kind == "information":
         return f"{worth}; a blind guess tells none"
@@ -414,8 +444,10 @@ def value_in_words(kind: str, value: float, blind: float) -> str:
     return f"{worth}; a blind guess {named.guess_in_words.format(value=f'{blind:.3g}')}"
 
 
-def worth_in_words(kind: str, value: float, blind: float) -> str:
+def worth_in_words(kind: str, value: float, blind: float, objective: str = MEAN) -> str:
     """What answers are worth; as fine as it takes to tell them from a blind guess."""
+    if objective != MEAN:
+        return f"at the worst level, {worth_in_words(kind, value, blind)}"
     named = DISTORTIONS.get(kind)
     if kind == "information":
         return f"each answer tells {value:.3f} bits about what was asked"

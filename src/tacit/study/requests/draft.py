@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
-from tacit.errors import InfeasibleError, Suggestion, UnconvergedError
+from tacit.errors import CeilingError, InfeasibleError, Suggestion, UnconvergedError
 from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
 from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
@@ -80,8 +80,8 @@ class Draft:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the answer is better than a blind guess."""
-        return self.gain > _LEAST_GAIN
+        """Whether the answer is better than a blind guess, or keeps ceilings, as none may do."""
+        return self.gain > _LEAST_GAIN or bool(self.request.ceilings)
 
     @property
     def bound(self) -> float | None:
@@ -101,7 +101,14 @@ class Draft:
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
         if self._has_spent_coalition or self._saw_fewer_states:
-            proof = prove(self.before, self.request, self.channel, self.holdings)
+            proof = prove(
+                self.before,
+                self.request,
+                self.channel,
+                self.holdings,
+                self.level_multipliers,
+                self.ceiling_multipliers,
+            )
             return min(proof.bound - proof.reserve_worth, self.value)
         prices = solution.multipliers
         unused = RESERVE_BITS * sum(prices.values()) + sum(
@@ -142,6 +149,20 @@ class Draft:
         return record_holdings(self.after, self.limits, prices)
 
     @property
+    def level_multipliers(self) -> dict[str, float]:
+        """Level -> its weight in the bound on the worst level."""
+        return self._by_label(self.design.solution.level_multipliers)
+
+    @property
+    def ceiling_multipliers(self) -> dict[str, float]:
+        """Level -> what raising its ceiling by 1 would be worth, at most."""
+        return self._by_label(self.design.solution.ceiling_multipliers)
+
+    def _by_label(self, multipliers: Mapping[int, float]) -> dict[str, float]:
+        labels = self.request.question.labels
+        return {labels[level]: multiplier for level, multiplier in multipliers.items()}
+
+    @property
     def is_out_of_time(self) -> bool:
         """Whether the search for a better release was ended by ``_MOST_SECONDS``."""
         return self.design.solution.status is Status.OUT_OF_TIME
@@ -173,6 +194,7 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
 
     Raises:
         InfeasibleError: a limit leaves nothing, or less than was asked for.
+        CeilingError: no release within the limits keeps the ceilings.
         UnconvergedError: no design came near enough to the best.
     """
     ceiling = own_ceiling(books, request)
@@ -181,14 +203,15 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
     after, transition = before.after(request.party, channel, limits=design.limits)
     broken = _broken_limits(design, before, after)
-    if broken:
+    law = request.told_law(before, channel)
+    if broken or request.broken_ceilings(law):
         channel = IntegerChannel.quantised(design.table)
         after, transition = before.after(request.party, channel, limits=design.limits)
         broken = _broken_limits(design, before, after)
+        law = request.told_law(before, channel)
     for coalition, held in broken.items():
         raise _too_much(books, design, coalition, held, after)
-    law, blind = request.told_law(before, channel), request.blind_value(books.p_x)
-    value = request.value_of(law)
+    value, blind = request.value_of(law), request.blind_value(books.p_x)
     return Draft(request, design, channel, transition, before, after, law, value, blind)
 
 
@@ -291,11 +314,16 @@ def _design(
             Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
             utility=request.utility,
+            objective=request.measure.objective,
+            ceilings=request.ceilings,
+            analysable=request.analysable,
             individual=None if ceiling == inf else ceiling,
             gap_tol=GAP_TOL,
             time_limit=_MOST_SECONDS,
             progress=watch,
         )
+    except CeilingError as error:
+        raise CeilingError(question.labels[error.level], error.ceiling, error.reachable) from None
     except InfeasibleError as error:
         raise _held_already(books, frozenset(error.coalition)) from None
     if design.solution.status is Status.INACCURATE:
@@ -370,6 +398,9 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         blind=drafted.blind,
         bound=drafted.bound,
         is_out_of_time=drafted.is_out_of_time,
+        level_multipliers=drafted.level_multipliers,
+        ceiling_multipliers=drafted.ceiling_multipliers,
+        level_errors=drafted.request.level_errors(drafted.law),
         draw=draw_of(past, drafted.channel, drafted.design.class_of_x),
         merges=tuple(
             MergeRecord(
@@ -379,4 +410,5 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
             )
             for coalition, labels in transition.merges.items()
         ),
+        analysable=drafted.request.analysable,
     )

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
+from tacit.arrays import Array
 from tacit.errors import TacitError
 from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
-from tacit.study.books.books import Books, Intent
+from tacit.study.books.books import Books, Intent, Request
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
+from tacit.study.requests.variants import Variant, design_variants, price_of_levels
 from tacit.tables import Question
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -29,7 +31,8 @@ _SPARSE_CURVE = (0.5, 1.0, 1.5)
 """The same where a design takes many starts: information is not concave in the channel."""
 
 CURVE_SECONDS = 3.0
-"""So long after a quote was begun no more points are designed: of a wide table each takes long."""
+"""So long after a quote was begun nothing more is designed to compare it with: of a wide table each
+design takes long."""
 
 _CURVE_DIGITS = 6
 """Decimals of the bits at these points."""
@@ -86,6 +89,23 @@ class CurvePoint:
     is_asked: bool
 
 
+@dataclass(frozen=True, slots=True)
+class QuotedLevel:
+    """How well one level of what is asked would be told.
+
+    Attributes:
+        level: its label.
+        records: that have it.
+        error: mean cost of the answers where it is true.
+        is_released: whether it would ever be the answer; ``None`` where answers are no levels.
+    """
+
+    level: str
+    records: int
+    error: float
+    is_released: bool | None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Quote:
     """What a request would cost and be worth.
@@ -94,9 +114,15 @@ class Quote:
         party: who asks.
         request: what for.
         measure: how answers are judged.
-        value: mean cost of the answers, or bits about R.
+        objective: ``"mean"``, or ``"worst-level"``.
+        ceilings: level -> the largest mean cost that is allowed there.
+        analysable: whether the answers are to depend on nothing but what is asked.
+        value: mean cost of the answers, that of the worst level, or bits about R.
         blind: the same for a blind guess.
         bound: no release within these limits does better.
+        levels: every level that records have; none where answers only inform.
+        variants: the best analysable release and the best one of all, side by side; none for
+            external columns, for information, and for a request that was answered before.
         own: the party's bits.
         worst: the coalition that would be nearest to its limit.
         coalitions: all that the release feeds.
@@ -112,9 +138,14 @@ class Quote:
     party: str
     request: str
     measure: str
+    objective: str
+    ceilings: dict[str, float]
+    analysable: bool
     value: float
     blind: float
     bound: float | None
+    levels: tuple[QuotedLevel, ...]
+    variants: tuple[Variant, ...]
     own: QuotedHolding
     worst: QuotedHolding
     coalitions: tuple[QuotedHolding, ...]
@@ -163,18 +194,22 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
     Args:
         books: of the study.
         drafted: what would be released.
-        until: when no more points of its curve are designed, by ``time.monotonic``.
+        until: when nothing more is designed to compare it with, by ``time.monotonic``.
     """
-    party = drafted.request.party
-    shares = _shares(books, party, drafted.limits, drafted.before, drafted.after)
-    own = next(share for share in shares if share.parties == (party,))
+    request = drafted.request
+    shares = _shares(books, request.party, drafted.limits, drafted.before, drafted.after)
+    own = next(share for share in shares if share.parties == (request.party,))
+    levels = _levels(books, request, drafted.law)
+    variants = tuple(design_variants(books, drafted, until))
+    never = [each.level for each in levels if each.is_released is False]
+    priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
     return Quote(
-        party=party,
-        request=drafted.request.question.name,
-        measure=drafted.request.measure.kind,
+        **_asked(request),
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
+        levels=levels,
+        variants=variants,
         own=own,
         worst=_worst(shares),
         coalitions=shares,
@@ -183,7 +218,8 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
         remarks=(
-            *_remarks_on(drafted.request.question),
+            *_remarks_on(request.question),
+            *priced,
             *loose_bounds(shares),
             *_out_of_time(drafted.is_out_of_time, drafted.value, drafted.bound),
         ),
@@ -192,17 +228,20 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
 
 def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
-    record, party = intent.record, intent.request.party
-    coalitions = books.policy.limits_on(party, books.holders, books.own_limit(party))
-    shares = _shares(books, party, coalitions, books.proved_account, books.proved_account)
+    record, request = intent.record, intent.request
+    p_r = books.p_x @ request.question.p_r_given_x
+    coalitions = books.policy.limits_on(
+        request.party, books.holders, books.own_limit(request.party)
+    )
+    shares = _shares(books, request.party, coalitions, books.proved_account, books.proved_account)
     return Quote(
-        party=party,
-        request=record.question.name,
-        measure=record.measure.kind,
+        **_asked(request),
         value=record.value,
         blind=record.blind,
         bound=record.bound,
-        own=next(share for share in shares if share.parties == (party,)),
+        levels=_levels(books, request, p_r[:, None] * np.array(record.p_rhat_given_r)),
+        variants=(),
+        own=next(share for share in shares if share.parties == (request.party,)),
         worst=_worst(shares),
         coalitions=shares,
         about_more=MOST_COUNTED,
@@ -210,10 +249,36 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
         remarks=(
-            *_remarks_on(intent.request.question),
+            *_remarks_on(request.question),
             *loose_bounds(shares),
             *_out_of_time(record.is_out_of_time, record.value, record.bound),
         ),
+    )
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    """What a quote says of the request itself."""
+    return {
+        "party": request.party,
+        "request": request.question.name,
+        "measure": request.measure.kind,
+        "objective": request.measure.objective,
+        "ceilings": request.measure.ceilings,
+        "analysable": request.analysable,
+    }
+
+
+def _levels(books: Books, request: Request, law: Array) -> tuple[QuotedLevel, ...]:
+    """Every level that records have, from p(r, letter); none where answers only inform."""
+    labels, errors = request.question.labels, request.level_errors(law)
+    records = np.rint(books.counts @ request.question.p_r_given_x).astype(int)
+    is_named = request.names_of_answers(law.shape[1]) == labels
+    return tuple(
+        QuotedLevel(
+            level, int(records[r]), errors[level], bool(law[:, r].any()) if is_named else None
+        )
+        for r, level in enumerate(labels)
+        if level in errors
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.accounting import bits_down, bits_up
-from tacit.errors import InfeasibleError, Suggestion, TacitError
+from tacit.errors import CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
+from tacit.problem import MEAN
 from tacit.study.books.books import Books, Request
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
@@ -44,12 +45,29 @@ def refusal_with_suggestion(
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
 
 
+def ceiling_refusal(books: Books, request: Request, error: CeilingError) -> CeilingError:
+    """Suggest ceilings that can be kept: all of them raised by as much."""
+    more = error.reachable - error.ceiling
+    kept = {level: float(bits_up(most + more)) for level, most in request.measure.ceilings.items()}
+    measure = request.measure.model_copy(update={"ceilings": kept})
+    options = {} if request.bits is None else {"bits": request.bits}
+    suggestion = release_suggestion(books, replace(request, measure=measure), **options)
+    return CeilingError(error.level, error.ceiling, error.reachable, suggestions=[suggestion])
+
+
 def release_suggestion(books: Books, request: Request, **options: float) -> Suggestion:
     """Suggest a request that would be answered."""
     question, measure = request.question, request.measure
     asked = {"asked": _names(books, request)} if question.sql is None else {"sql": question.sql}
     utility = measure.kind if measure.costs is None else measure.costs
-    arguments = {"party": request.party, **asked, "utility": utility, **options}
+    usual = {"objective": MEAN, "ceilings": {}, "analysable": False}
+    wanted = {
+        "objective": measure.objective,
+        "ceilings": measure.ceilings,
+        "analysable": request.analysable,
+    }
+    more = {name: value for name, value in wanted.items() if value != usual[name]}
+    arguments = {"party": request.party, **asked, "utility": utility, **more, **options}
     return Suggestion("release", arguments, is_answered=True)
 
 
@@ -136,14 +154,15 @@ def _can_be_asked(books: Books, request: Request) -> bool:
 
 
 def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleError:
-    """The refusal of an answer with a larger mean cost than is wanted."""
-    request, coalition = best.request, binding(best)
-    words = value_in_words(request.measure.kind, best.value, best.blind)
+    """The refusal of an answer with a larger cost than is wanted."""
+    request, coalition, measure = best.request, binding(best), best.request.measure
+    words = value_in_words(measure.kind, best.value, best.blind, measure.objective)
+    what = "a mean error" if measure.objective == MEAN else "an error at the worst level"
     reachable = bits_up(best.value)  # so that pasting it works
     options = {} if request.bits is None else {"bits": request.bits}
     return refusal(
         books,
-        f"{_what_binds(books, best, coalition)} a mean error of {reachable}, not "
+        f"{_what_binds(books, best, coalition)} {what} of {reachable}, not "
         f"{limit_in_words(max_error)} ({words})",
         coalition,
         [release_suggestion(books, request, **options, max_error=float(reachable))],

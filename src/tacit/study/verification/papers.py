@@ -34,7 +34,10 @@ _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</scr
 
 _ADDED_BY_FORMAT = {
     2: ("seal", "party_limit", "around_limit", "entropy_bits", "csv_letters", "remarks"),
-    3: ("is_analysable", "least_given_r", "most_given_r"),
+    3: (
+        *("is_analysable", "least_given_r", "most_given_r"),
+        *("objective", "ceilings", "analysable", "level_errors"),
+    ),
 }
 """Format of papers -> what they say since then."""
 

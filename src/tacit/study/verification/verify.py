@@ -38,10 +38,12 @@ class Verification:
         releases: how many of them were releases.
         problems: everything that is not as it should be.
         notes: what could not be checked, and why.
-        proved_gaps: release -> its mean cost is within this of the best, proved here. The best
+        proved_gaps: release -> its cost, the mean or the worst level's as it was asked, is within
+            this of the best that keeps the ceilings asked for, proved here. The best
             keeps ``RESERVE_BITS`` below each limit, as every design does; releases judged by
             information have no such proof.
         reserve_worths: release -> with these last bits, the best costs less by at most this.
+        analysable: releases whose gap is to the best one that reads nothing but what was asked.
     """
 
     entries: int
@@ -50,6 +52,7 @@ class Verification:
     notes: tuple[Remark, ...]
     proved_gaps: dict[int, float]
     reserve_worths: dict[int, float] = field(default_factory=dict)
+    analysable: tuple[int, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -66,6 +69,7 @@ class Verification:
             "notes": [each.as_dict() for each in self.notes],
             "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
             "reserve_worths": {str(number): cost for number, cost in self.reserve_worths.items()},
+            "analysable": list(self.analysable),
         }
 
 
@@ -115,6 +119,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
         tuple(notes),
         replay.proved_gaps,
         replay.reserve_worths,
+        tuple(k for k in replay.proved_gaps if replay.books.intents[k].request.analysable),
     )
 
 

@@ -1,0 +1,99 @@
+"""Releases of other forms beside a quoted one: analysable, adaptive, and fair to every level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import isinf, sqrt
+from statistics import NormalDist
+from time import monotonic
+from typing import Any
+
+from tacit.arrays import Array
+from tacit.errors import TacitError
+from tacit.problem import WORST_LEVEL
+from tacit.remark import Remark
+from tacit.solvers.shares import largest_variance
+from tacit.study.books.books import Books
+from tacit.study.requests.draft import Draft, draft
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The best release of one form: analysable, or adapted to what was released before.
+
+    Attributes:
+        analysable: whether its answers depend on nothing but what is asked.
+        is_asked: whether this form is asked for.
+        value: mean cost of the answers, or that of the worst level.
+        bits: what the party would learn.
+        everyone_bits: what it would add for everyone together, at most.
+        half_width: of the 95 % interval for a level's share among all records, for the level
+            where it is widest; ``None`` where not every share can be estimated.
+    """
+
+    analysable: bool
+    is_asked: bool
+    value: float
+    bits: float
+    everyone_bits: float
+    half_width: float | None
+
+
+def design_variants(books: Books, drafted: Draft, until: float) -> Iterator[Variant]:
+    """The best release of all and the best analysable one; fewer where there is no time."""
+    request = drafted.request
+    if request.is_information or request.question.external is not None:
+        return
+    for analysable in (False, True):
+        is_asked = analysable == request.analysable
+        # The first release can read nothing but what is asked.
+        is_same = is_asked or not books.intents
+        if not is_same and monotonic() > until:
+            continue
+        try:
+            other = drafted if is_same else draft(books, replace(request, analysable=analysable))
+        except TacitError:  # no such answer
+            continue
+        own = frozenset({request.party})
+        yield Variant(
+            analysable,
+            is_asked,
+            other.value,
+            max(0.0, other.after.upper_bits(own) - other.before.upper_bits(own)),
+            max(0.0, other.after.everyone_bits - other.before.everyone_bits),
+            _half_width(other.law, int(books.counts.sum())),
+        )
+
+
+def _half_width(law: Array, n_records: int) -> float | None:
+    """Of the widest 95 % interval for a share among records, from p(r, letter)."""
+    p_r = law.sum(axis=1)
+    told = law[p_r > 0] / p_r[p_r > 0, None]
+    variance = largest_variance(p_r[p_r > 0], told.T)
+    return None if isinf(variance) else NormalDist().inv_cdf(0.975) * sqrt(variance / n_records)
+
+
+def price_of_levels(
+    books: Books, drafted: Draft, never: list[str], until: float
+) -> tuple[Remark, ...]:
+    """A warning of levels that are never the answer, with the price of including them.
+
+    Args:
+        books: of the study.
+        drafted: what would be released.
+        never: the levels.
+        until: when nothing more is designed, by ``time.monotonic``; then no price is named.
+    """
+    measure = drafted.request.measure
+    if not never or measure.objective == WORST_LEVEL:
+        return ()
+    values: dict[str, Any] = {"levels": never, "value": drafted.value}
+    if monotonic() <= until:
+        worst = measure.model_copy(update={"objective": WORST_LEVEL})
+        with suppress(TacitError):
+            other = draft(books, replace(drafted.request, measure=worst))
+            mean = float((other.law.T * other.request.distortion).sum())
+            values |= {"worst_level": other.value, "mean": mean}
+    return (Remark("level_never_released", values),)
