@@ -18,6 +18,7 @@ from tacit.policy import Group, Policy
 from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
+from tacit.scheme import Variable
 from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Request
 from tacit.study.books.records import ClosedRecord, Measure, PartyRecord, PolicyRecord, Record
@@ -424,8 +425,29 @@ class Study:
         return small_cells(self._journal.books, below)
 
     def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
-        """What each party, each coalition and everyone learned, with an executed attack."""
-        return audit(self._journal.refresh().audited_scheme, records=records, seed=seed)
+        """What each party, each coalition and everyone learned, with an executed attack.
+
+        Of the whole record, and of every column and question that was asked.
+        """
+        books = self._journal.refresh()
+        return audit(
+            books.audited_scheme,
+            about=self._variables(books),
+            table_records=int(books.counts.sum()),
+            records=records,
+            seed=seed,
+        )
+
+    def _variables(self, books: Books) -> list[Variable]:
+        """Every column that can be asked for, and whatever else was asked."""
+        cells = Cells(self.attributes)
+        questions = [
+            *(cells.of_attributes([each.name]) for each in self.attributes),
+            *books.externals.values(),
+            *(intent.request.question for intent in books.intents.values()),
+        ]
+        named = {each.name: each for each in questions}.values()
+        return [Variable(each.name, each.p_r_given_x, each.labels) for each in named]
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
         """The receipt of a release by its number in the ledger, or of any other entry.
