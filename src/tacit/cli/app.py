@@ -23,6 +23,7 @@ from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
 from tacit.cli.party import add_party
+from tacit.cli.plan import plan
 from tacit.cli.quote import quote
 from tacit.cli.receipt import receipt
 from tacit.cli.release import release
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "party add": add_party,
     "collusion set": set_collusion,
+    "plan": plan,
     "quote": quote,
     "release": release,
     "status": status,

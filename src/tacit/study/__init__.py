@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     )
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
+    from tacit.study.requests.plan import (
+        LimitMeaning,
+        LimitPlan,
+        PlannedAnswer,
+        PlannedCurve,
+        PlannedPoint,
+    )
     from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
@@ -30,6 +37,11 @@ __all__ = [
     "Holding",
     "HoldingRecord",
     "LevelEstimate",
+    "LimitMeaning",
+    "LimitPlan",
+    "PlannedAnswer",
+    "PlannedCurve",
+    "PlannedPoint",
     "Quote",
     "QuotedHolding",
     "Receipt",
@@ -59,6 +71,13 @@ __getattr__ = deferred(
             "crosstab_files",
             "estimate_file",
             "read_column",
+        ),
+        "requests.plan": (
+            "LimitMeaning",
+            "LimitPlan",
+            "PlannedAnswer",
+            "PlannedCurve",
+            "PlannedPoint",
         ),
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding"),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),

@@ -56,6 +56,7 @@ from tacit.study.reports.status import (
     table_remarks,
     too_high,
 )
+from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
@@ -281,6 +282,44 @@ class Study:
         """The name of a party as it is recorded, or as it would be."""
         return self._journal.refresh().spell(name)
 
+    def explain_limit(self, bits: float) -> list[LimitMeaning]:
+        """How well each column could be told within a limit on one party, beside a blind guess."""
+        as_positive_bits(bits, name="the limit")
+        books = self._journal.refresh()
+        return explain_limit(books, self._columns(books), bits)
+
+    def plan(
+        self,
+        asked: Sequence[str | Sequence[str]] = (),
+        *,
+        sql: Sequence[str] = (),
+        correct: float | None = None,
+        parties: int = 0,
+        limit: float | None = None,
+        policy: Policy | None = None,
+    ) -> LimitPlan:
+        """What limits would buy, before they are set. Records and spends nothing.
+
+        Args:
+            asked: requests, each a private attribute, several of them, or an external column.
+            sql: more requests, as expressions over the private attributes' levels.
+            correct: a share of right answers, to find the bits that each request needs for it.
+            parties: how many new parties take the requests in turn, each once or more.
+            limit: of each of them; by default an equal share of the limits on coalitions.
+            policy: limits on coalitions; by default those in force.
+        """
+        books = self._journal.refresh()
+        questions = [self._question(books, each, None) for each in asked]
+        questions += [self._question(books, None, each) for each in sql]
+        return make_plan(
+            books,
+            questions,
+            correct=correct,
+            parties=parties,
+            limit=limit,
+            policy=books.policy if policy is None else policy,
+        )
+
     # -- asking -----------------------------------------------------------------------------
 
     def quote(
@@ -438,15 +477,16 @@ class Study:
             seed=seed,
         )
 
+    def _columns(self, books: Books) -> list[Question]:
+        """A question for every column that can be asked for."""
+        cells = Cells(self.attributes)
+        private = [cells.of_attributes([each.name]) for each in self.attributes]
+        return [*private, *books.externals.values()]
+
     def _variables(self, books: Books) -> list[Variable]:
         """Every column that can be asked for, and whatever else was asked."""
-        cells = Cells(self.attributes)
-        questions = [
-            *(cells.of_attributes([each.name]) for each in self.attributes),
-            *books.externals.values(),
-            *(intent.request.question for intent in books.intents.values()),
-        ]
-        named = {each.name: each for each in questions}.values()
+        asked = [intent.request.question for intent in books.intents.values()]
+        named = {each.name: each for each in (*self._columns(books), *asked)}.values()
         return [Variable(each.name, each.p_r_given_x, each.labels) for each in named]
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
