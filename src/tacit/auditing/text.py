@@ -21,6 +21,9 @@ _INDENT = "  "
 _MOST_VARIABLES = 4
 """Variables shown of one coalition, those that it learned most about; JSON has all."""
 
+_NEWS_GAIN, _NEWS_TIMES = 5e-5, 1.1
+"""A variable whose guess gains less, and whose levels become less likelier, is not shown."""
+
 
 def inference_in_words(finding: Finding, told: Inference, table_records: int | None) -> str:
     """The strongest inference, in a sentence."""
@@ -53,9 +56,9 @@ def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[
     heads = [("", "guessed right, of 100"), ("", "before"), ("", "after"), ("worst", "answer")]
     rows: list[Sequence[str]] = []
     for finding in findings:
-        shown = sorted(finding.inferences, key=lambda each: -each.gain)[:_MOST_VARIABLES]
+        shown = sorted(filter(_is_news, finding.inferences), key=lambda each: -each.gain)
         rows.append([finding.name, *[""] * len(heads)])
-        rows += [_guess_row(told) for told in (*shown, finding.told[-1])]
+        rows += [_guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
     return [
         *wrap(
             "Records whose level is guessed right, of 100, and how many times as likely the most "
@@ -65,6 +68,12 @@ def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[
         *_certain_lines(findings, table_records),
         "",
     ]
+
+
+def _is_news(told: Inference) -> bool:
+    """Whether the coalition learned anything about a variable that is worth a line."""
+    is_open = told.certain is None or bool(told.certain)
+    return is_open or told.gain >= _NEWS_GAIN or told.times_as_likely >= _NEWS_TIMES
 
 
 def _guess_row(told: Inference) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isinf
+from math import ceil, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +18,11 @@ from tacit.errors import InvalidInputError
 if TYPE_CHECKING:
     from tacit.study import LimitMeaning, LimitPlan, PlannedCurve
 
-_MOST_COLUMNS = 3
-"""Columns that a limit is explained by; JSON has all."""
+_MOST_ATTRIBUTES = 3
+"""Attributes that a limit is explained by; JSON has all."""
+
+_SAME_SHARE = 0.0005
+"""Shares of right answers that are nearer look the same."""
 
 
 def plan(
@@ -40,7 +43,12 @@ def plan(
     ] = None,
     correct: Annotated[
         float | None,
-        typer.Option(metavar="PERCENT", help="Right answers, of 100, to find the bits for."),
+        typer.Option(
+            metavar="PERCENT",
+            min=0.0,
+            max=100.0,
+            help="Right answers, of 100, to find the bits for.",
+        ),
     ] = None,
     parties: Annotated[
         int,
@@ -93,23 +101,27 @@ def plan(
         _show_plan(planned)
 
 
-def meanings_in_words(means: Sequence[LimitMeaning]) -> list[str]:
-    """What a limit means, a line for each column, the largest growth first."""
+def limit_in_terms(bits: float, means: Sequence[LimitMeaning]) -> list[str]:
+    """What a limit means, a line for each attribute, the largest growth first."""
+    from tacit.policy import bits_in_words
+
     return [
-        f"{each.column} could be told right for at most {_percent(each.most)} of 100 records; "
-        f"a blind guess is right for {_percent(each.blind)}"
-        for each in means[:_MOST_COLUMNS]
+        f"{bits_in_words(bits)}: {each.attribute} could be told right for at most "
+        f"{_percent_up(each.most)} of 100 records; a blind guess is right for "
+        f"{_percent(each.blind)}"
+        for each in means[:_MOST_ATTRIBUTES]
     ]
 
 
 def _show_plan(planned: LimitPlan) -> None:
-    for number, curve in enumerate(planned.curves):
-        if number:
+    """What each party would get; without parties, what bits buy."""
+    if planned.answers:
+        _show_answers(planned)
+    shown = [each for each in planned.curves if not planned.answers or each.needed is not None]
+    for number, curve in enumerate(shown):
+        if number or planned.answers:
             print()
         _show_curve(curve)
-    if planned.answers:
-        print()
-        _show_answers(planned)
 
 
 def _show_curve(curve: PlannedCurve) -> None:
@@ -159,21 +171,26 @@ def _show_answers(planned: LimitPlan) -> None:
         )
         for each in planned.answers
     ]
-    heading = ("who", "asks for", "blind", "right", "other orders", "alone")
+    heading = ("who", "asks for", "blind", "right", "all orders", "alone")
     show_rows(heading, rows, wide=1)
-    print(_spread_in_words(planned))
+    if len(planned.answers) > 1:
+        print(_spread_in_words(planned))
 
 
 def _spread_in_words(planned: LimitPlan) -> str:
-    tried = (
-        f"Tried {counted(planned.orders, 'order')}, in which everybody asks later by some places"
-    )
-    if planned.spread < 0.0005:
-        return f"{tried}: the order does not matter here."
+    if planned.orders == 1:
+        return "No other order was tried: one took too long."
+    tried = f"{counted(planned.orders, 'order')} tried, each begins with another request"
+    if planned.spread < _SAME_SHARE:
+        return f"{tried}: the same for everybody."
     return (
-        f"{tried}: one party's right answers differ by up to {_percent(planned.spread)} of 100. "
-        "Other orders may differ more."
+        f"{tried}: the right answers of a party differ by up to {_percent(planned.spread)}.\n"
+        "In an order that was not tried they may differ more."
     )
+
+
+def _percent_up(share: float) -> str:
+    return f"{min(100.0, ceil(1000 * share - 1e-6) / 10):.1f}"
 
 
 def _percent(share: float) -> str:

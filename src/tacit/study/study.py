@@ -283,10 +283,9 @@ class Study:
         return self._journal.refresh().spell(name)
 
     def explain_limit(self, bits: float) -> list[LimitMeaning]:
-        """How well each column could be told within a limit on one party, beside a blind guess."""
+        """How well each attribute could be told within a limit of one party, and by a guess."""
         as_positive_bits(bits, name="the limit")
-        books = self._journal.refresh()
-        return explain_limit(books, self._columns(books), bits)
+        return explain_limit(self._journal.refresh(), bits)
 
     def plan(
         self,
@@ -309,6 +308,8 @@ class Study:
             policy: limits on coalitions; by default those in force.
         """
         books = self._journal.refresh()
+        if policy is not None:
+            check_policy(books, policy)
         questions = [self._question(books, each, None) for each in asked]
         questions += [self._question(books, None, each) for each in sql]
         return make_plan(
@@ -477,16 +478,15 @@ class Study:
             seed=seed,
         )
 
-    def _columns(self, books: Books) -> list[Question]:
-        """A question for every column that can be asked for."""
-        cells = Cells(self.attributes)
-        private = [cells.of_attributes([each.name]) for each in self.attributes]
-        return [*private, *books.externals.values()]
-
     def _variables(self, books: Books) -> list[Variable]:
         """Every column that can be asked for, and whatever else was asked."""
-        asked = [intent.request.question for intent in books.intents.values()]
-        named = {each.name: each for each in (*self._columns(books), *asked)}.values()
+        cells = Cells(self.attributes)
+        questions = [
+            *(cells.of_attributes([each.name]) for each in self.attributes),
+            *books.externals.values(),
+            *(intent.request.question for intent in books.intents.values()),
+        ]
+        named = {each.name: each for each in questions}.values()
         return [Variable(each.name, each.p_r_given_x, each.labels) for each in named]
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:

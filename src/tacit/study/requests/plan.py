@@ -37,7 +37,7 @@ _WIDE = 200
 _ORDERS = 8
 """Orders of the parties that are tried, at most."""
 
-_ORDER_SECONDS = 20.0
+_ORDER_SECONDS = 10.0
 """So long after the first order no more orders are tried."""
 
 _MOST_PARTIES = 50
@@ -111,7 +111,7 @@ class PlannedAnswer:
         blind: share that a blind guess gets right.
         correct: share of right answers, in the order of the plan.
         lowest, highest: the same, over all orders that were tried.
-        alone: the same, were there no limits on coalitions and no other party.
+        alone: the same, with all of the party's bits for this request, and no other limit.
         bits: what the party holds after it.
     """
 
@@ -165,26 +165,29 @@ class LimitPlan:
 
 @dataclass(frozen=True, slots=True)
 class LimitMeaning:
-    """What a limit means for one column.
+    """What a limit means for one private attribute.
 
     Attributes:
-        column: its name.
+        attribute: its name.
         blind: share that a blind guess gets right.
         most: largest share that can be told right within the limit.
     """
 
-    column: str
+    attribute: str
     blind: float
     most: float
 
 
-def explain_limit(books: Books, questions: Sequence[Question], bits: float) -> list[LimitMeaning]:
-    """What a limit means for columns, the largest growth first."""
+def explain_limit(books: Books, bits: float) -> list[LimitMeaning]:
+    """What a limit means for each private attribute, the largest growth first."""
+    attributes = books.created.attributes
+    table = books.p_x.reshape([len(each.labels) for each in attributes])
     meanings = []
-    for question in questions:
-        problem = _problem(books, question)
-        blind = float(problem.p_r.max())
-        meanings.append(LimitMeaning(question.name, blind, _most_correct(problem, blind, bits)))
+    for axis, attribute in enumerate(attributes):
+        p_r = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+        problem = Problem(np.diag(p_r[p_r > 0]))
+        blind = float(p_r.max())
+        meanings.append(LimitMeaning(attribute.name, blind, _most_correct(problem, blind, bits)))
     return sorted(meanings, key=lambda each: each.blind - each.most)
 
 
@@ -252,7 +255,7 @@ def make_plan(
         return LimitPlan(curves, (), None, is_equal_share=False, policy=policy, orders=0)
     names = [*islice((f"party {n}" for n in count(1) if f"party {n}" not in books.limits), parties)]
     own = _equal_share(policy, names) if limit is None else limit
-    planned = books.with_policy(policy)
+    planned = books if policy == books.policy else books.with_policy(policy)
     turns = [
         (names[turn % parties], questions[turn % len(questions)])
         for turn in range(max(parties, len(questions)))
