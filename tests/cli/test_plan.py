@@ -39,15 +39,15 @@ def test_bits_that_nothing_needs_and_that_are_never_enough(fresh: Path) -> None:
 def test_what_new_parties_would_get(fresh: Path) -> None:
     words = ("plan", fresh, "diagnosis", "income", "--parties", 3, "--any", "2=0.4")
     said = done(*words).out
-    assert "3 new parties, each limited to 0.2 bits, an equal share of the limits" in said
+    assert "3 new parties, 0.2 bits each, an equal share of the limits on coalitions.\n" in said
     assert "Limits on coalitions: everyone: 0.9 bits; any 2 parties: 0.4 bits." in said
-    assert "3 orders tried, each begins with another request: the same for everybody." in said
+    assert "3 orders; each begins with another request.\nThe order does not matter" in said
     told = done(*words, "--limit", 0.4, "--json").json
     assert [each["party"] for each in told["answers"]] == ["party 1", "party 2", "party 3"]
     assert told["spread"] > 0.01
     assert told["limit"] == 0.4
     said = done(*words, "--limit", 0.4).out
-    assert "the right answers of a party differ by up to " in said
+    assert "A party's right answers differ by up to " in said
 
 
 def test_curves_are_drawn(fresh: Path) -> None:

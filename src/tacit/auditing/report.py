@@ -209,7 +209,8 @@ class Audit:
 
 def _strength(finding: Finding, told: Inference) -> tuple[float, ...]:
     """What the strongest inference has most of: what comes first counts first."""
-    certain, gain = round(told.certain_share, 9), round(told.gain, 9)
+    certain = round(told.certain_share, 9)
+    gain = round(told.gain, 4)  # as it is shown
     return certain, 0.0 if certain else gain, -len(finding.parties), gain
 
 

@@ -157,7 +157,7 @@ def _show_answers(planned: LimitPlan) -> None:
     assert planned.limit is not None  # there are parties
     parties = counted(len({each.party for each in planned.answers}), "new party", "new parties")
     share = ", an equal share of the limits on coalitions" * planned.is_equal_share
-    print(f"{parties}, each limited to {bits_in_words(planned.limit)}{share}.")
+    print(f"{parties}, {bits_in_words(planned.limit)} each{share}.")
     print(plain(f"Limits on coalitions: {planned.policy.in_words}."))
     print("Right answers, of 100, if they ask in this order:")
     rows = [
@@ -180,13 +180,11 @@ def _show_answers(planned: LimitPlan) -> None:
 def _spread_in_words(planned: LimitPlan) -> str:
     if planned.orders == 1:
         return "No other order was tried: one took too long."
-    tried = f"{counted(planned.orders, 'order')} tried, each begins with another request"
+    tried = f"Tried {counted(planned.orders, 'order')}; each begins with another request."
     if planned.spread < _SAME_SHARE:
-        return f"{tried}: the same for everybody."
-    return (
-        f"{tried}: the right answers of a party differ by up to {_percent(planned.spread)}.\n"
-        "In an order that was not tried they may differ more."
-    )
+        return f"{tried}\nThe order does not matter here."
+    differ = f"A party's right answers differ by up to {_percent(planned.spread)}"
+    return f"{tried}\n{differ}; in other orders perhaps by more."
 
 
 def _percent_up(share: float) -> str:
