@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -288,13 +288,20 @@ def _check(scheme: Scheme, records: int, confidence: float) -> None:
 
 
 def _knowledge(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Array | Bounds]:
-    """The law p(y, x) where it is carried; else bounds, by the releases up to the last."""
+    """The law p(y, x) where it is carried without a loss; else bounds."""
     laws = {parties: scheme.law(parties) for parties in coalitions}
     lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
     bounds = path_bounds(scheme.p_x, scheme.steps, set(lasts.values())) if lasts else {}
     return {
-        parties: bounds[lasts[parties]] if law is None else law for parties, law in laws.items()
+        parties: _tighter(bounds[lasts[parties]], scheme, parties) if law is None else law
+        for parties, law in laws.items()
     }
+
+
+def _tighter(bounds: Bounds, scheme: Scheme, parties: Parties) -> Bounds:
+    """Bounds by the releases up to a coalition's last, and by what is carried of it."""
+    least = min(bounds.information_bits, scheme.leakage(parties))
+    return replace(bounds, information_bits=least)
 
 
 def _last(scheme: Scheme, parties: Parties) -> int:
