@@ -278,6 +278,15 @@ def _attributes(scheme: Scheme) -> list[Variable]:
     return [read_variable(name, known, len(scheme.p_x)) for name in names]
 
 
+def infer_held(
+    scheme: Scheme, parties: Collection[str], variables: Sequence[Variable]
+) -> tuple[Inference, ...]:
+    """What parties can tell together about each variable, and last about the whole record."""
+    named = frozenset(parties)
+    known = _knowledge(scheme, [named])[named]
+    return (*(infer(variable, known) for variable in variables), infer_whole(known))
+
+
 def _check(scheme: Scheme, records: int, confidence: float) -> None:
     if not scheme.steps:
         raise InvalidInputError("this scheme has no releases yet: release something, then audit")

@@ -40,6 +40,37 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
     )
 
 
+def risk_in_words(told: Sequence[Inference], table_records: int | None) -> str:
+    """The variable that is guessed best now, the whole record and the worst answer, in a line.
+
+    Args:
+        told: about every variable, and last about the whole record.
+        table_records: how many records there are; ``None`` if not known.
+    """
+    *variables, whole = told
+    most = sorted(variables, key=lambda each: -each.gain)[:1]
+    chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in (*most, whole)]
+    worst = max(told, key=lambda each: each.times_as_likely)
+    certain = [
+        f"{each.about} is certain for {_records(each.certain_share, table_records)}"
+        for each in told
+        if each.certain
+    ]
+    return "; ".join([*chances, f"worst single answer: {_times(worst)} as likely", *certain])
+
+
+def _growth(told: Inference) -> str:
+    exposure, most = told.exposure, "" if told.exposure.is_exact else "at most "
+    before, after = _percent_up(exposure.guess_before), _percent_up(exposure.guess_after)
+    return f"{before} -> {most}{after} of 100"
+
+
+def _times(told: Inference) -> str:
+    """How many times as likely, rounded up."""
+    mark = "" if told.exposure.is_exact else "≤"
+    return f"{mark}{ceil(told.times_as_likely * 100 - 1e-6) / 100:,.2f} times"
+
+
 def _records(share: float, table_records: int | None) -> str:
     """A share of the records; as a number where it is known how many there are."""
     if table_records is None:
@@ -86,7 +117,7 @@ def _guess_row(told: Inference) -> list[str]:
         f"{_INDENT}{told.about}",
         _percent_up(exposure.guess_before),
         mark + _percent_up(exposure.guess_after),
-        f"{mark}{ceil(told.times_as_likely * 100 - 1e-6) / 100:,.2f} times",
+        _times(told),
         certain,
     ]
 
