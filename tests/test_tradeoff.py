@@ -9,6 +9,7 @@ import pytest
 
 from tacit import InvalidInputError, Problem, Status, mutual_information, solve, trace_surface
 from tacit.solution import GAP_TOL
+from tacit.tradeoff import find_bits
 from tests import oracles
 from tests.strategies import Array
 
@@ -169,3 +170,54 @@ def test_a_surface_says_what_it_holds() -> None:
     table = surface._repr_html_()
     assert table.count("<tr>") == 3
     assert table.count("infeasible</td>") == 2
+
+
+# --- the inverse --------------------------------------------------------------------------------
+
+
+def entropy_of(p: float) -> float:
+    return float(-p * np.log2(p) - (1 - p) * np.log2(1 - p))
+
+
+@pytest.mark.parametrize("p", [0.5, 0.2])
+@pytest.mark.parametrize("wrong", [0.19, 0.1, 0.01])
+def test_bits_for_a_distortion_of_a_coin(p: float, wrong: float) -> None:
+    found = find_bits(Problem(np.diag([p, 1 - p])), wrong)
+    truth = entropy_of(p) - entropy_of(wrong)  # its rate-distortion function
+    slack = GAP_TOL * np.log2((1 - wrong) / wrong)  # a distortion GAP_TOL above counts as reached
+    assert found.at_least <= truth + ROUNDING
+    assert truth - 2 * slack <= found.at_most
+    assert found.at_most - found.at_least <= 1e-5
+    assert found.best == pytest.approx(0, abs=GAP_TOL)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bits_for_a_distortion_invert_the_curve(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs = (1 - np.eye(4)) * rng.uniform(0.5, 1, size=(4, 4))
+    problem = Problem(rng.dirichlet(np.full(20, 0.3)).reshape(5, 4), costs)
+    target = solve(problem.with_limits(0.1, inf)).value
+    assert solve(problem).value + 0.01 < target < (costs @ problem.p_r).min() - 0.01
+    found = find_bits(problem, target)
+    assert found.at_least <= 0.1 + 1e-5
+    assert found.at_most >= 0.1 - 1e-4
+    assert solve(problem.with_limits(found.at_most, inf)).value <= target + 2 * GAP_TOL
+    assert solve(problem.with_limits(found.at_least - 1e-4, inf)).bound > target
+
+
+def test_bits_for_what_is_free_exact_or_out_of_reach() -> None:
+    noisy = np.array([[0.4, 0.1], [0.1, 0.4]])
+    free = find_bits(Problem(noisy), 0.5)
+    assert (free.at_least, free.at_most) == (0.0, 0.0)
+    never = find_bits(Problem(noisy), 0.1)
+    assert never.at_least == never.at_most == inf
+    assert never.best == pytest.approx(0.2, abs=GAP_TOL)
+    exact = find_bits(Problem(np.eye(4) / 4), 0.0)
+    assert exact.at_least <= exact.at_most <= 2 + ROUNDING
+    assert exact.at_most == pytest.approx(2, abs=1e-4)
+
+
+@pytest.mark.parametrize("problem", [Problem(TABLE_1), Problem(np.eye(2) / 2, "information")])
+def test_bits_are_searched_for_distortions_without_a_history(problem: Problem) -> None:
+    with pytest.raises(InvalidInputError, match="without a history: give p"):
+        find_bits(problem, 0.1)

@@ -251,7 +251,10 @@ def tradeoff_curves_page(
                 legendgroup=name,
                 showlegend=column == 1,
                 mode="lines+markers",
-                line={"width": max(1.2, 5.0 - 1.4 * number), "color": _COLOURS[number]},
+                line={
+                    "width": max(1.2, 5.0 - 1.4 * number),
+                    "color": _COLOURS[number % len(_COLOURS)],
+                },
             )
             figure.add_trace(line, row=1, col=column)
         figure.update_xaxes(title=labels[0], row=1, col=column)

@@ -1,8 +1,12 @@
-"""Trade-off surfaces: the best utility as a function of both limits, D or I(eps, delta)."""
+"""Trade-off surfaces: the best utility as a function of both limits, D or I(eps, delta).
+
+And the inverse for one limit: the bits that a distortion needs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +16,10 @@ from tacit.errors import InvalidInputError
 from tacit.markup import html_table
 from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution
-from tacit.solvers import feasible_solutions
+from tacit.solvers import feasible_solutions, solve
+
+_SEARCH_STEPS = 40
+"""Solutions of a search for bits, at most; where the curve is smooth, a few are enough."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,3 +112,74 @@ def _grid(name: str, values: ArrayLike) -> NDArray[np.float64]:
     if grid.ndim != 1 or not len(grid):
         raise InvalidInputError(f"{name} has shape {grid.shape}: give a list of limits in bits")
     return grid
+
+
+@dataclass(frozen=True, slots=True)
+class BitsNeeded:
+    """How many bits about X an answer of a certain quality needs, certified on both sides.
+
+    Attributes:
+        distortion: that the answers may have.
+        at_least: with fewer bits no release reaches it, nor comes as near as ``gap_tol``.
+        at_most: with so many bits a release comes as near; infinite where no number is enough.
+        best: the least distortion of all, without a limit.
+    """
+
+    distortion: float
+    at_least: float
+    at_most: float
+    best: float
+
+
+def find_bits(
+    problem: Problem, distortion: float, *, bits_tol: float = 1e-5, gap_tol: float = GAP_TOL
+) -> BitsNeeded:
+    """The least limit on I(Rhat; X) under which a distortion is reached: the inverse of D(eps).
+
+    D is convex. So the price of a bit at any point gives a tangent below the curve ([M] fact 2),
+    and two points give a chord above it. Where these cross the distortion is a bracket.
+
+    Args:
+        problem: without a history; its own limits play no part.
+        distortion: to reach.
+        bits_tol: width of the bracket to stop at, in bits.
+        gap_tol: certified gap asked of every point; a distortion so little above counts as reached.
+    """
+    if problem.is_information or problem.history_shape:
+        raise InvalidInputError(
+            "bits are searched for a mean distortion and without a history: give p(x, r)"
+        )
+    blind = float((problem.distortion @ problem.p_r).min())
+    free = solve(problem.with_limits(inf, inf), gap_tol=gap_tol)
+    if blind <= distortion:
+        return BitsNeeded(distortion, 0.0, 0.0, free.value)
+    reached = distortion + gap_tol
+    if free.value > reached:
+        return BitsNeeded(distortion, inf, inf, free.value)
+    low, high = 0.0, free.leakage[()]
+    left, right = (0.0, blind), (high, free.value)
+    for _ in range(_SEARCH_STEPS):
+        high = min(high, _chord(left, right, reached))
+        if high - low <= bits_tol:
+            break
+        bits = (low + high) / 2
+        found = solve(problem.with_limits(bits, inf), gap_tol=gap_tol, frugal=False)
+        low = max(low, _tangent(found, bits, reached))
+        if found.value <= reached:
+            right = bits, found.value
+        else:
+            left = bits, found.value
+    return BitsNeeded(distortion, low, high, free.value)
+
+
+def _chord(left: tuple[float, float], right: tuple[float, float], distortion: float) -> float:
+    """Where the line through two points (bits, distortion) has fallen to a distortion."""
+    (bits, above), (more, below) = left, right
+    return more if above <= below else bits + (more - bits) * (above - distortion) / (above - below)
+
+
+def _tangent(found: Solution, bits: float, distortion: float) -> float:
+    """Fewer bits than this do not reach a distortion, by the prices of a solution."""
+    price = found.multipliers.get((), 0.0)
+    assert found.bound is not None  # a mean distortion has one
+    return bits + (found.bound - distortion) / price if price > 0 else 0.0

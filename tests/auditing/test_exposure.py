@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -15,6 +16,7 @@ import tacit.information as ti
 from tacit.auditing import Audit, Exposure, audit, paths
 from tacit.auditing.exposure import bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
+from tacit.datasets import adult
 from tacit.scheme import Policy, Scheme, SymmetricScheme
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.memory import Transition
@@ -164,6 +166,36 @@ def test_cheap_ratios_are_above_those_of_each_pair(
         assert cheap[length].pointwise_max >= by_pair[length].pointwise_max - ROUNDING
         assert cheap[length].maximal_leakage == by_pair[length].maximal_leakage
         assert cheap[length].pointwise_max <= -math.log2(p_x[p_x > 0].min()) + ROUNDING
+
+
+def test_bounds_on_many_cells_need_no_table_of_pairs() -> None:
+    n_x = 6_000  # pairs of cells would take 288 MB
+    rows = np.where(np.arange(n_x)[:, None] % 2, [0.8, 0.2], [0.3, 0.7])
+    step = Step("a", rows[None], np.zeros((1, 2), dtype=np.intp), 0.2)
+    tracemalloc.start()
+    bounds = path_bounds(np.full(n_x, 1 / n_x), [step], {1})[1]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2e7
+    assert bounds.local_dp_epsilon == pytest.approx(math.log2(0.7 / 0.2), abs=ROUNDING)
+    assert bounds.pointwise_max == pytest.approx(
+        -math.log2((1 - 1 / n_x) * 0.2 / 0.7 + 1 / n_x), abs=ROUNDING
+    )
+
+
+def test_a_coalition_with_merged_letters_is_bounded_by_what_is_carried_of_it() -> None:
+    table = adult()
+    policy = Policy(everyone=3, sizes={2: 1.2})
+    scheme = Scheme.from_counts(table.counts, table.attributes, memory=8, policy=policy)
+    for visit in (1, 2, 3):
+        for party, attribute in (("a", "education"), ("b", "age"), ("c", "income")):
+            scheme.release(attribute, party=party, individual=0.15 * visit)
+    report = audit(scheme, records=100)
+    pair = report.of(("a", "b"))
+    assert not pair.exposure.is_exact
+    assert scheme.leakage() > 1.2 > scheme.leakage(("a", "b"))
+    assert pair.exposure.mutual_information <= scheme.leakage(("a", "b")) + ROUNDING
+    assert report.is_within_limits
 
 
 def test_bounds_of_a_release_that_says_nothing_are_zero() -> None:

@@ -75,6 +75,7 @@ def test_results_of_every_command_are_json(
         ("init", "c", "--table", patients, "--id", "patient_id", *PRIVATE): "small_cells",
         ("party", "add", "c", "lab", "--limit", "0.3"): "limit",
         ("collusion", "set", "c", "--any", "2=0.4"): "sizes",
+        ("plan", "c", "age", "--correct", "70", "--parties", "2"): "curves",
         ("quote", "c", "lab", "age", "--bits", "0.1"): "curve",
         ("release", "c", "lab", "age", "--bits", "0.1", "--out", "a.csv"): "holdings",
         ("status", "c"): "parties",

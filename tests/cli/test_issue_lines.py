@@ -104,7 +104,8 @@ def test_status_shows_bars(answers: tuple[Path, list[Answer]]) -> None:
 def test_audit_holds_parties_to_their_own_limits(answers: tuple[Path, list[Answer]]) -> None:
     said = answer_to(answers, "audit")
     assert said.startswith("Every coalition is within its limits; every attack went as predicted.")
-    rows = [line.split() for line in said.splitlines() if line.startswith(("lab-", "everyone"))]
+    table = said.partition("On average:")[2].splitlines()
+    rows = [line.split() for line in table if line.startswith(("lab-", "everyone"))]
     limits = {who: limit for who, limit, *_ in rows[:3]}
     assert limits == {"lab-a": "0.3", "lab-b": "0.5", "everyone": "0.5"}
 

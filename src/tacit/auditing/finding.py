@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isinf
 from typing import Any
 
 from tacit.auditing.attack import Attack
 from tacit.auditing.exposure import Exposure
+from tacit.auditing.inference import WHOLE, Inference
 from tacit.information.measures import MEASURES
 
 
@@ -19,7 +21,9 @@ class Finding:
         name: the parties, or "everyone".
         parties: sorted.
         limit_bits: the smallest standing limit on them, on its own or on a coalition around them.
-        exposure: every leakage measure.
+        exposure: every leakage measure, about the whole record.
+        certain: what of the whole record is certain, see ``Inference``.
+        inferences: what it can tell about single variables, such as attributes.
         attack: the attack, carried out.
     """
 
@@ -27,7 +31,14 @@ class Finding:
     parties: tuple[str, ...]
     limit_bits: float | None
     exposure: Exposure
+    certain: Mapping[str, float] | None
+    inferences: tuple[Inference, ...]
     attack: Attack
+
+    @property
+    def told(self) -> tuple[Inference, ...]:
+        """What it can tell about every variable, and last about the whole record."""
+        return (*self.inferences, Inference(WHOLE, self.exposure, self.certain))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: bits, and probabilities where the name says chance; infinity is "inf"."""
@@ -38,6 +49,7 @@ class Finding:
             "limit_bits": self.limit_bits,
             "is_exact": exposure.is_exact,
             **_nested(exposure),
+            "inferences": [each.as_dict() for each in self.told],
             "attack": {
                 "records": attack.records,
                 "successes": attack.successes,

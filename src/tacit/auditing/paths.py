@@ -120,12 +120,12 @@ def _sums_of_peaks(moves: Sequence[Moves]) -> list[float]:
 
 
 def _worst_ratios(moves: Sequence[Moves], lengths: frozenset[int], n_x: int) -> dict[int, Array]:
-    """max_y log2 p(y | x) / p(y | x') for every pair, [x, x'], or something greater."""
+    """max_y log2 p(y | x) / p(y | x') for every pair, [x, x'], or one bound for all pairs, []."""
     sizes = [move.n_after for move in moves]
     work = n_x**2 * sum(len(move.before) for move in moves)
     if n_x**2 * max(sizes) <= _PAIR_ENTRIES and work <= _PAIR_WORK:
         return _ratios_of_pairs(moves, lengths, n_x)
-    return _ratios_of_all_pairs(moves, lengths, n_x)
+    return _ratios_of_all_pairs(moves, lengths)
 
 
 def _ratios_of_pairs(moves: Sequence[Moves], lengths: frozenset[int], n_x: int) -> dict[int, Array]:
@@ -151,9 +151,7 @@ def _occurring(log_law: Array) -> slice | NDArray[np.intp]:
     return slice(None) if occurs.all() else np.flatnonzero(occurs)
 
 
-def _ratios_of_all_pairs(
-    moves: Sequence[Moves], lengths: frozenset[int], n_x: int
-) -> dict[int, Array]:
+def _ratios_of_all_pairs(moves: Sequence[Moves], lengths: frozenset[int]) -> dict[int, Array]:
     """The largest ratio over all pairs at each step, added along the worst path: never too small.
 
     An x' that cannot be in the state m makes the ratio infinite there, as it is already: every
@@ -166,7 +164,7 @@ def _ratios_of_all_pairs(
         grown = worst[move.before] + step
         worst = _gathered(np.maximum, grown, move.after, move.n_after, -np.inf)
         if length in lengths:
-            found[length] = np.where(np.eye(n_x) > 0, 0.0, worst.max())
+            found[length] = np.asarray(worst.max())
     return found
 
 
@@ -176,7 +174,8 @@ def _pointwise_bound(p_x: Array, ratios: Array) -> float:
     For p(y) / p(y | x) = Σ_x' p(x') p(y | x') / p(y | x), and each term is at least its smallest
     over y. The term x' = x alone gives at most -log2 p(x).
     """
-    smallest = np.exp2(-ratios) @ p_x
+    shrunk = np.exp2(-ratios)
+    smallest = shrunk @ p_x if ratios.ndim else p_x + shrunk * (1 - p_x)
     return float(max(0.0, -np.log2(smallest.min())))
 
 

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from tacit.arrays import Array
 from tacit.auditing.attack import Attack, attack
-from tacit.auditing.exposure import Exposure, bounded_exposure, exact_exposure
 from tacit.auditing.finding import Finding
+from tacit.auditing.inference import Inference, infer, infer_whole
 from tacit.auditing.paths import memory_laws, path_bounds
-from tacit.auditing.text import attack_lines, average_lines, figure_up, worst_lines, wrap
+from tacit.auditing.text import (
+    attack_lines,
+    average_lines,
+    figure_up,
+    guess_lines,
+    inference_in_words,
+    worst_lines,
+    wrap,
+)
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
+from tacit.information.measures import Bounds
 from tacit.policy import Parties, coalition_name
 from tacit.policy.reported_coalitions import list_coalitions
-from tacit.scheme import Scheme
+from tacit.scheme import Scheme, Variable
+from tacit.scheme.variable import read_variable
 
 _ATTACK_WORK = 2**33
 """Multiplications to spend on all attacks: a minute or so, reached by large coalitions only."""
@@ -37,6 +48,7 @@ class Audit:
         n_x: how many letters of X occur.
         entropy_bits: H(X), all there is to learn.
         coalitions_left_out: coalitions that the policy limits but that were too many to list.
+        table_records: how many records the law of X was counted from; ``None`` if not known.
         records: how many records were attacked; an ``Attack`` may say fewer.
         seed: of the simulated records.
         confidence: that all intervals hold together.
@@ -47,6 +59,7 @@ class Audit:
     n_x: int
     entropy_bits: float
     coalitions_left_out: int
+    table_records: int | None
     records: int
     seed: int
     confidence: float
@@ -109,6 +122,15 @@ class Audit:
             return "every attack went as predicted."
         return f"NOT AS PREDICTED: the attack of {', '.join(failed)}. Do not rely on these figures."
 
+    @property
+    def strongest(self) -> tuple[Finding, Inference]:
+        """Who can tell most about what: for certain, or else by the growth of a right guess.
+
+        Of coalitions that can tell the same, the smallest.
+        """
+        pairs = [(each, told) for each in self.findings for told in each.told]
+        return max(pairs, key=lambda pair: _strength(*pair))
+
     def __repr__(self) -> str:
         """How much was audited, and the verdict."""
         return f"Audit({self.n_releases} releases, {len(self.findings)} findings: {self.verdict})"
@@ -122,9 +144,11 @@ class Audit:
         return "\n".join(
             [
                 *wrap(self.verdict),
+                *wrap(inference_in_words(*self.strongest, self.table_records)),
                 "",
                 *self._heading(),
                 "",
+                *guess_lines(self.findings, self.table_records),
                 "On average:",
                 *average_lines(self.findings),
                 "",
@@ -166,6 +190,7 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """The audit for machines, ready for JSON."""
+        finding, inference = self.strongest
         return {
             "releases": self.n_releases,
             "letters_of_x": self.n_x,
@@ -176,17 +201,34 @@ class Audit:
             "is_consistent": self.is_consistent,
             "is_within_limits": self.is_within_limits,
             "coalitions_left_out": self.coalitions_left_out,
+            "table_records": self.table_records,
+            "strongest_inference": {"name": finding.name, **inference.as_dict()},
             "findings": [finding.as_dict() for finding in self.findings],
         }
 
 
+def _strength(finding: Finding, told: Inference) -> tuple[float, ...]:
+    """What the strongest inference has most of: what comes first counts first."""
+    certain = round(told.certain_share, 9)
+    gain = round(told.gain, 4)  # as it is shown
+    return certain, 0.0 if certain else gain, -len(finding.parties), gain
+
+
 def audit(
-    scheme: Scheme, *, records: int = 20_000, seed: int = 0, confidence: float = 0.99
+    scheme: Scheme,
+    *,
+    about: Sequence[Variable] | None = None,
+    table_records: int | None = None,
+    records: int = 20_000,
+    seed: int = 0,
+    confidence: float = 0.99,
 ) -> Audit:
     """What each party, each coalition of the policy and everyone have learned so far.
 
     Args:
         scheme: with at least one release.
+        about: variables to tell the risk about, one by one; by default the scheme's attributes.
+        table_records: how many records the law of X was counted from, for shares in words.
         records: how many simulated records each coalition attacks; fewer where following its
             belief through a large memory would take minutes, and the report says how many.
         seed: of the simulated records.
@@ -196,21 +238,26 @@ def audit(
         InvalidInputError: there is nothing to audit, or an argument is out of range.
     """
     _check(scheme, records, confidence)
-    singles = _exposures(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
-    held = {party: singles[frozenset({party})].mutual_information for party in scheme.parties}
+    variables = _attributes(scheme) if about is None else about
+    knowledge = _knowledge(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
+    alone = {party: infer_whole(known) for (party,), known in knowledge.items()}
+    held = {party: told.exposure.mutual_information for party, told in alone.items()}
     coalitions, left_out = list_coalitions(scheme.policy, held)
     others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
-    measured = singles | _exposures(scheme, others)
-    attacks = _attacks(scheme, measured, records, seed, confidence)
+    knowledge |= _knowledge(scheme, others)
+    whole = {parties: infer_whole(known) for parties, known in knowledge.items()}
+    attacks = _attacks(scheme, whole, records, seed, confidence)
     findings = [
         Finding(
             name=coalition_name(parties, scheme.parties),
             parties=tuple(sorted(parties)),
             limit_bits=scheme.policy.least_bits_on(parties),
-            exposure=exposure,
+            exposure=told.exposure,
+            certain=told.certain,
+            inferences=tuple(infer(each, knowledge[parties]) for each in variables),
             attack=attacks[parties],
         )
-        for parties, exposure in measured.items()
+        for parties, told in whole.items()
     ]
     return Audit(
         findings=tuple(findings),
@@ -218,10 +265,26 @@ def audit(
         n_x=int((scheme.p_x > 0).sum()),
         entropy_bits=entropy(scheme.p_x),
         coalitions_left_out=left_out,
+        table_records=table_records,
         records=records,
         seed=seed,
         confidence=confidence,
     )
+
+
+def _attributes(scheme: Scheme) -> list[Variable]:
+    known = scheme.attributes
+    names = () if known is None else known.names
+    return [read_variable(name, known, len(scheme.p_x)) for name in names]
+
+
+def infer_held(
+    scheme: Scheme, parties: Collection[str], variables: Sequence[Variable]
+) -> tuple[Inference, ...]:
+    """What parties can tell together about each variable, and last about the whole record."""
+    named = frozenset(parties)
+    known = _knowledge(scheme, [named])[named]
+    return (*(infer(variable, known) for variable in variables), infer_whole(known))
 
 
 def _check(scheme: Scheme, records: int, confidence: float) -> None:
@@ -233,15 +296,21 @@ def _check(scheme: Scheme, records: int, confidence: float) -> None:
         raise InvalidInputError(f"confidence is {confidence}: give a number between 0 and 1")
 
 
-def _exposures(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Exposure]:
-    """Exact where the law is carried; otherwise by the releases up to the coalition's last."""
+def _knowledge(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Array | Bounds]:
+    """The law p(y, x) where it is carried without a loss; else bounds."""
     laws = {parties: scheme.law(parties) for parties in coalitions}
     lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
     bounds = path_bounds(scheme.p_x, scheme.steps, set(lasts.values())) if lasts else {}
     return {
-        parties: bounded_exposure(bounds[lasts[parties]]) if law is None else exact_exposure(law)
+        parties: _tighter(bounds[lasts[parties]], scheme, parties) if law is None else law
         for parties, law in laws.items()
     }
+
+
+def _tighter(bounds: Bounds, scheme: Scheme, parties: Parties) -> Bounds:
+    """Bounds by the releases up to a coalition's last, and by what is carried of it."""
+    least = min(bounds.information_bits, scheme.leakage(parties))
+    return replace(bounds, information_bits=least)
 
 
 def _last(scheme: Scheme, parties: Parties) -> int:
@@ -251,7 +320,7 @@ def _last(scheme: Scheme, parties: Parties) -> int:
 
 def _attacks(
     scheme: Scheme,
-    measured: dict[Parties, Exposure],
+    whole: dict[Parties, Inference],
     records: int,
     seed: int,
     confidence: float,
@@ -267,10 +336,10 @@ def _attacks(
             masses,
             x_codes,
             letters,
-            predicted=exposure.guess_after,
-            is_bound=not exposure.is_exact,
-            confidence=1 - (1 - confidence) / len(measured),
-            work=_ATTACK_WORK // len(measured),
+            predicted=told.exposure.guess_after,
+            is_bound=not told.exposure.is_exact,
+            confidence=1 - (1 - confidence) / len(whole),
+            work=_ATTACK_WORK // len(whole),
         )
-        for parties, exposure in measured.items()
+        for parties, told in whole.items()
     }

@@ -1,4 +1,4 @@
-"""The audit as plain text: three tables that fit 80 columns, long names on lines of their own."""
+"""The audit as plain text that fits 80 columns; long names stand on lines of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import ceil, floor, isinf
 from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
+from tacit.auditing.inference import Inference
 from tacit.information.measures import MEASURES, AuditTable, LeakageMeasure, Unit
 
 WIDTH = 80
@@ -16,6 +17,130 @@ _WIDEST_NAME = 20
 """Columns; a longer name stands above its figures."""
 
 _INDENT = "  "
+
+_MOST_VARIABLES = 4
+"""Variables shown of one coalition, those that it learned most about; JSON has all."""
+
+_NEWS_GAIN, _NEWS_TIMES = 5e-5, 1.1
+"""A variable whose guess gains less, and whose levels become less likelier, is not shown."""
+
+
+def inference_in_words(finding: Finding, told: Inference, table_records: int | None) -> str:
+    """The strongest inference, in a sentence."""
+    who = finding.name
+    if told.certain:
+        rarest = min(told.certain, key=told.certain.__getitem__)
+        return f"The strongest inference: {_certain_in_words(who, told, rarest, table_records)}"
+    exposure = told.exposure
+    most = "" if exposure.is_exact else "at most "
+    return (
+        f"The strongest inference: {who} can guess {told.about} right for "
+        f"{most}{_percent_up(exposure.guess_after)} of 100 records "
+        f"({_percent_up(exposure.guess_before)} before)."
+    )
+
+
+def risk_in_words(told: Sequence[Inference], table_records: int | None) -> str:
+    """The variable that is guessed best now, the whole record and the worst answer, in a line.
+
+    Args:
+        told: about every variable, and last about the whole record.
+        table_records: how many records there are; ``None`` if not known.
+    """
+    *variables, whole = told
+    most = sorted(variables, key=lambda each: -each.gain)[:1]
+    chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in (*most, whole)]
+    worst = max(told, key=lambda each: each.times_as_likely)
+    certain = [
+        f"{each.about} is certain for {_records(each.certain_share, table_records)}"
+        for each in told
+        if each.certain
+    ]
+    return "; ".join([*chances, f"worst single answer: {_times(worst)} as likely", *certain])
+
+
+def _growth(told: Inference) -> str:
+    exposure, most = told.exposure, "" if told.exposure.is_exact else "at most "
+    before, after = _percent_up(exposure.guess_before), _percent_up(exposure.guess_after)
+    return f"{before} -> {most}{after} of 100"
+
+
+def _times(told: Inference) -> str:
+    """How many times as likely, rounded up."""
+    mark = "" if told.exposure.is_exact else "≤"
+    return f"{mark}{ceil(told.times_as_likely * 100 - 1e-6) / 100:,.2f} times"
+
+
+def _records(share: float, table_records: int | None) -> str:
+    """A share of the records; as a number where it is known how many there are."""
+    if table_records is None:
+        return f"{_percent_up(share)} of 100 records"
+    records = share * table_records
+    about = "" if abs(records - round(records)) < 1e-6 * table_records else "about "
+    return f"{about}{round(records):,} records" if records >= 1.5 else f"{about}1 record"
+
+
+def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[str]:
+    """The table of what can be guessed about each variable; none where no variable is named."""
+    if not any(finding.inferences for finding in findings):
+        return []
+    heads = [("", "guessed right, of 100"), ("", "before"), ("", "after"), ("worst", "answer")]
+    rows: list[Sequence[str]] = []
+    for finding in findings:
+        shown = sorted(filter(_is_news, finding.inferences), key=lambda each: -each.gain)
+        rows.append([finding.name, *[""] * len(heads)])
+        rows += [_guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
+    return [
+        *wrap(
+            "Records whose level is guessed right, of 100, and how many times as likely the most "
+            "telling answers make a level:"
+        ),
+        *_table([*heads, ("", "certain")], rows),
+        *_certain_lines(findings, table_records),
+        "",
+    ]
+
+
+def _is_news(told: Inference) -> bool:
+    """Whether the coalition learned anything about a variable that is worth a line."""
+    is_open = told.certain is None or bool(told.certain)
+    return is_open or told.gain >= _NEWS_GAIN or told.times_as_likely >= _NEWS_TIMES
+
+
+def _guess_row(told: Inference) -> list[str]:
+    exposure, mark = told.exposure, "" if told.exposure.is_exact else "≤"
+    if told.certain is None:
+        certain = "not known"
+    else:
+        certain = _percent_up(told.certain_share) if told.certain else "-"
+    return [
+        f"{_INDENT}{told.about}",
+        _percent_up(exposure.guess_before),
+        mark + _percent_up(exposure.guess_after),
+        _times(told),
+        certain,
+    ]
+
+
+def _certain_lines(findings: Sequence[Finding], table_records: int | None) -> list[str]:
+    """What coalitions can tell for certain, and about how many records.
+
+    A larger coalition is left out where it can tell no more than one that was named.
+    """
+    lines, named = [], set()
+    for finding in findings:
+        for told in finding.told:
+            for level, share in (told.certain or {}).items():
+                said = (told.about, level, round(share, 9))
+                sentence = _certain_in_words(finding.name, told, level, table_records)
+                lines += [] if said in named else wrap(sentence, _INDENT)
+                named.add(said)
+    return lines
+
+
+def _certain_in_words(who: str, told: Inference, level: str, table_records: int | None) -> str:
+    records = _records((told.certain or {})[level], table_records)
+    return f"{who} can tell {told.about} for certain ({level}): {records}."
 
 
 def average_lines(findings: Sequence[Finding]) -> list[str]:
@@ -104,7 +229,7 @@ def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> l
     lines: list[str] = []
     for name, *figures in (*heading, *rows):
         if width_of(name) > first:
-            lines += wrap(name, _INDENT)
+            lines += wrap(name, _INDENT, name[: len(name) - len(name.lstrip())])
             name = ""
         cells = [
             " " * (width - width_of(cell)) + cell
@@ -114,12 +239,14 @@ def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> l
     return lines
 
 
-def wrap(text: str, indent: str = "") -> list[str]:
+def wrap(text: str, indent: str = "", start: str = "") -> list[str]:
     """A text in lines of at most ``WIDTH`` columns, all but the first indented.
+
+    The first begins with ``start``.
 
     Lines are broken at blanks; only a word that is wider than a line is broken itself.
     """
-    lines = [""]
+    lines = [start]
     for word in text.split(" "):
         joined = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
         if width_of(joined) <= WIDTH:

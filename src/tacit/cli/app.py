@@ -24,6 +24,7 @@ from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_pac
 from tacit.cli.init import init
 from tacit.cli.link import link
 from tacit.cli.party import add_party
+from tacit.cli.plan import plan
 from tacit.cli.quote import quote
 from tacit.cli.receipt import receipt
 from tacit.cli.release import release
@@ -37,6 +38,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "party add": add_party,
     "collusion set": set_collusion,
+    "plan": plan,
     "quote": quote,
     "release": release,
     "status": status,

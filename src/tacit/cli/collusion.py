@@ -66,7 +66,7 @@ def set_collusion(
             others = _others(limit or (), study.spelling)
             remarks = study.change_collusion(
                 lambda policy: _with_others(
-                    _changed(policy, everyone, any_of or (), groups), others
+                    change_limits(policy, everyone, any_of or (), groups), others
                 )
             )
         policy = study.policy
@@ -75,7 +75,7 @@ def set_collusion(
     show_done(stored, line, remarks, as_json=as_json)
 
 
-def _changed(
+def change_limits(
     policy: Policy,
     everyone: str | None,
     any_of: Sequence[str],

@@ -52,6 +52,7 @@ def _commands(out: Path) -> Iterator[list[str]]:
     private = ["--private", "age:cut=30,45,60", "--private", groups, "--private", "income"]
     limits = ["--everyone", "0.9", "--ledger", "folder"]
     yield ["init", clinic, "--table", table, "--id", "person", *private, *limits]
+    yield ["plan", clinic, "education", "--correct", "60"]
     yield ["party", "add", clinic, "lab-a", "--limit", "0.3"]
     yield ["party", "add", clinic, "lab-b", "--limit", "0.3"]
     yield ["party", "add", clinic, "registry", "--limit", "0.4"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -23,11 +24,19 @@ def add_party(
     as_json: AsJson = False,
 ) -> None:
     """Let a party in, or change its limit."""
+    from tacit.cli.plan import limit_in_terms
     from tacit.policy import bits_in_words
     from tacit.study import Study
 
     with Study.open(folder, accept_rollback=accept_rollback) as study:
         remarks = study.set_party(name, limit)
         party = study.spelling(name)
+        around = study.policy.least_bits_on({party})
+        holds = limit if around is None else min(limit, around)
+        means = study.explain_limit(holds)
     done = f"{plain(party)} may learn {bits_in_words(limit)} about a record"
-    show_done({"party": party, "limit": limit}, done, remarks, as_json=as_json)
+    told = {"party": party, "limit": limit, "means": [asdict(each) for each in means]}
+    show_done(told, done, remarks, as_json=as_json)
+    if not as_json:
+        for line in limit_in_terms(holds, means):
+            print(plain(line))

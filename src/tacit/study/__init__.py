@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     )
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
+    from tacit.study.requests.plan import (
+        LimitMeaning,
+        LimitPlan,
+        PlannedAnswer,
+        PlannedCurve,
+        PlannedPoint,
+    )
     from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding, QuotedLevel
     from tacit.study.requests.variants import Variant
     from tacit.study.study import Study
@@ -33,6 +40,11 @@ __all__ = [
     "HoldingRecord",
     "LevelContrast",
     "LevelEstimate",
+    "LimitMeaning",
+    "LimitPlan",
+    "PlannedAnswer",
+    "PlannedCurve",
+    "PlannedPoint",
     "Quote",
     "QuotedHolding",
     "QuotedLevel",
@@ -65,6 +77,13 @@ __getattr__ = deferred(
             "crosstab_files",
             "estimate_file",
             "read_column",
+        ),
+        "requests.plan": (
+            "LimitMeaning",
+            "LimitPlan",
+            "PlannedAnswer",
+            "PlannedCurve",
+            "PlannedPoint",
         ),
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding", "QuotedLevel"),
         "requests.variants": ("Variant",),

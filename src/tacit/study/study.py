@@ -18,6 +18,7 @@ from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
+from tacit.scheme import Variable
 from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Request, compose
 from tacit.study.books.records import (
@@ -62,6 +63,7 @@ from tacit.study.reports.status import (
     table_remarks,
     too_high,
 )
+from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
@@ -298,6 +300,45 @@ class Study:
         """The name of a party as it is recorded, or as it would be."""
         return self._journal.refresh().spell(name)
 
+    def explain_limit(self, bits: float) -> list[LimitMeaning]:
+        """How well each attribute could be told within a limit of one party, and by a guess."""
+        as_positive_bits(bits, name="the limit")
+        return explain_limit(self._journal.refresh(), bits)
+
+    def plan(
+        self,
+        asked: Sequence[str | Sequence[str]] = (),
+        *,
+        sql: Sequence[str] = (),
+        correct: float | None = None,
+        parties: int = 0,
+        limit: float | None = None,
+        policy: Policy | None = None,
+    ) -> LimitPlan:
+        """What limits would buy, before they are set. Records and spends nothing.
+
+        Args:
+            asked: requests, each a private attribute, several of them, or an external column.
+            sql: more requests, as expressions over the private attributes' levels.
+            correct: a share of right answers, to find the bits that each request needs for it.
+            parties: how many new parties take the requests in turn, each once or more.
+            limit: of each of them; by default an equal share of the limits on coalitions.
+            policy: limits on coalitions; by default those in force.
+        """
+        books = self._journal.refresh()
+        if policy is not None:
+            check_policy(books, policy)
+        questions = [self._question(books, each, None) for each in asked]
+        questions += [self._question(books, None, each) for each in sql]
+        return make_plan(
+            books,
+            questions,
+            correct=correct,
+            parties=parties,
+            limit=limit,
+            policy=books.policy if policy is None else policy,
+        )
+
     # -- asking -----------------------------------------------------------------------------
 
     def quote(
@@ -483,8 +524,29 @@ class Study:
         return small_cells(self._journal.books, below)
 
     def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
-        """What each party, each coalition and everyone learned, with an executed attack."""
-        return audit(self._journal.refresh().audited_scheme, records=records, seed=seed)
+        """What each party, each coalition and everyone learned, with an executed attack.
+
+        Of the whole record, and of every column and question that was asked.
+        """
+        books = self._journal.refresh()
+        return audit(
+            books.audited_scheme,
+            about=self._variables(books),
+            table_records=int(books.counts.sum()),
+            records=records,
+            seed=seed,
+        )
+
+    def _variables(self, books: Books) -> list[Variable]:
+        """Every column that can be asked for, and whatever else was asked."""
+        cells = Cells(self.attributes)
+        questions = [
+            *(cells.of_attributes([each.name]) for each in self.attributes),
+            *books.externals.values(),
+            *(intent.request.question for intent in books.intents.values()),
+        ]
+        named = {each.name: each for each in questions}.values()
+        return [Variable(each.name, each.p_r_given_x, each.labels) for each in named]
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
         """The receipt of a release by its number in the ledger, or of any other entry.

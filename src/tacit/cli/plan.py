@@ -1,0 +1,211 @@
+"""The command ``tacit plan``: what limits would buy, before they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.collusion import change_limits
+from tacit.cli.display import bar, counted, plain, show_json, show_rows, waiting
+from tacit.cli.options import AsJson, Folder
+from tacit.cli.release import columns_of
+from tacit.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from tacit.study import LimitMeaning, LimitPlan, PlannedCurve
+
+_MOST_ATTRIBUTES = 3
+"""Attributes that a limit is explained by; JSON has all."""
+
+_SAME_SHARE = 0.0005
+"""Shares of right answers that are nearer look the same."""
+
+
+def plan(
+    folder: Folder,
+    request: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="REQUEST",
+            help="A private attribute, several with commas, or an external column; any number.",
+        ),
+    ] = None,
+    sql: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPRESSION",
+            help="One more request, an expression over the attributes' levels; again for each.",
+        ),
+    ] = None,
+    correct: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PERCENT",
+            min=0.0,
+            max=100.0,
+            help="Right answers, of 100, to find the bits for.",
+        ),
+    ] = None,
+    parties: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", min=0, help="New parties, which take the requests in turn."),
+    ] = 0,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="BITS",
+            help="Of each of them; by default an equal share of the limits on coalitions.",
+        ),
+    ] = None,
+    any_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--any", metavar="N=BITS", help="Bits for any N parties together; again for each N."
+        ),
+    ] = None,
+    everyone: Annotated[
+        str | None, typer.Option(metavar="BITS", help="Bits for all parties together, or none.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the curves: .png, .pdf, .svg or .html."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What limits would buy, before they are set.
+
+    Records and spends nothing.
+    """
+    from tacit.study import Study
+
+    if not parties and (limit is not None or any_of or everyone is not None):
+        raise InvalidInputError("limits are given, but no parties: give --parties NUMBER")
+    with Study.open(folder) as study, waiting("planning"):
+        planned = study.plan(
+            [columns_of(study, each) or each for each in request or ()],
+            sql=sql or (),
+            correct=None if correct is None else correct / 100,
+            parties=parties,
+            limit=limit,
+            policy=change_limits(study.policy, everyone, any_of or (), ()),
+        )
+    if plot is not None:
+        _draw(planned, plot)
+    if as_json:
+        show_json(planned.as_dict())
+    else:
+        _show_plan(planned)
+
+
+def limit_in_terms(bits: float, means: Sequence[LimitMeaning]) -> list[str]:
+    """What a limit means, a line for each attribute, the largest growth first."""
+    from tacit.policy import bits_in_words
+
+    return [
+        f"{bits_in_words(bits)}: {each.attribute} could be told right for at most "
+        f"{_percent_up(each.most)} of 100 records; a blind guess is right for "
+        f"{_percent(each.blind)}"
+        for each in means[:_MOST_ATTRIBUTES]
+    ]
+
+
+def _show_plan(planned: LimitPlan) -> None:
+    """What each party would get; without parties, what bits buy."""
+    if planned.answers:
+        _show_answers(planned)
+    shown = [each for each in planned.curves if not planned.answers or each.needed is not None]
+    for number, curve in enumerate(shown):
+        if number or planned.answers:
+            print()
+        _show_curve(curve)
+
+
+def _show_curve(curve: PlannedCurve) -> None:
+    request = plain(curve.request)
+    print(f"{request}: a blind guess is right for {_percent(curve.blind)} of 100 records")
+    if curve.needed is not None:
+        print(f"  {_needed_in_words(curve)}")
+    rows = [
+        (f"{point.bits:.4f}", _percent(point.correct), bar(point.correct, 1.0))
+        for point in curve.points
+    ]
+    show_rows(("bits", "right of 100", ""), rows)
+
+
+def _needed_in_words(curve: PlannedCurve) -> str:
+    from tacit.accounting import bits_down
+
+    needed = curve.needed
+    assert needed is not None  # asked for
+    wanted = f"{100 * (1 - needed.distortion):g} of 100 right"
+    if isinf(needed.at_most):
+        most = _percent(1 - needed.best)
+        return f"{wanted}: no number of bits is enough, at most {most} of 100 can be right"
+    if needed.at_most == 0:
+        return f"{wanted}: no bits are needed, a blind guess is as good"
+    fewer = bits_down(needed.at_least)
+    return f"{wanted}: {curve.bits_to_give:.4f} bits are enough, less than {fewer} are not"
+
+
+def _show_answers(planned: LimitPlan) -> None:
+    from tacit.policy import bits_in_words
+
+    assert planned.limit is not None  # there are parties
+    parties = counted(len({each.party for each in planned.answers}), "new party", "new parties")
+    share = ", an equal share of the limits on coalitions" * planned.is_equal_share
+    print(f"{parties}, {bits_in_words(planned.limit)} each{share}.")
+    print(plain(f"Limits on coalitions: {planned.policy.in_words}."))
+    print("Right answers, of 100, if they ask in this order:")
+    rows = [
+        (
+            each.party,
+            each.request,
+            _percent(each.blind),
+            _percent(each.correct),
+            f"{_percent(each.lowest)} to {_percent(each.highest)}",
+            _percent(each.alone),
+        )
+        for each in planned.answers
+    ]
+    heading = ("who", "asks for", "blind", "right", "all orders", "alone")
+    show_rows(heading, rows, wide=1)
+    if len(planned.answers) > 1:
+        print(_spread_in_words(planned))
+
+
+def _spread_in_words(planned: LimitPlan) -> str:
+    if planned.orders == 1:
+        return "No other order was tried: one took too long."
+    tried = f"Tried {counted(planned.orders, 'order')}; each begins with another request."
+    if planned.spread < _SAME_SHARE:
+        return f"{tried}\nThe order does not matter here."
+    differ = f"A party's right answers differ by up to {_percent(planned.spread)}"
+    return f"{tried}\n{differ}; in other orders perhaps by more."
+
+
+def _percent_up(share: float) -> str:
+    return f"{min(100.0, ceil(1000 * share - 1e-6) / 10):.1f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _draw(planned: LimitPlan, path: Path) -> None:
+    import numpy as np
+
+    from tacit import plots
+
+    curves = {
+        curve.request: np.array(
+            [(0.0, 100 * curve.blind), *((each.bits, 100 * each.correct) for each in curve.points)]
+        )
+        for curve in planned.curves
+    }
+    draw = plots.tradeoff_curves_page if path.suffix == ".html" else plots.tradeoff_curves_figure
+    labels = ("bits about one record", "right answers, of 100")
+    draw({"one party that holds nothing else": curves}, labels, path=path)

@@ -1,0 +1,352 @@
+"""A plan: what limits would buy, before any party exists. It records and spends nothing.
+
+Everything follows from the public counts and from the designs of earlier releases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import count, islice
+from math import inf
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.information.laws import as_positive_bits
+from tacit.information.measures import guess_bound
+from tacit.policy import Policy
+from tacit.problem import Problem
+from tacit.scheme import Scheme
+from tacit.scheme.views import class_rows, class_sums, refine_classes
+from tacit.solvers import solve
+from tacit.study.books.books import RESERVE_BITS, Books
+from tacit.tables import Question
+from tacit.tradeoff import BitsNeeded, find_bits, trace_surface
+
+_CURVE = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+"""Points of a curve, in parts of the bits that the best answers need."""
+
+_WIDE = 200
+"""Levels above which a bound by Fano's inequality takes the place of a design."""
+
+_ORDERS = 8
+"""Orders of the parties that are tried, at most."""
+
+_ORDER_SECONDS = 10.0
+"""So long after the first order no more orders are tried."""
+
+_MOST_PARTIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPoint:
+    """So many bits to a party buy so many right answers.
+
+    Attributes:
+        bits: about one record.
+        correct: share of right answers of a release within them.
+        most: no release within them has a larger share.
+    """
+
+    bits: float
+    correct: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCurve:
+    """What bits buy, for one request of a party that holds nothing else.
+
+    Attributes:
+        request: what is asked for.
+        blind: share that a blind guess gets right.
+        points: with more and more bits.
+        needed: bits for the share that was asked for; ``None`` if none was.
+    """
+
+    request: str
+    blind: float
+    points: tuple[PlannedPoint, ...]
+    needed: BitsNeeded | None
+
+    @property
+    def bits_to_give(self) -> float | None:
+        """A limit that is enough for the share that was asked for, rounded up.
+
+        Infinite where no limit is; a little more than ``needed``, because releases are rounded to
+        whole numbers and stay below their limits.
+        """
+        if self.needed is None or self.needed.at_most == inf:
+            return None if self.needed is None else inf
+        return float(np.ceil((self.needed.at_most + 10 * RESERVE_BITS) * 1e4) / 1e4)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines; what no number of bits reaches needs ``None``."""
+        needed, bits = self.needed, self.bits_to_give
+        told = None
+        if needed is not None:
+            is_reached = needed.at_most < inf
+            told = {
+                "correct": 1 - needed.distortion,
+                "at_least": needed.at_least if is_reached else None,
+                "at_most": needed.at_most if is_reached else None,
+                "bits_to_give": bits if is_reached else None,
+                "most": 1 - needed.best,
+            }
+        return asdict(self) | {"needed": told}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAnswer:
+    """What one request of one party would get.
+
+    Attributes:
+        party: a name that no party has yet.
+        request: what it asks for.
+        blind: share that a blind guess gets right.
+        correct: share of right answers, in the order of the plan.
+        lowest, highest: the same, over all orders that were tried.
+        alone: the same, with all of the party's bits for this request, and no other limit.
+        bits: what the party holds after it.
+    """
+
+    party: str
+    request: str
+    blind: float
+    correct: float
+    lowest: float
+    highest: float
+    alone: float
+    bits: float
+
+
+@dataclass(frozen=True, slots=True)
+class LimitPlan:
+    """What limits would buy.
+
+    Attributes:
+        curves: one for each request.
+        answers: what each party would get, in the order in which they ask; empty without parties.
+        limit: of each party, in bits; ``None`` without parties.
+        is_equal_share: whether that is an equal share of the limits on coalitions.
+        policy: the limits on coalitions.
+        orders: how many orders were tried; in each, everybody asks later by as many places.
+    """
+
+    curves: tuple[PlannedCurve, ...]
+    answers: tuple[PlannedAnswer, ...]
+    limit: float | None
+    is_equal_share: bool
+    policy: Policy
+    orders: int
+
+    @property
+    def spread(self) -> float:
+        """By how much the share of right answers differs between orders, at most."""
+        return max((each.highest - each.lowest for each in self.answers), default=0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "curves": [curve.as_dict() for curve in self.curves],
+            "answers": [asdict(answer) for answer in self.answers],
+            "limit": self.limit,
+            "is_equal_share": self.is_equal_share,
+            "policy": self.policy.in_words,
+            "orders": self.orders,
+            "spread": self.spread,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMeaning:
+    """What a limit means for one private attribute.
+
+    Attributes:
+        attribute: its name.
+        blind: share that a blind guess gets right.
+        most: largest share that can be told right within the limit.
+    """
+
+    attribute: str
+    blind: float
+    most: float
+
+
+def explain_limit(books: Books, bits: float) -> list[LimitMeaning]:
+    """What a limit means for each private attribute, the largest growth first."""
+    attributes = books.created.attributes
+    table = books.p_x.reshape([len(each.labels) for each in attributes])
+    meanings = []
+    for axis, attribute in enumerate(attributes):
+        p_r = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+        problem = Problem(np.diag(p_r[p_r > 0]))
+        blind = float(p_r.max())
+        meanings.append(LimitMeaning(attribute.name, blind, _most_correct(problem, blind, bits)))
+    return sorted(meanings, key=lambda each: each.blind - each.most)
+
+
+def _most_correct(problem: Problem, blind: float, bits: float) -> float:
+    if len(problem.joint) > _WIDE:
+        return guess_bound(blind, bits)
+    return _points(problem, [bits])[0].most
+
+
+def _problem(books: Books, question: Question) -> Problem:
+    """The release problem of a party that holds nothing, on the classes of a question.
+
+    Earlier releases play no part: they tell nothing about the answer beyond the record, and
+    without limits on coalitions no release is better for reading them ([M] fact 9).
+    """
+    rows, p_x = question.p_r_given_x, books.p_x
+    classes = refine_classes(np.zeros(len(p_x), dtype=np.intp), rows, p_x)
+    return Problem(class_sums(classes, p_x)[:, None] * class_rows(classes, rows))
+
+
+def _points(problem: Problem, grid: Sequence[float] | Array) -> list[PlannedPoint]:
+    surface = trace_surface(problem, individual=grid, collusion=[inf])
+    found = [surface.solution(i, 0) for i in range(len(surface.individual))]
+    return [
+        PlannedPoint(float(bits), 1 - each.value, min(1.0, 1 - (each.bound or 0.0)))
+        for bits, each in zip(surface.individual, found, strict=True)
+    ]
+
+
+def plan_curve(books: Books, question: Question, correct: float | None) -> PlannedCurve:
+    """What bits buy for a question; and the bits that a share of right answers needs."""
+    problem = _problem(books, question)
+    all_bits = solve(problem).leakage[()]
+    grid = np.maximum(np.round(np.array(_CURVE) * all_bits, 4), 1e-4)
+    return PlannedCurve(
+        request=question.name,
+        blind=float(problem.p_r.max()),
+        points=tuple(_points(problem, np.unique(grid))),
+        needed=None if correct is None else find_bits(problem, 1 - correct),
+    )
+
+
+def make_plan(
+    books: Books,
+    questions: Sequence[Question],
+    *,
+    correct: float | None,
+    parties: int,
+    limit: float | None,
+    policy: Policy,
+) -> LimitPlan:
+    """What limits would buy, request by request; and what each of some new parties would get.
+
+    Args:
+        books: of the study.
+        questions: what will be asked for; new parties take them in turn.
+        correct: share of right answers to find the bits for.
+        parties: how many new parties ask.
+        limit: of each of them; by default an equal share of the limits on coalitions.
+        policy: the limits on coalitions.
+    """
+    _check(questions, correct, parties, limit)
+    curves = tuple(plan_curve(books, question, correct) for question in questions)
+    if not parties:
+        return LimitPlan(curves, (), None, is_equal_share=False, policy=policy, orders=0)
+    names = [*islice((f"party {n}" for n in count(1) if f"party {n}" not in books.limits), parties)]
+    own = _equal_share(policy, names) if limit is None else limit
+    planned = books if policy == books.policy else books.with_policy(policy)
+    turns = [
+        (names[turn % parties], questions[turn % len(questions)])
+        for turn in range(max(parties, len(questions)))
+    ]
+    tried = _try_orders(planned, turns, own)
+    answers = tuple(
+        _answer(planned, turn, own, [order[place] for order in tried])
+        for place, turn in enumerate(turns)
+    )
+    return LimitPlan(curves, answers, own, limit is None, policy, len(tried))
+
+
+def _check(
+    questions: Sequence[Question], correct: float | None, parties: int, limit: float | None
+) -> None:
+    if not questions:
+        raise InvalidInputError("nothing is asked for: name at least one column")
+    if correct is not None and not 0 < correct <= 1:
+        raise InvalidInputError(
+            f"the share of right answers is {correct:g}: give more than 0 and at most 1"
+        )
+    if not 0 <= parties <= _MOST_PARTIES:
+        raise InvalidInputError(f"parties are {parties}: give 1 to {_MOST_PARTIES}")
+    if limit is not None:
+        as_positive_bits(limit, name="the limit of each party")
+
+
+def _equal_share(policy: Policy, names: Sequence[str]) -> float:
+    """The largest own limit at which each party is sure to get what it would get alone.
+
+    Releases that do not read each other tell a coalition at most the sum of what each one tells.
+    """
+    limits = policy.limits_among(names)
+    if not limits:
+        raise InvalidInputError("there are no limits on coalitions: give a limit for each party")
+    return min(bits / len(coalition) for coalition, bits in limits.items())
+
+
+def _try_orders(
+    books: Books, turns: Sequence[tuple[str, Question]], own: float
+) -> list[dict[int, tuple[float, float]]]:
+    """Place in the plan -> share of right answers and bits held, for each order that is tried."""
+    until = monotonic() + _ORDER_SECONDS
+    tried: list[dict[int, tuple[float, float]]] = []
+    n = len(turns)
+    for shift in dict.fromkeys(int(n * k / _ORDERS) for k in range(_ORDERS)):
+        if tried and monotonic() > until:
+            break
+        tried.append(_rehearse(books, turns, [(k + shift) % n for k in range(n)], own))
+    return tried
+
+
+def _rehearse(
+    books: Books, turns: Sequence[tuple[str, Question]], order: Sequence[int], own: float
+) -> dict[int, tuple[float, float]]:
+    """Design one release after another; a party that asks often spends evenly."""
+    scheme = books.scheme(books.proved_account)
+    visits = Counter(party for party, _ in turns)
+    visited: Counter[str] = Counter()
+    got = {}
+    for place in order:
+        party, question = turns[place]
+        visited[party] += 1
+        ceiling = own * visited[party] / visits[party]
+        correct = _correct(scheme, party, question, ceiling)
+        got[place] = correct, scheme.leakage([party]) if party in scheme.parties else 0.0
+    return got
+
+
+def _correct(scheme: Scheme, party: str, question: Question, ceiling: float) -> float:
+    """Share of right answers of the next release; a blind guess where a coalition is full."""
+    rows = question.p_r_given_x
+    try:
+        return 1 - scheme.release(rows, party=party, individual=ceiling).value
+    except InfeasibleError:
+        return float((scheme.p_x @ rows).max())
+
+
+def _answer(
+    books: Books, turn: tuple[str, Question], own: float, got: Sequence[tuple[float, float]]
+) -> PlannedAnswer:
+    party, question = turn
+    problem = _problem(books, question)
+    shares = [correct for correct, _ in got]
+    return PlannedAnswer(
+        party=party,
+        request=question.name,
+        blind=float(problem.p_r.max()),
+        correct=shares[0],
+        lowest=min(shares),
+        highest=max(shares),
+        alone=_points(problem, [own])[0].correct,
+        bits=got[0][1],
+    )

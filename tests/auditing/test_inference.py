@@ -1,0 +1,159 @@
+"""What coalitions can tell about single attributes, beside the whole record."""
+
+from __future__ import annotations
+
+import json
+from math import log2
+
+import numpy as np
+import pytest
+
+from tacit.auditing import audit, text
+from tacit.auditing.inference import WHOLE, Inference, infer, infer_whole
+from tacit.information.measures import Bounds
+from tacit.scheme import Scheme, Variable
+from tests.auditing.chains import brute_law, released
+
+ROUNDING = 1e-9
+"""Sums of some hundred doubles."""
+
+SIDE = Variable("side", np.eye(2), ("heads", "tails"))
+
+
+def coin_law(wrong: float, p_heads: float = 0.5) -> np.ndarray:
+    """p(y, x) of a binary symmetric channel."""
+    channel = np.array([[1 - wrong, wrong], [wrong, 1 - wrong]])
+    return channel * np.array([p_heads, 1 - p_heads])
+
+
+def loose(law: np.ndarray) -> Bounds:
+    """Bounds on a law that are its own figures."""
+    exposure = infer_whole(law).exposure
+    return Bounds(
+        law.sum(axis=0),
+        exposure.mutual_information,
+        exposure.maximal_leakage,
+        exposure.pointwise_max,
+        exposure.local_dp_epsilon,
+    )
+
+
+@pytest.mark.parametrize("wrong", [0.5, 0.3, 0.01])
+def test_a_symmetric_answer_about_a_fair_coin(wrong: float) -> None:
+    told = infer(SIDE, coin_law(wrong))
+    assert told.exposure.guess_before == pytest.approx(0.5, abs=ROUNDING)
+    assert told.exposure.guess_after == pytest.approx(1 - wrong, abs=ROUNDING)
+    assert told.gain == pytest.approx(0.5 - wrong, abs=ROUNDING)
+    assert told.times_as_likely == pytest.approx(2 * (1 - wrong), abs=ROUNDING)
+    assert told.certain == {}
+
+
+def test_the_worst_answer_of_an_unfair_coin_is_about_the_rarer_side() -> None:
+    told = infer(SIDE, coin_law(0.1, p_heads=0.2))
+    assert told.times_as_likely == pytest.approx(0.9 / (0.9 * 0.2 + 0.1 * 0.8), abs=ROUNDING)
+
+
+def test_an_answer_that_settles_a_level_is_counted() -> None:
+    # Half of the heads are told; everybody else gets the other answer.
+    law = np.array([[0.1, 0.0], [0.1, 0.8]])
+    assert infer(SIDE, law).certain == pytest.approx({"heads": 0.1}, abs=ROUNDING)
+    assert infer_whole(law).certain == pytest.approx({"some combination": 0.1}, abs=ROUNDING)
+
+
+@pytest.mark.parametrize(("mistake", "is_certain"), [(1e-8, True), (1e-4, False)])
+def test_certain_is_wrong_once_in_a_million_times(mistake: float, is_certain: bool) -> None:
+    law = np.array([[0.1, 0.1 * mistake], [0.1, 0.8]])
+    assert bool(infer(SIDE, law / law.sum()).certain) is is_certain
+
+
+def test_what_was_certain_before_is_no_news() -> None:
+    law = np.array([[0.4, 0.0], [0.6, 0.0]])
+    assert infer(SIDE, law).certain == {}
+    assert infer(SIDE, loose(law)).certain == {}
+
+
+@pytest.mark.parametrize("wrong", [0.3, 0.01, 1e-9, 0.0])
+def test_bounds_do_not_rule_out_what_is_certain(wrong: float) -> None:
+    for p_heads in (0.5, 0.05):
+        law = coin_law(wrong, p_heads)
+        for told in (infer(SIDE, loose(law)), infer_whole(loose(law))):
+            assert told.certain == (None if infer(SIDE, law).certain else {})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_on_the_record_bound_every_variable(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.full(24, 0.3)).reshape(4, 6)
+    rows = (
+        rng.dirichlet(np.full(3, 0.3), size=6) if seed % 2 else np.eye(3)[rng.integers(3, size=6)]
+    )
+    variable = Variable("r", rows, (0, 1, 2))
+    exact, bound = infer(variable, law), infer(variable, loose(law))
+    assert exact.exposure.is_exact
+    assert not bound.exposure.is_exact
+    for name, figure in exact.exposure.figures.items():
+        assert figure <= bound.exposure.figures[name] + ROUNDING, name
+    assert exact.times_as_likely <= bound.times_as_likely + ROUNDING
+    assert (
+        bound.times_as_likely <= 1 / (law.sum(axis=0) @ rows)[exact_levels(law, rows)].min() + 1e-6
+    )
+
+
+def exact_levels(law: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return (law.sum(axis=0) @ rows) > 0
+
+
+def test_an_audit_tells_every_attribute_and_the_whole_record() -> None:
+    counts = np.array([[40, 10], [5, 45]])
+    scheme = Scheme.from_counts(counts, ("income", "age"))
+    scheme.release("income", party="lab", individual=0.2)
+    scheme.release("age", party="city", individual=0.1)
+    report = audit(scheme, records=200, table_records=100)
+    law = brute_law(scheme.p_x, scheme.history, {"lab"}).reshape(-1, 2, 2)
+    income, age, whole = report.of("lab").told
+    assert [income.about, age.about, whole.about] == ["income", "age", WHOLE]
+    by_hand = law.sum(axis=2).max(axis=1).sum()
+    assert income.exposure.guess_after == pytest.approx(by_hand, abs=ROUNDING)
+    assert age.exposure.guess_after == pytest.approx(
+        law.sum(axis=1).max(axis=1).sum(), abs=ROUNDING
+    )
+    assert whole.exposure is report.of("lab").exposure
+    read = json.loads(json.dumps(report.as_dict(), allow_nan=False))
+    told = read["findings"][0]["inferences"]
+    assert [each["about"] for each in told] == ["income", "age", WHOLE]
+    assert read["table_records"] == 100
+    # Everyone guesses income no better than the lab alone: the smaller coalition is named.
+    assert report.everyone.inferences[0].gain == pytest.approx(income.gain, abs=ROUNDING)
+    assert read["strongest_inference"]["name"] == "lab"
+    shown = report.as_text().splitlines()
+    assert shown[1].startswith("The strongest inference: lab can guess income right for ")
+    assert max(map(len, shown)) <= text.WIDTH
+
+
+def test_a_rare_group_that_is_told_exactly_is_the_strongest_inference() -> None:
+    counts = np.array([[900, 60], [23, 17]])
+    scheme = Scheme.from_counts(counts, ("income", "age"))
+    scheme.release(lambda income, age: bool(income and age), party="lab")
+    scheme.release("income", party="city", individual=0.05)
+    report = audit(scheme, records=200, table_records=1_000)
+    finding, told = report.strongest
+    assert finding.name == "lab"
+    assert told.certain == pytest.approx({"1": 0.017}, abs=1e-6)
+    assert "can tell income for certain (1): 17 records." in " ".join(report.as_text().split())
+    lines = [line for line in report.as_text().splitlines() if "for certain (1)" in line]
+    assert sum("income" in line for line in lines[1:]) == 1  # of everyone it is not said again
+
+
+def test_a_bounded_audit_marks_what_it_can_only_bound() -> None:
+    scheme = released(memory=2)
+    variable = Variable("parity", np.eye(2)[np.arange(len(scheme.p_x)) % 2], ("even", "odd"))
+    report = audit(scheme, records=200, about=[variable])
+    told: Inference = report.everyone.inferences[0]
+    assert not told.exposure.is_exact
+    law = brute_law(scheme.p_x, scheme.history, scheme.parties)
+    exact = infer(variable, law)
+    assert exact.exposure.guess_after <= told.exposure.guess_after + ROUNDING
+    assert exact.exposure.mutual_information <= told.exposure.mutual_information + ROUNDING
+    assert log2(exact.times_as_likely) <= log2(told.times_as_likely) + ROUNDING
+    table = report.as_text().partition("On average:")[0]
+    assert "≤" in table.rpartition("everyone")[2]

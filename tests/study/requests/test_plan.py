@@ -1,0 +1,196 @@
+"""What limits would buy, before they are set, beside closed forms and real releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, log2
+from pathlib import Path
+
+import pytest
+
+from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.policy import Policy
+from tacit.study import Study
+from tests.cli.clinic import found_in, write_patients, write_rows
+
+GAP = 1e-6
+"""Designs are certified to 1e-7 of the best; releases stay 1e-6 bits below their limits."""
+
+
+def entropy(p: float) -> float:
+    return -p * log2(p) - (1 - p) * log2(1 - p)
+
+
+@pytest.fixture
+def coins(tmp_path: Path) -> Iterator[Study]:
+    """20,000 coins, 30 % of them heads; a second column is the side, wrong for a tenth of them."""
+    rows = [
+        (f"{side}{n}", side, other if n % 10 == 0 else side)
+        for side, other, many in (("heads", "tails", 6_000), ("tails", "heads", 14_000))
+        for n in range(many)
+    ]
+    table = write_rows(tmp_path / "coins.csv", rows, ("coin", "side", "seen"))
+    folder = tmp_path / "study"
+    options = {"id": "coin", "private": ["side"], "external": ["seen"], "ledger": "folder"}
+    with Study.create(folder, table, **options) as study:
+        yield study
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Iterator[Study]:
+    table = write_patients(tmp_path / "patients.csv", 2_000)
+    private = ["diagnosis", "income"]
+    with Study.create(
+        tmp_path / "study", table, id="patient_id", private=private, ledger="folder"
+    ) as study:
+        yield study
+
+
+@pytest.mark.parametrize("correct", [0.71, 0.8, 0.9, 0.99])
+def test_bits_for_right_answers_about_a_coin(coins: Study, correct: float) -> None:
+    [curve] = coins.plan(["side"], correct=correct).curves
+    truth = entropy(0.3) - entropy(1 - correct)  # the rate-distortion function of a biased coin
+    assert curve.needed is not None
+    assert curve.needed.at_least <= truth + 1e-9
+    assert truth - GAP * 10 <= curve.needed.at_most <= truth + 2e-5
+    assert curve.bits_to_give == pytest.approx(truth, abs=1.5e-4)
+    assert curve.blind == pytest.approx(0.7)
+
+
+def test_the_curve_is_that_of_a_coin(coins: Study) -> None:
+    [curve] = coins.plan(["side"]).curves
+    assert curve.needed is None
+    assert [point.bits for point in curve.points] == sorted(point.bits for point in curve.points)
+    for point in curve.points[:-1]:  # at the last, every answer is right
+        assert entropy(0.3) - entropy(1 - point.correct) == pytest.approx(point.bits, abs=1e-5)
+        assert point.correct <= point.most <= point.correct + GAP
+    assert curve.points[-1].bits == pytest.approx(entropy(0.3), abs=1e-4)
+
+
+def test_what_no_bits_or_no_number_of_bits_reach(coins: Study) -> None:
+    easy, hard = (coins.plan(["seen"], correct=share).curves[0] for share in (0.6, 0.95))
+    assert easy.needed is not None
+    assert (easy.needed.at_least, easy.needed.at_most) == (0.0, 0.0)
+    assert hard.needed is not None
+    assert hard.needed.at_most == hard.bits_to_give == inf
+    assert 1 - hard.needed.best == pytest.approx(0.9, abs=GAP)
+    assert hard.as_dict()["needed"]["at_most"] is None
+
+
+def test_the_limit_that_a_plan_names_is_enough(clinic: Study, tmp_path: Path) -> None:
+    [curve] = clinic.plan(["diagnosis"], correct=0.7).curves
+    assert curve.needed is not None
+    assert curve.bits_to_give is not None
+    clinic.set_party("lab", curve.bits_to_give)
+    assert 1 - clinic.release("lab", "diagnosis", out=tmp_path / "a.csv").value >= 0.7
+    clinic.set_party("other", curve.needed.at_least - 1e-4)
+    assert 1 - clinic.quote("other", "diagnosis").value < 0.7
+
+
+def test_a_limit_is_explained_by_the_best_that_it_allows(coins: Study) -> None:
+    bits = entropy(0.3) - entropy(0.1)
+    [meaning] = coins.explain_limit(bits)
+    assert (meaning.attribute, meaning.blind) == ("side", pytest.approx(0.7))
+    assert 0.9 - 1e-9 <= meaning.most <= 0.9 + GAP
+    with pytest.raises(InvalidInputError, match="the limit is 0"):
+        coins.explain_limit(0)
+
+
+def test_an_attribute_with_very_many_levels_is_explained_by_a_bound(tmp_path: Path) -> None:
+    rows = [(n, n % 300) for n in range(900)]
+    table = write_rows(tmp_path / "many.csv", rows, ("id", "level"))
+    with Study.create(tmp_path / "s", table, id="id", private=["level"], ledger="folder") as study:
+        [meaning] = study.explain_limit(1.0)
+    # Half of the records told, and nothing of the others, are H / 2 bits: one bit is far less.
+    assert meaning.blind == pytest.approx(1 / 300)
+    assert 1 / log2(300) - 0.05 <= meaning.most <= 0.5
+
+
+@pytest.mark.parametrize("limit", [0.25, None])
+def test_a_rehearsal_is_what_real_parties_get(
+    clinic: Study, tmp_path: Path, limit: float | None
+) -> None:
+    policy = Policy(sizes={2: 0.3})
+    planned = clinic.plan(["diagnosis", "income"], parties=3, limit=limit, policy=policy)
+    assert planned.limit == (0.15 if limit is None else limit)
+    assert planned.is_equal_share is (limit is None)
+    assert [each.request for each in planned.answers] == ["diagnosis", "income", "diagnosis"]
+    clinic.set_collusion(policy)
+    for each in planned.answers:
+        clinic.set_party(each.party, planned.limit)
+        receipt = clinic.release(each.party, each.request, out=tmp_path / f"{each.party}.csv")
+        assert 1 - receipt.value == pytest.approx(each.correct, abs=1e-4)
+        assert each.bits <= planned.limit + GAP
+        assert each.lowest <= each.correct <= each.highest
+        assert each.correct <= each.alone + GAP
+
+
+def test_with_an_equal_share_everybody_gets_what_it_would_get_alone(clinic: Study) -> None:
+    policy = Policy(everyone=0.6, sizes={2: 0.5})
+    planned = clinic.plan(["diagnosis", "income"], parties=4, policy=policy)
+    assert planned.limit == pytest.approx(0.15)  # of everyone: 0.6 / 4
+    assert planned.orders == 4
+    for each in planned.answers:
+        assert each.lowest == pytest.approx(each.alone, abs=1e-5)
+    assert planned.spread < 1e-5
+
+
+def test_the_order_matters_where_limits_on_coalitions_bind(clinic: Study) -> None:
+    policy = Policy(sizes={2: 0.3})
+    planned = clinic.plan(["diagnosis", "income"], parties=2, limit=0.3, policy=policy)
+    first, second = planned.answers
+    assert planned.orders == 2
+    assert first.correct == first.highest > first.lowest + 0.01
+    assert second.correct == second.lowest < second.highest - 0.01
+    assert planned.spread == max(first.highest - first.lowest, second.highest - second.lowest)
+
+
+def test_a_party_with_several_requests_spends_as_much_on_each(coins: Study) -> None:
+    planned = coins.plan(["side"], sql=["side = 'heads'"], parties=1, limit=0.2)
+    first, second = planned.answers
+    assert first.party == second.party == "party 1"
+    assert first.bits == pytest.approx(0.1, abs=1e-5)
+    assert second.bits == pytest.approx(0.2, abs=1e-5)
+
+
+def test_new_parties_get_names_that_nobody_has(coins: Study) -> None:
+    coins.set_party("party 1", 0.1)
+    assert [each.party for each in coins.plan(["side"], parties=2, limit=0.1).answers] == [
+        "party 2",
+        "party 3",
+    ]
+
+
+def test_a_plan_counts_what_was_released_before(clinic: Study, tmp_path: Path) -> None:
+    clinic.set_party("lab", 0.25)
+    clinic.release("lab", "income", out=tmp_path / "a.csv")
+    policy = Policy(sizes={2: 0.3})
+    [answer] = clinic.plan(["diagnosis"], parties=1, limit=0.3, policy=policy).answers
+    assert answer.correct < answer.alone - 0.01
+    with pytest.raises(InfeasibleError, match="is below what lab holds already"):
+        clinic.plan(["diagnosis"], parties=1, limit=0.1, policy=Policy(sizes={2: 0.2}))
+
+
+def test_a_plan_changes_nothing(clinic: Study, tmp_path: Path) -> None:
+    before, head = found_in(tmp_path), clinic.status().head
+    clinic.plan(["diagnosis"], correct=0.8, parties=2, policy=Policy(everyone=0.5))
+    assert found_in(tmp_path) == before
+    assert clinic.status().head == head
+    assert clinic.policy == Policy()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"correct": 0}, "the share of right answers is 0: give more than 0"),
+        ({"correct": 1.1}, r"the share of right answers is 1\.1"),
+        ({"parties": 51}, "parties are 51: give 1 to 50"),
+        ({"parties": 2}, "there are no limits on coalitions: give a limit for each party"),
+        ({"parties": 2, "limit": 0}, "the limit of each party is 0"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(coins: Study, options: dict, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        coins.plan(["side"], **options)
+    with pytest.raises(InvalidInputError, match="nothing is asked for"):
+        coins.plan()
