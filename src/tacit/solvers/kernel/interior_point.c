@@ -7,9 +7,9 @@
 #define FEW_STEPS 120    /* taken however much work they are ... */
 #define MOST_STEPS 400   /* ... and so many where they are little work */
 #define LITTLE_WORK 1e10 /* operations of all steps: a second */
-#define LOOK_EVERY 8 /* steps between two looks at the gap while it is far from closed */
-#define SPENT 0.9    /* share of the gap that is spent on leaking less to everyone */
-#define PATIENCE 30  /* looks without any gain after which the search is given up */
+#define LOOK_EVERY 8     /* steps between two looks at the gap while it is far from closed */
+#define SPENT 0.9        /* share of the gap that is spent on leaking less to everyone */
+#define PATIENCE 30      /* looks without any gain after which the search is given up */
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)

@@ -166,8 +166,10 @@ def find_forces(
         work_left -= tried.work
         if found.bound >= enough or work_left <= 0:
             break
-    if search.value - found.bound > _NOT_NEAR * near:
-        found = max(found, search.by_linear_program(found), key=lambda each: each.bound)
+    # Both the recorded posteriors and those found may be the better ones for the other views.
+    for others in (search.first_forces(), found.forces):
+        if search.value - found.bound > _NOT_NEAR * near:
+            found = max(found, search.by_linear_program(others), key=lambda each: each.bound)
     return [force[classes] for force in found.forces]
 
 
@@ -277,8 +279,8 @@ class _Search:
             log_c = _normalised(log_c + back - ahead / weight)
         return replace(best, work=work)
 
-    def by_linear_program(self, found: _Found) -> _Found:
-        """The best forces of the views that may be told nothing more, those of others as found.
+    def by_linear_program(self, given: list[Array]) -> _Found:
+        """The best forces of the views that may be told nothing more, those of others as given.
 
         They maximise sum p(m, x) t(m, x) such that no price at (m, x) is below t(m, x): a linear
         program, for views whose posteriors are nearly certain and whose forces are so large that
@@ -293,9 +295,9 @@ class _Search:
         views, n_a = [self.views[k] for k in spent], self.cost.shape[1]
         is_small = self.mass.size**2 * n_a <= _MOST_ENTRIES
         if not spent or not (is_small or sum(laws) * n_a <= _MOST_ENTRIES):
-            return found
+            return _Found(-inf, given, 0.0)
         base = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
-        for view, force in zip(self.views, found.forces, strict=True):
+        for view, force in zip(self.views, given, strict=True):
             if not isinf(view.multiplier):
                 base += view.spread(centred(force, view.prior, view.multiplier), self.mass)
         solved = None
@@ -303,8 +305,8 @@ class _Search:
             solve = self._solve_on_basis if is_small else self._solve_linear_program
             solved = solve(base, views)
         if solved is None:
-            return found
-        forces = list(found.forces)
+            return _Found(-inf, given, 0.0)
+        forces = list(given)
         for k, part in zip(spent, np.split(solved, np.cumsum(sizes)[:-1]), strict=True):
             forces[k] = part.reshape(*self.views[k].p_yx.shape, -1)
             base = base + self.views[k].spread(
