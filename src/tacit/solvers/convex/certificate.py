@@ -146,28 +146,14 @@ def dual_bound(program: Program, witness: Witness) -> Array:
     log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
     error = error + 8 * program.rounding * weight * np.abs(log_sum)
     ratio = np.where(program.mass > 0, (error - price) / weight - log_sum, -np.inf)
-    excess = _log_mean_above(program, ratio).max(axis=1)
+    peak = ratio.max(axis=-1, keepdims=True)
+    mean = (program.mass * np.exp(ratio - peak)).sum(axis=-1) / program.mass_z
+    excess = (peak[..., 0] + np.log(mean)).max(axis=1)
     by_history = (program.mass * log_sum[:, 0]).sum(axis=-1) + program.mass_z * excess
     size = (program.mass * np.abs(log_sum[:, 0])).sum(axis=-1)
-    size = size + program.mass_z * np.abs(excess)
+    size = size + program.mass_z * (np.abs(excess) + 8)
     inner = (by_history + 2 * program.rounding * size).sum(axis=-1)
     return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
-
-
-def _log_mean_above(program: Program, exponent: Array) -> Array:
-    """At least log E[exp(exponent) | z], [..., z, x] -> [..., z].
-
-    Exponents near each other are summed as differences, which lose no digits: as in ``_log_total``.
-    """
-    peak = exponent.max(axis=-1, keepdims=True)
-    below = exponent - peak
-    off = (program.mass * np.expm1(below)).sum(axis=-1) / program.mass_z
-    mean = (program.mass * np.exp(below)).sum(axis=-1) / program.mass_z
-    is_near = off > -0.5
-    log_mean = np.where(is_near, np.log1p(np.maximum(off, -0.5)), np.log(mean))
-    peak = peak[..., 0]
-    size = np.abs(peak) + np.where(is_near, 4 * np.abs(off), np.abs(log_mean) + 8)
-    return np.asarray(peak + log_mean + 2 * program.rounding * size)
 
 
 def _sum_below(terms: Array, program: Program) -> Array:
