@@ -46,6 +46,12 @@ class DenseProgram:
     limited: NDArray[np.intp]
     weight: Array
 
+    @property
+    def work(self) -> float:
+        """Additions and multiplications of one step, about."""
+        n_unknowns = self.cost.size
+        return float(n_unknowns**3 + len(self.row_mass) * n_unknowns * len(self.p_x))
+
     def minimise(self, pace: Pace) -> Iterate:
         """Newton steps until the gap is closed."""
         point = Iterate.start(self)
@@ -178,6 +184,7 @@ class Iterate:
             bound=np.array([self.bounds(program)[1]]),
             waste=np.zeros(1),
             steps=np.array([self.steps]),
+            work=np.array([self.steps * program.work]),
         )
 
 

@@ -23,8 +23,8 @@ from tacit.solvers.kernel import Outcome, Pace
 
 _MOST_COLUMNS = 60
 
-_MOST_STEPS = 1500
-"""Newton steps of all columns together."""
+_MOST_WORK = 2e10
+"""Additions and multiplications of all columns together: a second or two."""
 
 _PATIENCE = 15
 """Columns that may pass without closing the gap any further."""
@@ -62,7 +62,7 @@ def minimise_by_prices(program: Program, pace: Pace) -> Outcome:
         gap = value - mixture.bound
         idle = 0 if gap < 0.99 * before else idle + 1
         is_given_up = idle == _PATIENCE or mixture.n_columns == _MOST_COLUMNS
-        if gap < pace.gap_tol or is_given_up or mixture.n_steps > _MOST_STEPS:
+        if gap < pace.gap_tol or is_given_up or mixture.work > _MOST_WORK:
             return mixture.outcome(shares)
         if mixture.n_columns == 1:
             wanted = price[own]
@@ -101,7 +101,7 @@ class _Mixture:
         bound: the best lower bound on what any mixture costs.
         best_price: the prices that gave it, [view + 1].
         n_columns: releases that were added.
-        n_steps: Newton steps that they took.
+        work: additions and multiplications that they took.
     """
 
     def __init__(self, program: Program, n_budgets: int) -> None:
@@ -116,7 +116,7 @@ class _Mixture:
         self.bound = -np.inf
         self.best_price = np.zeros(0)
         self.n_columns = 0
-        self.n_steps = 0
+        self.work = 0.0
 
     def add(self, column: Outcome, price: Array, used: Array, bound: float) -> None:
         """A release at some prices, the share of each priced budget that it uses, and its bound."""
@@ -124,7 +124,7 @@ class _Mixture:
         self._costs.append(float((self._program.mass * self._program.cost * column.channel).sum()))
         self._used.append(used)
         self.n_columns += 1
-        self.n_steps += int(column.steps[0])
+        self.work += float(column.work[0])
         if self._proof is None or bound > self.bound:
             self.bound, self.best_price, self._proof = bound, price, column
 

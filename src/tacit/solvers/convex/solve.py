@@ -69,12 +69,8 @@ class _Way:
     has_prices: bool
 
 
-_FIRST_WAY = _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=False)
-
-_ANY_OPTIMUM = replace(_FIRST_WAY, frugal_tol=np.inf)
-"""Without the second stage, which minimises the leakage to everyone."""
-
-_OTHER_WAYS = (
+_WITHIN_LIMITS = (
+    _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=False),
     # The most frugal channel may lie so close to the boundary that it cannot be repaired.
     _Way(np.inf, 1e7, 1.0, is_multiplicative=False, has_prices=False),
     # Exact views that nearly depend on each other must be held harder, those with many letters even
@@ -82,11 +78,18 @@ _OTHER_WAYS = (
     _Way(np.inf, 1e9, 1e-5, is_multiplicative=False, has_prices=False),
     _Way(np.inf, 1e11, 1e-5, is_multiplicative=False, has_prices=False),
     _Way(np.inf, 1e9, 1.0, is_multiplicative=True, has_prices=False),
+)
+"""Tried in turn while the gap stays open."""
+
+_ALL_WAYS = (
+    *_WITHIN_LIMITS,
     # Slow, and for views with hardly any bits left only.
     _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=True),
     _Way(np.inf, 1e9, 1e-5, is_multiplicative=False, has_prices=True),
 )
-"""Tried in turn while the gap stays open."""
+
+_ANY_OPTIMUM = (replace(_ALL_WAYS[0], frugal_tol=np.inf), *_ALL_WAYS[1:])
+"""Without the second stage, which minimises the leakage to everyone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +194,7 @@ def solve_batch(
     with one_thread():
         if not frugal:
             return _solve_within(statement, cost, limits, gap_tol, _ANY_OPTIMUM)
-        answers = _solve_within(statement, cost, limits, gap_tol)
+        answers = _solve_within(statement, cost, limits, gap_tol, _ALL_WAYS)
         _spare(statement, cost, limits, answers, gap_tol)
     return answers
 
@@ -215,7 +218,7 @@ def _spare(
         return
     nearly = np.flatnonzero(is_slack & (added < _NEXT_TO_NOTHING))
     _try_limit(statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol)
-    # Where prices must be found each time, frugality is not worth ten more searches.
+    # Where prices may be needed each time, frugality is not worth ten more searches.
     is_priced_too = (statement.budgets(limits) * LN2 < PRICED_BELOW) & ~statement.is_spent(limits)
     is_wasteful = is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL)
     wasteful = np.flatnonzero(is_wasteful & ~is_priced_too.any(axis=1))
@@ -236,13 +239,16 @@ def _try_limit(
     everyone: Array,
     gap_tol: float,
 ) -> NDArray[np.bool_]:
-    """Solve members under lower limits on everyone; keep what is as good within ``gap_tol``."""
+    """Solve members under lower limits on everyone; keep what is as good within ``gap_tol``.
+
+    Without prices: frugality is not worth a search for them.
+    """
     if not len(members):
         return np.zeros(0, dtype=bool)
     lower = limits[members].copy()
     lower[:, -1] = everyone
     own_cost = cost if len(cost) == 1 else cost[members]
-    tried = _solve_within(statement, own_cost, lower, gap_tol)
+    tried = _solve_within(statement, own_cost, lower, gap_tol, _WITHIN_LIMITS)
     is_as_good = tried.value - answers.bound[members] <= gap_tol
     for name in ("channel", "value", "added"):
         getattr(answers, name)[members[is_as_good]] = getattr(tried, name)[is_as_good]
@@ -253,7 +259,7 @@ def _try_limit(
 
 
 def _solve_within(
-    statement: Statement, cost: Array, limits: Array, gap_tol: float, way: _Way = _FIRST_WAY
+    statement: Statement, cost: Array, limits: Array, gap_tol: float, ways: Sequence[_Way]
 ) -> Answers:
     """Solve a batch, as frugally as the interior point gets: alike members together."""
     is_blind = np.broadcast_to(_blind_regret(statement.mass, cost) <= 0, len(limits))
@@ -267,7 +273,7 @@ def _solve_within(
         for chunk in _chunks(np.flatnonzero(group_of == group), statement, cost.shape[1]):
             whole = statement.program(cost if len(cost) == 1 else cost[chunk], limits[chunk])
             forgone = statement.forgone(limits[chunk]) * LN2
-            parts.append((chunk, _solve_alike(whole, forgone, gap_tol, way)))
+            parts.append((chunk, _solve_alike(whole, forgone, gap_tol, ways)))
     return _joined(parts, len(limits))
 
 
@@ -326,15 +332,15 @@ def _joined(parts: list[tuple[Members, Answers]], n_batch: int) -> Answers:
 # -- one program -----------------------------------------------------------------------------------
 
 
-def _solve_alike(whole: Program, forgone: Array, gap_tol: float, first: _Way) -> Answers:
+def _solve_alike(whole: Program, forgone: Array, gap_tol: float, ways: Sequence[_Way]) -> Answers:
     """Solve a batch whose members have the same exact views.
 
     ``forgone`` are the nats that a view counted as exact would still have been allowed.
     """
-    reduction, tolerance, outcome = _solve_binding(whole, gap_tol, first)
+    reduction, tolerance, outcome = _solve_binding(whole, gap_tol, ways[0])
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
     is_any_priced = bool(reduction.program.is_priced.any())
-    for way in _OTHER_WAYS:
+    for way in ways[1:]:
         if answers.is_closed.all() or (way.has_prices and not is_any_priced):
             break
         # All runs give valid bounds; keep the best of each.

@@ -41,7 +41,7 @@ from tacit.arrays import Array
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 5
+ABI = 6
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(
@@ -107,6 +107,7 @@ class Outcome:
         waste: nats by which the leakage to everyone may exceed the least, where that was sought and
             not found, [batch]; else 0.
         steps: Newton steps until the best channel, [batch].
+        work: additions and multiplications that the search took, about, [batch].
     """
 
     channel: Array
@@ -119,6 +120,7 @@ class Outcome:
     bound: Array
     waste: Array
     steps: NDArray[np.intp]
+    work: Array
 
     @property
     def all_weights(self) -> Array:
@@ -210,6 +212,7 @@ def minimise(
         np.array([outcome.bound]),
         np.array([outcome.waste]),
         np.array([outcome.steps]),
+        np.array([outcome.work]),
     )
 
 
@@ -267,7 +270,7 @@ class _Problem(ctypes.Structure):
 class _Outcome(ctypes.Structure):
     _fields_ = [
         *_fields(ctypes.c_void_p, "channel is_zero witness multiplier row_force full_force"),
-        *_fields(ctypes.c_double, "frugality bound waste"),
+        *_fields(ctypes.c_double, "frugality bound waste work"),
         *_fields(ctypes.c_int, "steps"),
         *_fields(ctypes.c_bool, "is_late"),
     ]

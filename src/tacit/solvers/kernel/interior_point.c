@@ -4,10 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_STEPS 120
-#define LOOK_EVERY 8 /* steps between two looks at the gap while it is far from closed */
-#define SPENT 0.9    /* share of the gap that is spent on leaking less to everyone */
-#define PATIENCE 30  /* looks without any gain after which the search is given up */
+#define FEW_STEPS 120    /* taken however much work they are ... */
+#define MOST_STEPS 400   /* ... and so many where they are little work */
+#define LITTLE_WORK 1e10 /* operations of all steps: a second */
+#define LOOK_EVERY 8     /* steps between two looks at the gap while it is far from closed */
+#define SPENT 0.9        /* share of the gap that is spent on leaking less to everyone */
+#define PATIENCE 30      /* looks without any gain after which the search is given up */
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -261,6 +263,11 @@ EXPORT size_t tacit_outcome_bytes(void)
     return sizeof(Outcome);
 }
 
+static bool may_go_on(const Solver *k, int step)
+{
+    return step <= FEW_STEPS || (step <= MOST_STEPS && work_done(k->watch) < LITTLE_WORK);
+}
+
 /* Mehrotra's method, stopping on the gap ([M] fact 2), never on a small step. */
 static void search(Solver *k, Outcome *outcome)
 {
@@ -270,7 +277,7 @@ static void search(Solver *k, Outcome *outcome)
     keep_proof(k, outcome);
     outcome->bound = -INFINITY;
     outcome->waste = 0;
-    for (int step = 0; step <= MAX_STEPS && so_far.idle <= PATIENCE; step++) {
+    for (int step = 0; may_go_on(k, step) && so_far.idle <= PATIENCE; step++) {
         if (k->is_frugal || step % LOOK_EVERY == 0 || is_near(k)) {
             const Look seen = look(k);
             if (!k->is_frugal)
@@ -304,6 +311,7 @@ EXPORT bool tacit_minimise(const Lapack *lapack, const Interpreter *interpreter,
     if (!setjmp(watch.stopped))
         search(&k, outcome);
     end_watch(&watch);
+    outcome->work = work_done(&watch);
     outcome->is_late = watch.is_late;
     close_solver(&k);
     return true;

@@ -22,7 +22,7 @@
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 5
+#define TACIT_ABI 6
 
 /* Fortran BLAS and LAPACK, as SciPy hands them out. */
 typedef struct {
@@ -67,7 +67,8 @@ typedef struct {
 typedef struct {
     const Interpreter *interpreter;
     void *thread; /* what release() returned */
-    double work;  /* operations since the last look */
+    double work;  /* operations since the last look ... */
+    double total; /* ... and until then */
     double end;   /* on the clock of now() */
     bool is_late;
     jmp_buf stopped;
@@ -103,6 +104,7 @@ typedef struct {
     double frugality;   /* of that bound */
     double bound;       /* on E cost and what is priced */
     double waste;       /* nats leaked to everyone beyond the least, where that was not reached */
+    double work;        /* operations, about */
     int steps;          /* Newton steps until the best channel */
     bool is_late;       /* whether the time ran out: then nothing else here means anything */
 } Outcome;
@@ -262,6 +264,7 @@ void close_solver(Solver *k);
 void start_watch(Watch *watch, const Interpreter *interpreter);
 void end_watch(Watch *watch);
 void work(const Solver *k, double n_operations);
+double work_done(const Watch *watch);
 
 /* dense.c */
 bool invert_factor(const Solver *k, const double *a, int n, double *inverse);

@@ -16,7 +16,7 @@ static double now(void)
 void start_watch(Watch *watch, const Interpreter *interpreter)
 {
     watch->interpreter = interpreter;
-    watch->work = 0;
+    watch->work = watch->total = 0;
     watch->end = now() + interpreter->seconds_left;
     watch->is_late = false;
     watch->thread = interpreter->release();
@@ -27,6 +27,12 @@ void end_watch(Watch *watch)
     watch->interpreter->acquire(watch->thread);
 }
 
+/* Operations since the start. */
+double work_done(const Watch *watch)
+{
+    return watch->total + watch->work;
+}
+
 /* Counts operations; where a signal's handler has raised, or the time is over, returns to the start
  * of the solve. */
 void work(const Solver *k, double n_operations)
@@ -35,6 +41,7 @@ void work(const Solver *k, double n_operations)
     watch->work += n_operations;
     if (watch->work < WORK_BETWEEN_LOOKS)
         return;
+    watch->total += watch->work;
     watch->work = 0;
     watch->interpreter->acquire(watch->thread);
     const bool is_raised = watch->interpreter->check_signals();

@@ -9,7 +9,9 @@ The recorded channel c is nearly optimal, so its own posteriors nearly are the l
   whose prices are not below those of the used letters.
 - A view that may be told nothing more has no finite multiplier. Its force is found by the
   method of multipliers: f <- f + step log2 q(x | a, y) / p(x | y), with the same update of c.
-- Where that takes too long, a linear program finds the same forces, if it is small.
+- Where that takes too long, a linear program finds the same forces, if it is small. Constraints of
+  spent views may nearly depend on each other. So, where it is small enough, the unknowns are the
+  combinations of forces that prices can tell apart.
 - While forces are wrong the channel drifts off. It is pulled back to the recorded one, less and
   less, where that one uses a letter at all.
 
@@ -46,6 +48,13 @@ _MOST_ENTRIES = 100_000
 
 _LARGEST_FORCE = 1e3
 """Relative to what an answer is worth."""
+
+_FORCE_PRICE = 1e-12
+"""What a linear program pays for a force of 1 on everything: the proof loses about as much to
+rounding."""
+
+_SAME_PRICES = 1e-11
+"""Relative to the largest effect on prices, a smaller one is rounding."""
 
 _LONGEST_PROGRAM = 5.0
 """Seconds. On a slow machine the proof may be the weaker one."""
@@ -157,8 +166,10 @@ def find_forces(
         work_left -= tried.work
         if found.bound >= enough or work_left <= 0:
             break
-    if search.value - found.bound > _NOT_NEAR * near:
-        found = max(found, search.by_linear_program(found), key=lambda each: each.bound)
+    # Both the recorded posteriors and those found may be the better ones for the other views.
+    for others in (search.first_forces(), found.forces):
+        if search.value - found.bound > _NOT_NEAR * near:
+            found = max(found, search.by_linear_program(others), key=lambda each: each.bound)
     return [force[classes] for force in found.forces]
 
 
@@ -268,8 +279,8 @@ class _Search:
             log_c = _normalised(log_c + back - ahead / weight)
         return replace(best, work=work)
 
-    def by_linear_program(self, found: _Found) -> _Found:
-        """The best forces of the views that may be told nothing more, those of others as found.
+    def by_linear_program(self, given: list[Array]) -> _Found:
+        """The best forces of the views that may be told nothing more, those of others as given.
 
         They maximise sum p(m, x) t(m, x) such that no price at (m, x) is below t(m, x): a linear
         program, for views whose posteriors are nearly certain and whose forces are so large that
@@ -281,18 +292,21 @@ class _Search:
             self.mass.size if law is None else law.size
             for law in (self.views[k].law for k in spent)
         ]
-        if not spent or sum(laws) * self.cost.shape[1] > _MOST_ENTRIES:
-            return found
+        views, n_a = [self.views[k] for k in spent], self.cost.shape[1]
+        is_small = self.mass.size**2 * n_a <= _MOST_ENTRIES
+        if not spent or not (is_small or sum(laws) * n_a <= _MOST_ENTRIES):
+            return _Found(-inf, given, 0.0)
         base = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
-        for view, force in zip(self.views, found.forces, strict=True):
+        for view, force in zip(self.views, given, strict=True):
             if not isinf(view.multiplier):
                 base += view.spread(centred(force, view.prior, view.multiplier), self.mass)
         solved = None
         if np.isfinite(base).all():
-            solved = self._solve_linear_program(base, [self.views[k] for k in spent])
+            solve = self._solve_on_basis if is_small else self._solve_linear_program
+            solved = solve(base, views)
         if solved is None:
-            return found
-        forces = list(found.forces)
+            return _Found(-inf, given, 0.0)
+        forces = list(given)
         for k, part in zip(spent, np.split(solved, np.cumsum(sizes)[:-1]), strict=True):
             forces[k] = part.reshape(*self.views[k].p_yx.shape, -1)
             base = base + self.views[k].spread(
@@ -330,6 +344,37 @@ class _Search:
         )
         return None if solved.x is None else np.asarray(solved.x[n_x * n_m :])
 
+    def _solve_on_basis(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
+        """The same, the unknowns being an orthonormal basis of what forces do to prices.
+
+        Prices are weighed by the root of p(m, x), forces by that of p(y, x): a force then does at
+        most as much to the prices as there are views.
+        """
+        n_x, n_m, n_a = base.shape
+        root_mass = np.sqrt(self.mass.reshape(-1, 1))
+        root_p = np.sqrt(np.concatenate([view.p_yx.reshape(-1) for view in views]))
+        effect = np.concatenate([_effect(view, self.mass) for view in views], axis=1)
+        effect = root_mass * effect / np.where(root_p > 0, root_p, 1.0)
+        left, size, right = np.linalg.svd(effect, full_matrices=False)
+        rank = int((size > _SAME_PRICES * size[0]).sum())
+        basis = left[:, :rank] / np.where(root_mass > 0, root_mass, 1.0)
+        pull = sparse.kron(basis, sparse.identity(n_a))
+        lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))
+        paid = np.repeat(_FORCE_PRICE / size[:rank], n_a)
+        solved = linprog(
+            np.concatenate([-self.mass.reshape(-1), paid, paid]),
+            A_ub=sparse.hstack([lowest, -pull, pull], format="csc"),
+            b_ub=base.reshape(-1),
+            bounds=[(None, None)] * (n_x * n_m) + [(0, None)] * (2 * len(paid)),
+            method="highs",
+            options={"time_limit": _LONGEST_PROGRAM},
+        )
+        if solved.x is None:
+            return None
+        up, down = solved.x[n_x * n_m :].reshape(2, rank, n_a)
+        scaled = right[:rank].T @ ((up - down) / size[:rank, None])
+        return np.asarray((scaled / np.where(root_p > 0, root_p, 1.0)[:, None]).reshape(-1))
+
     def first_forces(self) -> list[Array]:
         """Those of the recorded channel's posteriors; none where no finite multiplier is known."""
         cells = np.exp2(self.log_channel)
@@ -365,6 +410,12 @@ class _Search:
             moved.append(force)
             weight += length * (1 + kept)
         return price, ahead, moved, weight
+
+
+def _effect(view: LimitedView, mass: Array) -> Array:
+    """What each force of a spent view does to the prices, [x m, x y]."""
+    units = np.eye(view.p_yx.size).reshape(*view.p_yx.shape, -1)
+    return view.spread(centred(units, view.prior, inf), mass).reshape(mass.size, -1)
 
 
 def _log_ratio(view: LimitedView, cells: Array) -> Array:
