@@ -71,7 +71,7 @@ def best_bound(
         whole: the program as stated.
         reduction: the program that was solved instead.
         outcome: what came out.
-        forgone: nats that a view counted as exact would still have been allowed, [batch, view + 1].
+        forgone: nats that a view may have been allowed beyond its budget, [batch, view + 1].
 
     Returns:
         bounds [batch] in units of the cost, and multipliers per nat, [batch, view + 1].
@@ -102,8 +102,9 @@ def _bound_at(
     weights = np.column_stack([laws.multiplier, laws.full_weight])
     # Whatever the channel, I(Rhat; X | Y) is at most log |Rhat|.
     is_free = ~np.isfinite(whole.budgets) & ~whole.is_exact
-    budgets = np.where(is_free, np.log(whole.n_rhat), whole.budgets)
+    budgets = np.where(is_free, np.log(whole.n_rhat), whole.budgets + forgone)
     budgets = np.where(whole.is_exact, 0.0, budgets)
+    never_told = np.where(whole.is_exact, forgone, 0.0)
     size = multipliers.max(axis=1, keepdims=True)
     readings = [weights, multipliers, np.where(multipliers > 1e-6 * size, multipliers, 0.0)]
     # No channel costs less than the best letter of every cell; costs carry their own rounding.
@@ -113,7 +114,7 @@ def _bound_at(
     for reading in readings:
         witness = laws.weighed(reading)
         paid = (reading * budgets).sum(axis=1)
-        unpaid = dual_bound(whole, witness) - _worth_of_forgone(whole, witness, forgone)
+        unpaid = dual_bound(whole, witness) - _worth_of_forgone(whole, witness, never_told)
         bound = unpaid - paid - _FEW_ROUNDINGS * (paid + np.abs(unpaid))
         chosen = np.where((bound > best)[:, None], reading, chosen)
         best = np.fmax(best, bound)  # a NaN proves nothing

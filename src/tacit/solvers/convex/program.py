@@ -98,14 +98,17 @@ class Statement:
         return np.asarray(self.budgets(limits) <= LIMIT_TOL)
 
     def forgone(self, limits: Array) -> Array:
-        """Bits that spent views may still learn but are not given, [batch, view + 1].
+        """Bits that views may still learn but are not given, [batch, view + 1].
 
         A limit within a few units in the last place of what is leaked counts as equal to it: it
-        was probably computed so, and the difference is rounding.
+        was probably computed so, and the difference is rounding. Views that are not spent may have
+        leaked less than the upper bound that their budgets are reckoned from.
         """
         left = limits - self.leaked
         is_some = left > _LAST_DIGITS * (1 + np.abs(self.leaked))
-        return np.where(self.is_spent(limits) & is_some, left, 0.0)
+        is_spent = self.is_spent(limits)
+        uncertain = 2 * (self.leaked_upper - self.leaked)
+        return np.where(is_spent, np.where(is_some, left, 0.0), uncertain)
 
     def program(self, cost: Array, limits: Array) -> Program:
         """The convex programs for costs [batch or 1, rhat, z, x] and limits [batch, view + 1].

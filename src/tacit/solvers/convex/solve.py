@@ -335,7 +335,7 @@ def _joined(parts: list[tuple[Members, Answers]], n_batch: int) -> Answers:
 def _solve_alike(whole: Program, forgone: Array, gap_tol: float, ways: Sequence[_Way]) -> Answers:
     """Solve a batch whose members have the same exact views.
 
-    ``forgone`` are the nats that a view counted as exact would still have been allowed.
+    ``forgone`` are the nats that views may have been allowed beyond their budgets.
     """
     reduction, tolerance, outcome = _solve_binding(whole, gap_tol, ways[0])
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
