@@ -14,6 +14,7 @@ from tacit.study.verification.verify import PROVED_NEAR
 from tests.cli.clinic import write_rows
 from tests.study.clinic import intents_of, make_clinic, read_release
 from tests.study.forging import forge_last
+from tests.words import in_words
 
 WORST = {"objective": "worst-level"}
 CAPPED = {"ceilings": {"below HS": 0.6}}
@@ -214,7 +215,7 @@ def test_a_ceiling_that_was_not_kept_is_found(study: Study, tmp_path: Path) -> N
     forge_last(
         tmp_path / "study", "intent", lambda body: body["measure"].update(ceilings={"HS-grad": 0.1})
     )
-    found = study.verify().problems
+    found = in_words(study.verify().problems)
     assert any("cost more at HS-grad than the ceiling of 0.1" in each for each in found)
 
 
@@ -224,7 +225,7 @@ def test_an_adaptive_release_is_not_taken_for_an_analysable_one(
     study.release("a", "income", bits=0.3, out=tmp_path / "1.csv")
     study.release("b", "education", bits=0.1, out=tmp_path / "2.csv")
     forge_last(tmp_path / "study", "intent", lambda body: body.update(analysable=True))
-    found = study.verify().problems
+    found = in_words(study.verify().problems)
     assert any("answers depend on more than what was asked" in each for each in found)
 
 

@@ -135,13 +135,11 @@ def _level_never_released(
     worst_level: float | None = None,
     mean: float | None = None,
 ) -> str:
-    said = f"{', '.join(levels)} would never be the answer; the mean error is {value:.3f}"
+    del value  # the quote says it before
+    said = f"{', '.join(levels)} would never be the answer"
     if worst_level is None:
         return f"{said}: --worst-level includes every level"
-    return (
-        f"{said}: with --worst-level it would be at most {worst_level:.3f} at every level, and "
-        f"{mean:.3f} on average"
-    )
+    return f"{said}; --worst-level: {worst_level:.3f} at most, {mean:.3f} on average"
 
 
 def _said_in_certificate(*, text: str) -> str:

@@ -10,9 +10,12 @@ import pytest
 from tacit.auditing.text import risk_in_words
 from tacit.policy import Policy
 from tacit.study import Study
+from tacit.study.books.records import Measure
 from tacit.study.requests.draft import draft
 from tacit.study.requests.risk import infer_after
 from tests.cli.clinic import write_patients
+
+HAMMING = Measure.of_utility("hamming")
 
 
 def test_a_draft_tells_what_the_audit_will_tell(tmp_path: Path) -> None:
@@ -27,7 +30,9 @@ def test_a_draft_tells_what_the_audit_will_tell(tmp_path: Path) -> None:
         study.release("a", "diagnosis", bits=0.3, out=tmp_path / "a.csv")
         study.release("b", "income", bits=0.1, out=tmp_path / "b1.csv")
         books = study._journal.refresh()
-        request = study._request(books, "b", "diagnosis", None, "hamming", 0.2)
+        request = study._request(
+            books, "b", "diagnosis", None, Measure.of_utility("hamming"), 0.2, False
+        )
         told = infer_after(books, draft(books, request), study._variables(books))
         study.release("b", "diagnosis", bits=0.2, out=tmp_path / "b2.csv")
         audited = study.audit(records=100).of("b").told
@@ -45,7 +50,9 @@ def test_the_risk_of_an_exact_answer_is_said_in_a_line(tmp_path: Path) -> None:
     ) as study:
         study.set_party("a", 3)
         books = study._journal.refresh()
-        request = study._request(books, "a", None, "income = 'high'", "hamming", None)
+        request = study._request(
+            books, "a", None, "income = 'high'", Measure.of_utility("hamming"), None, False
+        )
         told = infer_after(books, draft(books, request), study._variables(books))
     counts = books.counts
     [income] = books.created.attributes

@@ -245,7 +245,7 @@ def _created(
         made_by=configuration.made_by,
         **public_facts(snapshot),
         memory=plan.memory,
-        everyone=plan.policy.everyone,
+        everyone=plan.policy.record["everyone"],
         is_id_public=plan.is_id_public,
         key_check=keys.check,
         snapshot_digest=snapshot.digest(keys.snapshot),
