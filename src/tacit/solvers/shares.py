@@ -8,6 +8,7 @@ worst level by sequential quadratic programming, and there is no bound.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
@@ -119,15 +120,18 @@ class _Search:
             _inequality(self._below, shape),
         ]
         begin = np.append(start.ravel(), np.log(largest_variance(self.p_r, start)))
-        descent = minimize(
-            _last,
-            begin,
-            jac=_slope_of_last,
-            bounds=[(_SMALLEST_ENTRY, 1.0)] * n + [(None, None)],
-            constraints=conditions,
-            method="SLSQP",
-            options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE},
-        )
+        with warnings.catch_warnings():
+            # SciPy before 1.15 warns where it moves a step back into its bounds.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            descent = minimize(
+                _last,
+                begin,
+                jac=_slope_of_last,
+                bounds=[(_SMALLEST_ENTRY, 1.0)] * n + [(None, None)],
+                constraints=conditions,
+                method="SLSQP",
+                options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE},
+            )
         found = np.clip(descent.x[:-1].reshape(shape), 0.0, 1.0)
         status = Status.STATIONARY if descent.success else Status.OUT_OF_TIME
         return found / found.sum(axis=0), status, int(descent.nit)

