@@ -122,7 +122,7 @@ class _Search:
         begin = np.append(start.ravel(), np.log(largest_variance(self.p_r, start)))
         with warnings.catch_warnings():
             # SciPy before 1.15 warns where it moves a step back into its bounds.
-            warnings.simplefilter("ignore", RuntimeWarning)
+            warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
             descent = minimize(
                 _last,
                 begin,

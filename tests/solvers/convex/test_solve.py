@@ -354,6 +354,15 @@ def test_the_least_leakage_is_proved_to_five_digits() -> None:
         assert answers.waste[0] <= 1e-5
 
 
+def test_whoever_wants_the_value_only_gets_any_optimum() -> None:
+    problem = Problem(markov_joint(3, 3, 6, 2), individual=0.05)
+    frugal, plain = solve(problem), solve(problem, frugal=False)
+    assert_certified(plain)
+    assert plain.value == pytest.approx(frugal.value, abs=2 * GAP_TOL)
+    assert plain.leakage[0,] > frugal.leakage[0,] + 1e-3
+    assert plain.steps < frugal.steps
+
+
 def test_an_arbitrary_optimum_leaks_for_nothing() -> None:
     """What frugality is worth: the oracle's own optimum tells everyone 0.02 bit more."""
     joint = markov_joint(3, 3, 6, 2)
