@@ -145,7 +145,7 @@ class View:
         assert self.letter_of_z is not None
         if self.size == 1:
             return np.asarray(mass.sum(axis=0, keepdims=True))
-        pooled = np.zeros((self.size, *mass.shape[1:]))
+        pooled = np.zeros((self.size, *mass.shape[1:]), dtype=mass.dtype)
         np.add.at(pooled, self.letter_of_z, mass)
         return pooled
 

@@ -206,9 +206,9 @@ def _bits(nats: float) -> float:
 UNIT_ROUNDOFF = 2.0**-53
 
 
-def gamma(n_operations: int) -> float:
+def gamma(n_operations: int, unit: float = UNIT_ROUNDOFF) -> float:
     """Relative error of a result of ``n_operations`` roundings, all terms non-negative."""
-    return n_operations * UNIT_ROUNDOFF / (1 - n_operations * UNIT_ROUNDOFF)
+    return n_operations * unit / (1 - n_operations * unit)
 
 
 def add_up(first: float, second: float) -> float:
@@ -250,3 +250,28 @@ def information_upper_nats(
     by_letter = (conditional_prior * np.maximum(h, 0.0)).sum(axis=-1, keepdims=True)
     flat = (1 + 8 * slack) * (marginal * by_letter).sum(axis=(-3, -1))
     return np.maximum(estimate, 0.0), np.minimum(direct, flat)
+
+
+def information_range_bits(p_yx: NDArray[np.floating], n_operations: int) -> tuple[float, float]:
+    """Floats below and above I(Y; X) in bits, from masses in the longest floats of the machine.
+
+    Those of x86 and of 64-bit ARM under Linux have 11 and 60 bits more than a double: the two are
+    then neighbours, or nearly so. Elsewhere they are as far apart as rounding in doubles demands.
+
+    Args:
+        p_yx: masses that sum to 1, [y, x], each within ``n_operations`` roundings of the truth.
+        n_operations: roundings behind each entry.
+    """
+    if len(p_yx) == 1:
+        return 0.0, 0.0
+    p_y, p_x = p_yx.sum(axis=1, keepdims=True), p_yx.sum(axis=0, keepdims=True)
+    seen = p_yx > 0
+    log_p = np.log(np.where(seen, p_yx, 1))
+    log_q = np.log(np.where(seen, p_y, 1)) + np.log(np.where(seen, p_x, 1))
+    nats = (p_yx * (log_p - log_q)).sum(axis=1).sum()
+    size = (p_yx * (np.abs(log_p) + np.abs(log_q) + 1)).sum(axis=1).sum()
+    unit = float(np.finfo(p_yx.dtype).eps) / 2
+    error = 4 * gamma(n_operations + sum(p_yx.shape) + 16, unit) * size
+    per_bit = np.log(p_yx.dtype.type(2))
+    lowest, highest = float((nats - error) / per_bit), float((nats + error) / per_bit)
+    return max(0.0, nextafter(lowest, -inf)), nextafter(highest, inf)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError
-from tacit.information.laws import gamma, information_upper_nats
+from tacit.information.laws import gamma, information_range_bits
 from tacit.problem import Problem, View, ViewKey
 from tacit.solvers.convex.interior_point import DenseProgram
 from tacit.solvers.kernel import Outcome, Pace, minimise
@@ -48,8 +48,9 @@ class Statement:
         seen_z, seen_x: the original letters behind them.
         keys: the views' keys.
         rows: the partial views.
-        leaked: estimate of I(Y; X) in bits, [view + 1].
-        leaked_upper: upper bound on it, rounding included.
+        leaked: estimate of I(Y; X) in bits, [view + 1]; at most as far above the truth as
+            ``leaked_upper`` is above it.
+        leaked_upper: upper bound on I(Y; X), rounding included.
     """
 
     problem: Problem
@@ -74,9 +75,8 @@ class Statement:
             p_zx, joint_zxr = p_zx[seen], joint_zxr[seen]
         partial: list[ViewKey] = [key for key in limits if key != everyone]
         views = [_seen_view(view, seen_z, seen_x) for view in map(problem.view, partial)]
-        pooled = [view.pool(p_zx) for view in views]
         keys, rows = [*partial, everyone], ViewRows(views, len(seen_z))
-        leaked = _leaked_bits([*pooled, p_zx], p_zx)
+        leaked = _leaked_bits(views, joint_zxr)
         return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked)
 
     def limits(self, by_key: Mapping[ViewKey, float]) -> Array:
@@ -140,18 +140,25 @@ def _function_of_z(law: Array) -> View:
     return View(law=law)
 
 
-def _leaked_bits(joints: list[Array], mass: Array) -> Array:
-    """I(Y; X) in bits of the views' p(y, x), which were summed from p(z, x), and bounds on it.
+def _leaked_bits(views: list[View], joint_zxr: Array) -> Array:
+    """Estimates of and upper bounds on I(Y; X) in bits of views and of full collusion, last.
 
-    Both are [view + 1].
+    In long floats: where a bit costs millions, the last digits of what is leaked count. Both are
+    [view + 1].
     """
-    p_x, n_operations = mass.sum(axis=0), sum(mass.shape) + 8
-    bounds = [
-        information_upper_nats(joint[:, None], p_x[None], n_operations + len(joint))
-        for joint in joints
+    mass = joint_zxr.sum(axis=-1, dtype=np.longdouble)
+    mass /= mass.sum()
+    n_operations = 2 * sum(joint_zxr.shape) + 8
+    ranges = [
+        information_range_bits(_pooled(view, mass), n_operations + view.size) for view in views
     ]
-    leaked = [(float(estimate.sum()), float(upper.sum())) for estimate, upper in bounds]
-    return np.array(leaked).T / LN2
+    lowest, highest = np.array([*ranges, information_range_bits(mass, n_operations)]).T
+    return np.stack([np.nextafter(0.5 * (lowest + highest), 0.0), highest])
+
+
+def _pooled(view: View, mass: Array) -> Array:
+    """p(y, x) in the floats of ``mass``; laws sum to 1 in doubles only."""
+    return view.pool(mass if view.law is None else mass / view.law.sum(axis=-1, dtype=mass.dtype))
 
 
 def raise_if_infeasible(statement: Statement, limits: Array) -> None:
