@@ -147,14 +147,26 @@ def dual_bound(program: Program, witness: Witness) -> Array:
     log_sum = largest + np.log(np.exp(scaled - largest).sum(axis=1, keepdims=True))
     error = error + 8 * program.rounding * weight * np.abs(log_sum)
     ratio = np.where(program.mass > 0, (error - price) / weight - log_sum, -np.inf)
-    peak = ratio.max(axis=-1, keepdims=True)
-    mean = (program.mass * np.exp(ratio - peak)).sum(axis=-1) / program.mass_z
-    excess = (peak[..., 0] + np.log(mean)).max(axis=1)
+    excess = _log_mean(program, ratio).max(axis=1)
     by_history = (program.mass * log_sum[:, 0]).sum(axis=-1) + program.mass_z * excess
-    size = (program.mass * np.abs(log_sum[:, 0])).sum(axis=-1)
-    size = size + program.mass_z * (np.abs(excess) + 8)
+    size = (program.mass * np.abs(log_sum[:, 0])).sum(axis=-1) + program.mass_z * np.abs(excess)
     inner = (by_history + 2 * program.rounding * size).sum(axis=-1)
     return np.asarray(np.where(is_weighed, -full_weight * inner, plain))
+
+
+def _log_mean(program: Program, ratio: Array) -> Array:
+    """At least log sum_x p(x | z) exp(ratio), [batch, rhat, z], for ratios [batch, rhat, z, x].
+
+    The smaller of two bounds. Where everyone learns next to nothing the ratios are close to 0, and
+    summing differences from 1 loses no digits; otherwise the largest is taken out first.
+    """
+    prior, rounding = program.mass / program.mass_z[:, None], 8 * program.rounding
+    peak = ratio.max(axis=-1, keepdims=True)
+    log_mean = peak[..., 0] + np.log((prior * np.exp(ratio - peak)).sum(axis=-1))
+    plain = log_mean + rounding * (2 + np.abs(peak[..., 0]))
+    off = prior * np.expm1(np.minimum(ratio, 1.0))
+    near = np.log1p(off.sum(axis=-1) + rounding * np.abs(off).sum(axis=-1))
+    return np.where(peak[..., 0] <= 1, np.minimum(near, plain), plain)
 
 
 def _sum_below(terms: Array, program: Program) -> Array:
