@@ -166,7 +166,7 @@ def _log_mean(program: Program, ratio: Array) -> Array:
     plain = log_mean + rounding * (2 + np.abs(peak[..., 0]))
     off = prior * np.expm1(np.minimum(ratio, 1.0))
     near = np.log1p(off.sum(axis=-1) + rounding * np.abs(off).sum(axis=-1))
-    return np.where(peak[..., 0] <= 1, np.minimum(near, plain), plain)
+    return np.asarray(np.where(peak[..., 0] <= 1, np.minimum(near, plain), plain))
 
 
 def _sum_below(terms: Array, program: Program) -> Array:

@@ -334,9 +334,8 @@ class Program:
         """Relative error of the longest sums behind a bound."""
         return gamma(sum(self.mass.shape) + self.n_rhat + self.rows.n_rows + 64)
 
-    def member(self, index: int) -> Program:
-        """One member of the batch, as a batch of one."""
-        own = slice(index, index + 1)
+    def members(self, own: NDArray[np.intp]) -> Program:
+        """Some members of the batch, in the order given."""
         cost = self.cost if len(self.cost) == 1 else self.cost[own]
         return replace(self, cost=cost, budgets=self.budgets[own])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,11 @@ class Reduction:
             np.array([whole.is_exact[column].any() for column in columns]),
         )
         return Reduction(program, class_of_z, class_of_x, columns, scale)
+
+    def members(self, own: Indices) -> Reduction:
+        """Some members of the batch, in the order given."""
+        scale = self.scale if len(self.scale) == 1 else self.scale[own]
+        return replace(self, program=self.program.members(own), scale=scale)
 
     def lift(self, cells: Array) -> Array:
         """[..., z, x] of the reduced program read on the original letters."""

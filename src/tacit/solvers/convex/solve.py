@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.problem import Problem
 from tacit.solution import Solution, Status
+from tacit.solvers.convex.barrier import is_small, minimise_by_barrier
 from tacit.solvers.convex.certificate import (
     best_bound,
     feasible_channel,
@@ -55,37 +57,50 @@ _COARSEST_TOL = 1e-3
 _BATCH_BYTES = 2**27
 
 
+class _Method(Enum):
+    """How a program is solved."""
+
+    KERNEL = "the interior point within all limits"
+    BARRIER = "a barrier in coordinates that keep exact views exact"
+    PRICES = "prices instead of the limits of views with hardly any bits left"
+
+    def suits(self, program: Program) -> bool:
+        """Whether it is of use for some member of a batch."""
+        if self is _Method.BARRIER:
+            return is_small(program)
+        return self is _Method.KERNEL or bool(program.is_priced.any())
+
+
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How the interior point goes about it; fields as in ``Pace``.
-
-    ``has_prices``: whether prices replace the limits of views with hardly any bits left.
-    """
+    """How a method goes about it; the other fields as in ``Pace``."""
 
     frugal_tol: float
     row_stiffness: float
     rarest: float
-    is_multiplicative: bool
-    has_prices: bool
+    is_multiplicative: bool = False
+    method: _Method = _Method.KERNEL
 
 
 _WITHIN_LIMITS = (
-    _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=False),
+    _Way(6e-6, 1e7, 1e-5),
+    # A second opinion where matrices are small; it mostly settles the matter.
+    _Way(np.inf, 1e7, 1e-5, method=_Method.BARRIER),
     # The most frugal channel may lie so close to the boundary that it cannot be repaired.
-    _Way(np.inf, 1e7, 1.0, is_multiplicative=False, has_prices=False),
+    _Way(np.inf, 1e7, 1.0),
     # Exact views that nearly depend on each other must be held harder, those with many letters even
     # more: some combinations of their constraints weigh a millionth of the others.
-    _Way(np.inf, 1e9, 1e-5, is_multiplicative=False, has_prices=False),
-    _Way(np.inf, 1e11, 1e-5, is_multiplicative=False, has_prices=False),
-    _Way(np.inf, 1e9, 1.0, is_multiplicative=True, has_prices=False),
+    _Way(np.inf, 1e9, 1e-5),
+    _Way(np.inf, 1e11, 1e-5),
+    _Way(np.inf, 1e9, 1.0, is_multiplicative=True),
 )
 """Tried in turn while the gap stays open."""
 
 _ALL_WAYS = (
     *_WITHIN_LIMITS,
-    # Slow, and for views with hardly any bits left only.
-    _Way(6e-6, 1e7, 1e-5, is_multiplicative=False, has_prices=True),
-    _Way(np.inf, 1e9, 1e-5, is_multiplicative=False, has_prices=True),
+    # Slow.
+    _Way(6e-6, 1e7, 1e-5, method=_Method.PRICES),
+    _Way(np.inf, 1e9, 1e-5, method=_Method.PRICES),
 )
 
 _ANY_OPTIMUM = (replace(_ALL_WAYS[0], frugal_tol=np.inf), *_ALL_WAYS[1:])
@@ -339,13 +354,18 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float, ways: Sequence[
     """
     reduction, tolerance, outcome = _solve_binding(whole, gap_tol, ways[0])
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
-    is_any_priced = bool(reduction.program.is_priced.any())
     for way in ways[1:]:
-        if answers.is_closed.all() or (way.has_prices and not is_any_priced):
+        left, closed = np.flatnonzero(~answers.is_closed), np.flatnonzero(answers.is_closed)
+        if not len(left):
             break
+        own = reduction.members(left)
+        if not way.method.suits(own.program):
+            continue
+        outcome = _minimise(own.program, tolerance[left], way)
+        again = _certify(whole.members(left), own, outcome, forgone[left], gap_tol)
         # All runs give valid bounds; keep the best of each.
-        again = _minimise(reduction.program, tolerance, way)
-        answers = answers.better_of(_certify(whole, reduction, again, forgone, gap_tol), gap_tol)
+        better = answers.take(left).better_of(again, gap_tol)
+        answers = _joined([(closed, answers.take(closed)), (left, better)], len(forgone))
     return answers
 
 
@@ -405,8 +425,10 @@ def _minimise(program: Program, tolerance: Array, way: _Way) -> Outcome:
             way.rarest,
             way.is_multiplicative,
         )
-        own = program.member(index)
-        if way.has_prices and own.is_priced.any():
+        own = program.members(np.array([index]))
+        if way.method is _Method.BARRIER:
+            outcomes.append(minimise_by_barrier(own, pace))
+        elif way.method is _Method.PRICES and own.is_priced.any():
             outcomes.append(minimise_by_prices(own, pace))
         else:
             outcomes.append(own.minimise(np.zeros(len(own.is_exact)), pace))
