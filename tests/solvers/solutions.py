@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -9,8 +10,13 @@ import numpy as np
 import pytest
 
 from tacit import Problem, Solution, Status
+from tacit.arrays import LN2
 from tacit.problem import WORST_LEVEL
 from tacit.solution import GAP_TOL
+from tacit.solvers.convex.certificate import best_bound, feasible_channel
+from tacit.solvers.convex.program import Program, Statement
+from tacit.solvers.convex.reduction import Reduction
+from tacit.solvers.kernel import Outcome, Pace, one_thread
 from tests import oracles
 from tests.oracles import assert_is_channel, expected_distortion, leakage_bits, level_errors
 from tests.strategies import Array, Release
@@ -36,6 +42,25 @@ def problem_of(release: Release, **options: Any) -> Problem:
         views=release.views,
         **options,
     )
+
+
+def heard(seed: int, n_x: int, n_y: int) -> Array:
+    """p(y | x) of a view with many letters, some that never occur, some that settle x."""
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.full(n_y, 0.2), size=n_x)
+    law = np.where(law < 1e-4, 0.0, law)
+    return law / law.sum(axis=1, keepdims=True)
+
+
+def problem_with_view(seed: int, room: float, n_y: int = 40, share: float = 0.5) -> Problem:
+    """A view of ``n_y`` letters with ``room`` bits left, and an individual limit."""
+    rng = np.random.default_rng(seed)
+    n_x, n_r = int(rng.integers(2, 6)), int(rng.integers(2, 4))
+    joint = rng.dirichlet(np.full(n_x * n_r, 0.7)).reshape(n_x, n_r)
+    law = heard(seed + 1, n_x, n_y)
+    held = oracles.view_leakage_bits(joint, np.ones((n_x, 1)), law)
+    distortion = rng.random((int(rng.integers(2, 5)), n_r))
+    return Problem(joint, distortion, share, views={"heard": (law, max(held, 0.0) + room)})
 
 
 def brute_force(solution: Solution) -> dict[object, float]:
@@ -81,3 +106,21 @@ def assert_certified(solution: Solution, *, gap_tol: float = GAP_TOL) -> None:
 def held_bits(joint: Array, axes: tuple[int, ...]) -> float:
     """I(Z_S; X): what a coalition holds before anything new is released."""
     return max(0.0, leakage_bits(joint, np.ones((*joint.shape[:-1], 1)), axes))
+
+
+def proved_gap(
+    problem: Problem, method: Callable[[Program, Pace], Outcome], gap_tol: float = GAP_TOL
+) -> float:
+    """Value of what a method finds for all limits at once, repaired, less the bound it proves."""
+    statement = Statement.of(problem)
+    limits = statement.limits(problem.limits)[None]
+    whole = statement.program(statement.cost_of(problem.distortion)[None], limits)
+    is_limited = np.isfinite(whole.budgets[0]) | whole.is_exact
+    reduction = Reduction.of(whole, np.flatnonzero(is_limited[:-1]))
+    tolerance = 0.2 * gap_tol / reduction.scale[0]
+    pace = Pace(tolerance, inf, 0.1 * tolerance, 1e7, 1e-5, is_multiplicative=False)
+    with one_thread():
+        outcome = method(reduction.program, pace)
+    bound, _ = best_bound(whole, reduction, outcome, statement.forgone(limits) * LN2)
+    _, value, _ = feasible_channel(whole, reduction.lift(outcome.channel))
+    return float(value[0] - bound[0])

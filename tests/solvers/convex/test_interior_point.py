@@ -10,27 +10,7 @@ from hypothesis import strategies as st
 import tacit
 from tacit.problem import Problem
 from tests import oracles
-from tests.solvers.solutions import ORACLE_TOL, assert_certified, assert_honest
-from tests.strategies import Array
-
-
-def heard(seed: int, n_x: int, n_y: int) -> Array:
-    """p(y | x) of a view with many letters, some that never occur, some that settle x."""
-    rng = np.random.default_rng(seed)
-    law = rng.dirichlet(np.full(n_y, 0.2), size=n_x)
-    law = np.where(law < 1e-4, 0.0, law)
-    return law / law.sum(axis=1, keepdims=True)
-
-
-def problem_with_view(seed: int, room: float, n_y: int = 40, share: float = 0.5) -> Problem:
-    """A view of ``n_y`` letters with ``room`` bits left, and an individual limit."""
-    rng = np.random.default_rng(seed)
-    n_x, n_r = int(rng.integers(2, 6)), int(rng.integers(2, 4))
-    joint = rng.dirichlet(np.full(n_x * n_r, 0.7)).reshape(n_x, n_r)
-    law = heard(seed + 1, n_x, n_y)
-    held = oracles.view_leakage_bits(joint, np.ones((n_x, 1)), law)
-    distortion = rng.random((int(rng.integers(2, 5)), n_r))
-    return Problem(joint, distortion, share, views={"heard": (law, max(held, 0.0) + room)})
+from tests.solvers.solutions import ORACLE_TOL, assert_certified, assert_honest, problem_with_view
 
 
 @settings(max_examples=30, deadline=None)
