@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tacit.information as ti
 from tacit.errors import InvalidInputError, TacitError
-from tacit.information.laws import information_upper_nats
+from tacit.information.laws import information_range_bits, information_upper_nats
 from tests import strategies as own
 
 # Sums of at most some 64 terms of magnitude near 1, each exact to a few units in the last place.
@@ -390,6 +390,23 @@ def test_the_bound_on_a_small_leakage_is_above_the_truth_and_near_it(size):
         truth = exact_conditional_information_nats(prior, channel)
         # Ratios are exact to some 1e-14: a leakage of size**2 is off by size times that.
         assert truth <= upper.sum() <= truth * (1 + ROUNDING / size)
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-6, 0.1, 0.5])
+def test_information_is_between_its_bounds_and_they_are_close(noise):
+    """A fair bit through a binary symmetric channel: 1 - h(noise) bits."""
+    p_yx = np.array([[1 - noise, noise], [noise, 1 - noise]], dtype=np.longdouble) / 2
+    lowest, highest = information_range_bits(p_yx, n_operations=2)
+    with localcontext(prec=60):
+        rates = [Decimal(noise), 1 - Decimal(noise)]
+        truth = 1 + sum(p * p.ln() for p in rates) / Decimal(2).ln()
+    assert Decimal(lowest) <= truth <= Decimal(highest)
+    if np.finfo(np.longdouble).nmant > 60:  # elsewhere long floats are doubles
+        assert highest - lowest <= 1e-15
+
+
+def test_a_single_letter_holds_exactly_nothing():
+    assert information_range_bits(np.array([[0.3, 0.7]], dtype=np.longdouble), 0) == (0.0, 0.0)
 
 
 def exact_conditional_information_nats(p_yx, channel):
