@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
-from tacit.errors import InfeasibleError
+from tacit.errors import CapError, InfeasibleError
 from tacit.information.laws import gamma, information_upper_nats
 from tacit.problem import Problem, View, ViewKey
 from tacit.solvers.convex.interior_point import DenseProgram
@@ -30,6 +30,10 @@ PRICED_BELOW = 1e-5
 
 _MANY_ROWS = 24
 """Letters of the views beyond which a program without a history is left to ``interior_point``."""
+
+CAP_TOL = 1e-8
+"""Relative. A cap this close to the worst answer yet counts as reached, and leaves so much room: a
+region without any has no interior."""
 
 _LAST_DIGITS = 2e-15
 """Rounding of an information near 1 bit that was computed with care."""
@@ -61,6 +65,11 @@ class Statement:
     rows: ViewRows
     leaked: Array
     leaked_upper: Array
+
+    @property
+    def cap_factors(self) -> Array:
+        """How many times as likely an answer may make a record, [view + 1]; inf without a cap."""
+        return np.array([2.0 ** self.problem.caps.get(key, inf) for key in self.keys])
 
     @staticmethod
     def of(problem: Problem) -> Statement:
@@ -120,7 +129,9 @@ class Statement:
         p_x = self.mass.sum(axis=0)
         capacity = min(np.log2(cost.shape[1]), float(-(p_x * np.log2(p_x)).sum()))
         bits = np.where((budgets > capacity) & ~is_exact, inf, budgets)
-        return Program(self.mass, cost, self.rows, bits * LN2, np.asarray(is_exact))
+        return Program(
+            self.mass, cost, self.rows, bits * LN2, np.asarray(is_exact), self.cap_factors
+        )
 
 
 def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:
@@ -160,6 +171,22 @@ def raise_if_infeasible(statement: Statement, limits: Array) -> None:
     worst = int(short.argmax())
     if short[worst] > LIMIT_TOL:
         raise InfeasibleError(statement.keys[worst], limits[worst], statement.leaked[worst])
+    if not statement.problem.caps:
+        return
+    views = [*statement.rows.views, None]
+    for key, factor, view in zip(statement.keys, statement.cap_factors, views, strict=True):
+        reached = worst_factor(statement.mass if view is None else view.pool(statement.mass))
+        if reached > factor * (1 + CAP_TOL):
+            raise CapError(key, float(np.log2(factor)), float(np.log2(reached)))
+
+
+def worst_factor(joint: Array) -> float:
+    """Largest p(y | x) / p(y) of p(y, x), or of p(y, ..., x) with any number of letters first."""
+    letters = joint.reshape(-1, joint.shape[-1])
+    p_x, p_y = letters.sum(axis=0), letters.sum(axis=1, keepdims=True)
+    independent = p_y * p_x
+    is_seen = independent > 0
+    return float((letters[is_seen] / independent[is_seen]).max())
 
 
 def full_channel(statement: Statement, c: Array) -> Array:
@@ -267,6 +294,8 @@ class Program:
             ``is_exact``.
         is_exact: [view + 1] marks the views with no bits left: Rhat must be independent of X
             given Y.
+        cap_factors: p(rhat, y | x) / p(rhat, y) at most, for every x, [view + 1]; inf without a
+            cap.
     """
 
     mass: Array
@@ -274,6 +303,7 @@ class Program:
     rows: ViewRows
     budgets: Array
     is_exact: NDArray[np.bool_]
+    cap_factors: Array
 
     @cached_property
     def n_rhat(self) -> int:
@@ -294,6 +324,33 @@ class Program:
     def is_priced(self) -> NDArray[np.bool_]:
         """Views with hardly any bits left, [batch, view + 1]: a price may replace their limit."""
         return np.asarray((self.budgets < PRICED_BELOW) & ~self.is_exact)
+
+    @cached_property
+    def row_caps(self) -> Array | None:
+        """p(rhat, y, x) / p(rhat, y) at most, [row, x]; inf where nothing can exceed it.
+
+        ``None`` where no partial view is capped. Exact views meet their caps by themselves.
+        """
+        factors = np.where(self.is_exact, inf, self.cap_factors)[:-1][self.rows.view_of_row]
+        return self._caps(self.row_mass, factors) if np.isfinite(factors).any() else None
+
+    @cached_property
+    def full_caps(self) -> Array | None:
+        """The same for full collusion, [z, x]."""
+        factor = inf if self.is_full_exact else self.cap_factors[-1]
+        return self._caps(self.mass, np.full(len(self.mass), factor)) if factor < inf else None
+
+    def _caps(self, mass: Array, factors: Array) -> Array:
+        """Caps of letters with masses p(y, x) and factors [y]; what is reached leaves a little."""
+        total, p_x = mass.sum(axis=1, keepdims=True), self.mass.sum(axis=0)
+        reached = mass / np.where(total > 0, total, 1.0)
+        caps = np.maximum(factors[:, None] * p_x, reached * (1 + CAP_TOL))
+        return np.where((caps < 1) & (mass > 0) & np.isfinite(factors[:, None]), caps, inf)
+
+    @cached_property
+    def is_capped(self) -> bool:
+        """Whether some view is capped."""
+        return self.row_caps is not None or self.full_caps is not None
 
     @cached_property
     def mass_z(self) -> Array:
@@ -345,7 +402,8 @@ class Program:
         law = None
         if rows.row_of_z is None:
             law = np.broadcast_to(rows.weights, (rows.n_rows, *self.mass.shape))
-        if len(self.mass) == 1 and rows.n_rows > _MANY_ROWS and not self.is_exact.any():
+        is_plain = not self.is_exact.any() and not self.is_capped
+        if len(self.mass) == 1 and rows.n_rows > _MANY_ROWS and is_plain:
             found = self._minimise_densely(price, pace)
             if found is not None:
                 return found
@@ -358,6 +416,8 @@ class Program:
             budget=self.budgets[0],
             is_exact=self.is_exact,
             price=price,
+            row_cap=self.row_caps,
+            full_cap=self.full_caps,
             pace=pace,
         )
 

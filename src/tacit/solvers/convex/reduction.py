@@ -66,6 +66,7 @@ class Reduction:
             ViewRows([merged[group[0]] for group in groups[:-1]], n_z),
             np.stack([whole.budgets[:, column].min(axis=1) for column in columns], axis=1),
             np.array([whole.is_exact[column].any() for column in columns]),
+            np.array([whole.cap_factors[column].min() for column in columns]),
         )
         return Reduction(program, class_of_z, class_of_x, columns, scale)
 
@@ -104,6 +105,30 @@ class Reduction:
                     break  # one of several equal constraints carries the force
             start += 0 if is_full else self.program.rows.sizes[view]
         return forces * self.scale[:, None, None, None]
+
+    def lift_caps(self, outcome: Outcome, whole: Program) -> tuple[Array | None, Array | None]:
+        """Multipliers of the caps on partial views and on full collusion, on the whole program.
+
+        The tightest of several views that see the same carries them.
+        """
+        scale = self.scale[:, None, None, None]
+        rows = full = None
+        n_batch, n_rhat = outcome.row_cap.shape[:2]
+        if whole.row_caps is not None:
+            rows = np.zeros((n_batch, n_rhat, *whole.row_caps.shape))
+        start = 0
+        for view, column in enumerate(self.columns):
+            is_full = view == len(self.columns) - 1
+            own = outcome.full_cap if is_full else outcome.row_cap
+            tightest = column[::-1][whole.cap_factors[column[::-1]].argmin()]
+            if tightest == whole.rows.n_views and whole.full_caps is not None:
+                full = own[:, :, self.class_of_z][..., self.class_of_x] * scale
+            elif tightest < whole.rows.n_views and rows is not None:
+                row = self._row_of_letter(whole.rows.views[tightest], view)
+                lifted = own[:, :, row if is_full else start + row][..., self.class_of_x]
+                rows[:, :, whole.rows.view_of_row == tightest] = lifted * scale
+            start += 0 if is_full else self.program.rows.sizes[view]
+        return rows, full
 
     def _row_of_letter(self, original: View, view: int) -> Indices:
         """Row (or history, for full collusion) that each letter of an original view became."""
