@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define GIVE 1e-6 /* beside mass: see cap_stiffness */
+#define GIVE 1e-6        /* beside mass: see cap_stiffness ... */
+#define FRUGAL_GIVE 3e-9 /* ... and once the value is a limit, which leaves less room */
 
 /* Half of the barrier by mass and half evenly, as for cells. */
 void weigh_caps(Solver *k)
@@ -25,7 +26,7 @@ void weigh_caps(Solver *k)
     for (int i = 0; i < n; i++) {
         const double mass = i < n_of_rows ? mass_of_row[i] : mass_of_cell[i - n_of_rows];
         k->cap_barrier[i] = isfinite(k->cap[i]) ? mass + 1.0 / n_capped : 0;
-        k->cap_give[i] = GIVE * mass;
+        k->cap_mass[i] = mass;
         k->n_pairs += k->cap_barrier[i] * k->p.n_rhat;
     }
 }
@@ -88,7 +89,8 @@ void add_cap_forces(const Solver *k, const double *forces, double *cells)
  * a proximal term, without which eliminations lose all digits near the end. */
 double cap_stiffness(const Solver *k, const Iterate *it, int cap)
 {
-    const double give = k->cap_give[cap / k->n_block * k->p.n_x + cap % k->p.n_x];
+    const double mass = k->cap_mass[cap / k->n_block * k->p.n_x + cap % k->p.n_x];
+    const double give = mass * (k->is_frugal ? FRUGAL_GIVE : GIVE);
     return it->cap_multiplier[cap] / (it->cap_slack[cap] + it->cap_multiplier[cap] * give);
 }
 

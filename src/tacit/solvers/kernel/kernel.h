@@ -173,6 +173,7 @@ typedef struct {
     double *history_factor;  /* inverse Cholesky factors of these */
     double *record_response; /* of the rows to forces on rows: [own][own'][x] */
     double *record_factor;   /* inverse Cholesky factors: [x][own][own'] */
+    int *usual;              /* the letter that answers most to forces: [x] */
     double *coupling;        /* what is eliminated against what is left */
     double *gathered;        /* the part of it that two rows share, and its Gram matrix */
     double *system;          /* what is left: [n_left][n_left] */
@@ -185,6 +186,7 @@ typedef struct {
     double *drag;            /* q, the force per db that this takes: [row][rhat] */
     double *alpha_total;     /* alpha summed over x, 0 where no cap is: [row][rhat] */
     double *lean;            /* v = w cap of full collusion: cells */
+    double *left_scale;      /* [n_left] */
     int *left_pivots;        /* [n_left] */
     double *by_row, *u;      /* rows */
     double *left;            /* [n_left] */
@@ -222,7 +224,7 @@ typedef struct {
     double *cap_aim;        /* caps */
     double *cap;            /* p(rhat, y, x) / p(rhat, y) at most, infinite for none: [group][x] */
     double *cap_barrier;    /* weight of its barrier: [group][x] */
-    double *cap_give;       /* how much a cap gives way to its multiplier's change: [group][x] */
+    double *cap_mass;       /* p(y, x): [group][x] */
     Newton newton;
     double *gradients;      /* of every limited leakage, times mass: [limit] cells */
     double *answers;        /* the channel's changes under them: [limit] cells */

@@ -112,6 +112,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
             n_gathered = n_coupled + n_block * n_block;
     }
     n->record_factor = doubles(arena, n_factor);
+    n->usual = take(arena, (is_record_first ? n_x : 0) * sizeof(int));
     n->coupling = doubles(arena, n_coupled);
     n->gathered = doubles(arena, n_gathered);
     n->system = doubles(arena, n_left * n_left);
@@ -126,6 +127,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->drag = doubles(arena, k->n_row_groups * n_rhat);
     n->alpha_total = doubles(arena, k->n_row_groups * n_rhat);
     n->lean = doubles(arena, k->p.full_cap ? k->n_cells : 0);
+    n->left_scale = doubles(arena, k->n_groups ? n_left : 0);
     n->left_pivots = take(arena, (k->n_groups ? n_left : 0) * sizeof(int));
     n->by_row = doubles(arena, n_rows);
     n->u = doubles(arena, n_rows);
@@ -170,7 +172,7 @@ static void lay_out(Solver *k, Arena *arena)
     k->cap_aim = doubles(arena, k->n_caps);
     k->cap = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->cap_barrier = doubles(arena, (size_t)k->n_groups * k->p.n_x);
-    k->cap_give = doubles(arena, (size_t)k->n_groups * k->p.n_x);
+    k->cap_mass = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->aim = doubles(arena, n_limits);
     k->cell_aim = doubles(arena, n_cells);
     k->barrier = doubles(arena, (size_t)k->p.n_z * k->p.n_x);

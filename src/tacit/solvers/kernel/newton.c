@@ -99,6 +99,15 @@ bool factorise_left(Solver *k)
     if (!k->n_groups)
         return cholesky(k, n->system, n->n_left, n->left);
     work(k, pow(n->n_left, 3));
+    for (int i = 0; i < n->n_left; i++) {
+        double largest = 0;
+        for (int j = 0; j < n->n_left; j++)
+            largest = fmax(largest, fabs(n->system[(size_t)i * n->n_left + j]));
+        n->left_scale[i] = largest > 0 ? 1 / sqrt(largest) : 1;
+    }
+    for (int i = 0; i < n->n_left; i++)
+        for (int j = 0; j < n->n_left; j++)
+            n->system[(size_t)i * n->n_left + j] *= n->left_scale[i] * n->left_scale[j];
     k->lapack->dgetrf(&n->n_left, &n->n_left, n->system, &n->n_left, n->left_pivots, &info);
     return info == 0;
 }
@@ -109,9 +118,14 @@ void solve_left(const Solver *k, double *side)
     int one = 1, info;
     if (!k->n_groups)
         solve_factored(k, n->system, n->n_left, side);
-    else
+    else {
+        for (int i = 0; i < n->n_left; i++)
+            side[i] *= n->left_scale[i];
         k->lapack->dgetrs("N", &n->n_left, &one, n->system, &n->n_left, n->left_pivots, side,
                           &n->n_left, &info);
+        for (int i = 0; i < n->n_left; i++)
+            side[i] *= n->left_scale[i];
+    }
 }
 
 /* While full collusion has no weight but a frugality far below the barrier, what couples records
@@ -297,9 +311,16 @@ static void respond_to_units(const Solver *k, int z, double *response)
     const double *share = k->newton.share + (size_t)z * k->n_block;
     for (int i = 0; i < n_rhat; i++)
         for (int j = 0; j < n_rhat; j++)
-            for (int x = 0; x < n_x; x++)
-                response[(i * n_rhat + j) * n_x + x] =
-                    massive[i * n_x + x] * ((i == j) - share[j * n_x + x]);
+            for (int x = 0; i != j && x < n_x; x++)
+                response[(i * n_rhat + j) * n_x + x] = -massive[i * n_x + x] * share[j * n_x + x];
+    /* 1 - share as the sum of the others' shares: it keeps its digits near 0. */
+    for (int i = 0; i < n_rhat; i++) {
+        double *own = response + (size_t)i * (n_rhat + 1) * n_x;
+        memset(own, 0, sizeof(double) * n_x);
+        for (int j = 0; j < n_rhat; j++)
+            for (int x = 0; i != j && x < n_x; x++)
+                own[x] += massive[i * n_x + x] * share[j * n_x + x];
+    }
 }
 
 /* y = M^-1 y, history by history. */
@@ -588,15 +609,48 @@ static void solve_history_first(Solver *k)
  * E = [V' | diag alpha].
  */
 
+/* A force on all letters of a row alike moves nothing, because sums are held. So the unknowns of a
+ * record are, for each row, one such force m, in the place of the usual letter's, and how the other
+ * letters' forces differ from it: u = m + d. The cells' stiff answers meet only the d, and do not
+ * swamp what holds m. */
+static void choose_usual_letters(Solver *k)
+{
+    const int n_x = k->p.n_x;
+    for (int x = 0; x < n_x; x++) {
+        double most = -1;
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
+            double answer = 0;
+            for (int z = 0; z < k->p.n_z; z++)
+                answer += k->newton.massive[(size_t)z * k->n_block + rhat * n_x + x];
+            if (answer > most) {
+                most = answer;
+                k->newton.usual[x] = rhat;
+            }
+        }
+    }
+}
+
 /* Q of one record. A row and x of no mass is cut off by a unit on the diagonal. */
 static void record_block(const Solver *k, int x, double *block)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
-    for (int i = 0; i < n_own * n_own; i++)
-        block[i] = k->newton.record_response[(size_t)i * n_x + x];
+    const int usual = k->newton.usual[x];
+    for (int i = 0; i < n_own; i++)
+        for (int j = 0; j < n_own; j++)
+            block[i * n_own + j] = i % n_rhat == usual || j % n_rhat == usual
+                                       ? 0
+                                       : k->newton.record_response[(i * n_own + j) * (size_t)n_x + x];
     for (int i = 0; i < n_own; i++) {
+        const int m = i / n_rhat * n_rhat + usual;
+        const double alpha = k->newton.alpha[(size_t)i * n_x + x];
         const bool is_supported = k->row_mass[(size_t)(i / n_rhat) * n_x + x] > 0;
-        block[i * n_own + i] += k->newton.alpha[(size_t)i * n_x + x] + (is_supported ? 0 : 1);
+        block[m * n_own + m] += alpha;
+        if (i != m) {
+            block[i * n_own + i] += alpha;
+            block[i * n_own + m] += alpha;
+            block[m * n_own + i] += alpha;
+        }
+        block[i * n_own + i] += is_supported ? 0 : 1;
     }
 }
 
@@ -618,6 +672,8 @@ VECTORISED static void couple_records(Solver *k)
             for (int i = 0; i < n_rhat; i++)
                 for (int j = 0; j < n_rhat; j++)
                     for (int x = 0; x < n_x; x++) {
+                        if (i == k->newton.usual[x])
+                            continue;
                         const double seen =
                             p->row_of_z ? 1 : p->law[((size_t)row * p->n_z + z) * n_x + x];
                         double *to = coupling + ((size_t)x * n_own + row * n_rhat + i) * n;
@@ -630,10 +686,12 @@ VECTORISED static void couple_records(Solver *k)
     }
     for (int x = 0; x < n_x; x++)
         for (int i = 0; i < n_own; i++) {
-            double *to = coupling + ((size_t)x * n_own + i) * n + first;
-            to[i] = k->newton.alpha[(size_t)i * n_x + x];
+            const int m = i / n_rhat * n_rhat + k->newton.usual[x];
+            double *own = coupling + ((size_t)x * n_own + i) * n + first + i;
+            double *all = coupling + ((size_t)x * n_own + m) * n + first + i;
+            *own = *all = k->newton.alpha[(size_t)i * n_x + x];
             if (p->row_cap)
-                to[n_own + i] = k->newton.drift[(size_t)i * n_x + x];
+                own[n_own] = all[n_own] = k->newton.drift[(size_t)i * n_x + x];
         }
 }
 
@@ -641,6 +699,7 @@ static bool factorise_record_first(Solver *k)
 {
     const Problem *p = &k->p;
     const int n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
+    choose_usual_letters(k);
     couple_records(k);
     for (int x = 0; x < p->n_x; x++) {
         double *inverse = k->newton.record_factor + (size_t)x * n_own * n_own;
@@ -667,14 +726,50 @@ static bool factorise_record_first(Solver *k)
     return factorise_left(k);
 }
 
-/* rows <- Q^-1 rows, record by record. */
-static void divide_by_record(const Solver *k, double *rows)
+/* rows <- the m and d of Q^-1 rows, record by record. Beside ``push``, which acts on letters as
+ * alpha and e do, rows are answers of the cells, which sum to 0 over the letters of a row. */
+static void divide_by_record(const Solver *k, double *rows, const double *push)
 {
-    const int n_own = k->p.n_rows * k->p.n_rhat;
-    work(k, 2.0 * n_own * n_own * k->p.n_x);
-    for (int x = 0; x < k->p.n_x; x++)
-        apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x,
-                      k->p.n_x, k->newton.own_block);
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
+    work(k, 2.0 * n_own * n_own * n_x);
+    for (int x = 0; x < n_x; x++) {
+        for (int i = 0; i < n_own; i++) {
+            const size_t m = (size_t)(i / n_rhat * n_rhat + k->newton.usual[x]) * n_x + x;
+            const size_t at = (size_t)i * n_x + x;
+            if (i % n_rhat == 0)
+                rows[m] = 0;
+            if (push && at != m)
+                rows[at] += push[at];
+            if (push)
+                rows[m] += push[at];
+        }
+        apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x, n_x,
+                      k->newton.own_block);
+    }
+}
+
+/* The sum over x of weight * u, letter by letter, u = m + d. */
+static void weigh_forces(const Solver *k, const double *weight, const double *rows, double *sums)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    for (int i = 0; i < k->p.n_rows * n_rhat; i++) {
+        sums[i] = 0;
+        for (int x = 0; x < n_x; x++) {
+            const int m = i / n_rhat * n_rhat + k->newton.usual[x];
+            const double all = rows[(size_t)m * n_x + x];
+            sums[i] += weight[(size_t)i * n_x + x] *
+                       (i == m ? all : all + rows[(size_t)i * n_x + x]);
+        }
+    }
+}
+
+/* Leave out what acts on all letters of a row alike. */
+static void drop_common_forces(const Solver *k, double *rows)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    for (int row = 0; row < k->p.n_rows; row++)
+        for (int x = 0; x < n_x; x++)
+            rows[(size_t)(row * n_rhat + k->newton.usual[x]) * n_x + x] = 0;
 }
 
 static void solve_record_first(Solver *k)
@@ -682,32 +777,26 @@ static void solve_record_first(Solver *k)
     Newton *n = &k->newton;
     const int n_x = k->p.n_x, n_own = k->p.n_rows * k->p.n_rhat;
     const int n_history = n_parts(&k->p) * n->n_coupled * k->p.n_rhat;
-    const bool is_capped = k->p.row_cap != NULL;
-    double *inner = n->by_row, *beta = n->left + n_history;
-    divide_by_record(k, inner);
+    double *inner = n->by_row, *t1 = n->left + n_history, *t2 = t1 + n_own;
+    double *push = k->rows, *total = n_own ? n->u : NULL;
+    divide_by_record(k, inner, NULL);
+    weigh_forces(k, n->alpha, inner, t1);
+    if (k->p.row_cap)
+        weigh_forces(k, n->drift, inner, t2);
+    drop_common_forces(k, inner);
     respond(k, n->massive, NULL, NULL, n_own ? inner : NULL, NULL, n->y, NULL);
     for (int i = 0; i < n_history; i++)
         n->left[i] = n->by_history[i] - n->y[i];
-    for (int own = 0; own < n_own; own++) {
-        beta[own] = 0;
-        for (int x = 0; x < n_x; x++)
-            beta[own] -= n->alpha[own * n_x + x] * inner[own * n_x + x];
-        double along = 0;
-        for (int x = 0; is_capped && x < n_x; x++)
-            along -= n->drift[own * n_x + x] * inner[own * n_x + x];
-        if (is_capped)
-            beta[n_own + own] = along;
-    }
+    for (int i = n_history; i < n->n_left; i++)
+        n->left[i] = -n->left[i];
     solve_left(k, n->left);
     memset(n->y, 0, sizeof(double) * k->p.n_z * k->p.n_rhat * n_parts(&k->p));
     memcpy(n->y, n->left, sizeof(double) * n_history);
-    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n_own ? n->u : NULL);
-    for (int own = 0; own < n_own; own++)
-        for (int x = 0; x < n_x; x++)
-            n->u[own * n_x + x] +=
-                n->alpha[own * n_x + x] * beta[own] +
-                (is_capped ? n->drift[own * n_x + x] * beta[n_own + own] : 0);
-    divide_by_record(k, n->u);
+    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, total);
+    for (int i = 0; i < k->n_row_cells; i++)
+        push[i] = n->alpha[i] * t1[i / n_x] + (k->p.row_cap ? n->drift[i] * t2[i / n_x] : 0);
+    divide_by_record(k, n->u, push);
+    drop_common_forces(k, n->u);
     for (int i = 0; i < k->n_row_cells; i++)
         n->u[i] = -(inner[i] + n->u[i]);
 }
