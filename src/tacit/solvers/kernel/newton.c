@@ -31,6 +31,7 @@
 #include <string.h>
 
 #define SMALLEST_WEIGHT 1e-14
+#define SMALLEST_CAPPED 1e-6 /* the same beside caps: a row of huge alpha would swamp the others */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -379,8 +380,9 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
     for (int row = 0; row < p->n_rows; row++) {
         const int view = p->view_of_row[row];
         const bool is_exact = p->is_exact[view];
+        const double smallest = k->n_row_groups ? SMALLEST_CAPPED : SMALLEST_WEIGHT;
         const double weight =
-            is_exact ? k->row_stiffness[row] : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
+            is_exact ? k->row_stiffness[row] : fmax(weight_of(k, it, view), smallest);
         for (int rhat = 0; rhat < p->n_rhat; rhat++) {
             const size_t at = ((size_t)row * p->n_rhat + rhat) * n_x;
             const double *joint = is_exact ? k->row_mass + (size_t)row * n_x : it->row_joint + at;
