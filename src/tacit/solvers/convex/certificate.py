@@ -470,25 +470,39 @@ _CAP_DIGITS = 1e-12
 
 
 def _below_caps(program: Program, c: Array) -> Array:
-    """Mix with a blind draw of the same letters until every cap is met."""
+    """Mix with a blind draw of the same letters until every cap is met.
+
+    First each letter as far as its own caps need it: rare ones may be far off. Then all alike, for
+    what is left.
+    """
     if not program.is_capped:
         return c
+    for axes in ((2, 3), (1, 2, 3)):
+        drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
+        share = _share_below_caps(program, c, drawn).min(axis=axes, keepdims=True)
+        if (share < 1).any():
+            c = np.where(share < 1, drawn + share * (c - drawn), c)
+            c = c / c.sum(axis=1, keepdims=True)
+    return c
+
+
+def _share_below_caps(program: Program, c: Array, drawn: Array) -> Array:
+    """Share of each letter that meets its caps beside a blind draw, [batch, rhat, z or row, x]."""
     joint = program.mass * c
-    drawn = joint.sum(axis=(2, 3), keepdims=True)
-    share = np.ones(len(c))
+    shares = [np.ones((*c.shape[:2], 1, c.shape[3]))]
     for caps, mass, seen in (
-        (program.row_caps, program.row_mass, lambda: program.rows.collect(joint)),
-        (program.full_caps, program.mass, lambda: joint),
+        (program.row_caps, program.row_mass, program.rows.collect(joint)),
+        (program.full_caps, program.mass, joint),
     ):
         if caps is None:
             continue
-        cap, seen_joint = np.where(np.isfinite(caps), caps, 1.0) * (1 - _CAP_DIGITS), seen()
-        room = cap * seen_joint.sum(axis=-1, keepdims=True) - seen_joint
+        is_capped = np.isfinite(caps)
+        cap = np.where(is_capped, caps, 1.0) * (1 - _CAP_DIGITS)
+        room = cap * seen.sum(axis=-1, keepdims=True) - seen
         blind = drawn * np.maximum(cap * mass.sum(axis=-1, keepdims=True) - mass, 0.0)
-        is_above = np.isfinite(caps) & (room < 0)
-        ratio = np.where(is_above, blind / np.where(is_above, blind - room, 1.0), 1.0)
-        share = np.minimum(share, ratio.min(axis=(1, 2, 3)))
-    return np.asarray(np.where(_column(share < 1), drawn + _column(share) * (c - drawn), c))
+        is_above = is_capped & (room < 0)
+        shares.append(np.where(is_above, blind / np.where(is_above, blind - room, 1.0), 1.0))
+    return np.concatenate(shares, axis=2)
 
 
 def _feasible_share(leakages: Array, budgets: Array) -> Array:

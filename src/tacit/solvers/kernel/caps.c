@@ -105,27 +105,30 @@ void start_caps(const Solver *k, Iterate *it)
     }
 }
 
-/* Weight of the channel in a mixture with a blind draw of its letters that meets every cap. */
+/* Weight of the channel in a mixture with a blind draw of each letter that meets every cap. A letter
+ * is mixed as far as its own caps need it: rare letters may be far off and cost next to nothing. */
 double capped_share(const Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    double share = 1;
+    double mixed = 0;
     leave_rooms(k, it->cap_joint, k->caps);
-    for (int own = 0; own < k->n_groups * n_rhat; own++) {
-        const int group = own / n_rhat, z = group - k->n_row_groups;
-        const double *mass = z < 0 ? k->row_mass + (size_t)group * n_x : k->p.mass + (size_t)z * n_x;
-        const double total = z < 0 ? k->row_total[group] : k->mass_z[z];
-        double drawn = 0;
-        for (int each = 0; each < k->p.n_z; each++)
-            drawn += it->history_joint[each * n_rhat + own % n_rhat];
-        for (int x = 0; x < n_x; x++) {
-            const double cap = k->cap[(size_t)group * n_x + x];
-            const double room = k->caps[(size_t)own * n_x + x];
-            if (room < 0) {
-                const double blind = fmax(drawn * (cap * total - mass[x]), 0);
-                share = fmin(share, blind / (blind - room));
+    for (int rhat = 0; k->n_groups && rhat < n_rhat; rhat++) {
+        double drawn = 0, share = 1;
+        for (int z = 0; z < k->p.n_z; z++)
+            drawn += it->history_joint[z * n_rhat + rhat];
+        for (int group = 0; group < k->n_groups; group++) {
+            const int z = group - k->n_row_groups;
+            const double total = z < 0 ? k->row_total[group] : k->mass_z[z];
+            for (int x = 0; x < n_x; x++) {
+                const size_t at = (size_t)group * n_x + x;
+                const double room = k->caps[(size_t)group * k->n_block + rhat * n_x + x];
+                if (room < 0) {
+                    const double blind = fmax(drawn * (k->cap[at] * total - k->cap_mass[at]), 0);
+                    share = fmin(share, blind / (blind - room));
+                }
             }
         }
+        mixed += (1 - share) * drawn;
     }
-    return share;
+    return 1 - mixed;
 }
