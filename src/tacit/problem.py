@@ -176,7 +176,7 @@ class Problem:
             rhat, every letter y of the view and every x, so that no answer makes any x more than
             2^kappa times as likely as before ([M] fact 12). Views are named as in ``limits``: ``()``
             is the recipient alone, a tuple of axes a coalition, a string or frozenset one of
-            ``views``.
+            ``views``. In the place of one number, ``()`` and ``views`` may have an array [y, x].
         analysable: whether the channel may read nothing but the level r of R, which must be a
             function of x ([M] fact 14).
 
@@ -193,7 +193,7 @@ class Problem:
     rhat_size: int | None = None
     objective: str = field(default=MEAN, kw_only=True)
     ceilings: Mapping[int, float] = field(default_factory=dict, kw_only=True)
-    caps: Mapping[ViewKey, float] = field(default_factory=dict, kw_only=True)
+    caps: Mapping[ViewKey, float | ArrayLike] = field(default_factory=dict, kw_only=True)
     analysable: bool = field(default=False, kw_only=True)
     is_information: bool = field(init=False, repr=False)
 
@@ -208,7 +208,7 @@ class Problem:
         put(self, "coalitions", _checked_coalitions(self.coalitions, len(self.history_shape)))
         put(self, "views", _checked_views(self.views, self.joint.shape[:-1]))
         put(self, "rhat_size", _checked_rhat_size(self.rhat_size, self.is_information))
-        put(self, "caps", _checked_caps(self.caps, len(self.history_shape), self.views))
+        put(self, "caps", _checked_caps(self.caps, self.joint.shape[:-1], self.views))
         put(self, "ceilings", _checked_ceilings(self.ceilings, self.joint.shape[-1]))
         _check_levels(self)
         if self.analysable:
@@ -363,18 +363,36 @@ def _checked_axes(axes: object, n_axes: int) -> tuple[int, ...]:
 
 
 def _checked_caps(
-    caps: Mapping[Any, Any], n_axes: int, views: Mapping[ViewName, object]
-) -> Mapping[ViewKey, float]:
-    checked: dict[ViewKey, float] = {}
+    caps: Mapping[Any, Any],
+    cell_shape: tuple[int, ...],
+    views: Mapping[ViewName, tuple[ArrayLike, float]],
+) -> Mapping[ViewKey, float | Array]:
+    checked: dict[ViewKey, float | Array] = {}
     for key, bits in caps.items():
         if isinstance(key, str | frozenset) and key not in views:
             raise InvalidInputError(
                 f"caps name the view {key!r}, which is not among views: give its law there, with "
                 "the limit inf if it has none"
             )
-        own = key if isinstance(key, str | frozenset) else _checked_axes(key, n_axes)
-        checked[own] = min(_limit(f"caps[{key!r}]", bits), checked.get(own, inf))
-    return {key: bits for key, bits in checked.items() if bits < inf}
+        is_named = isinstance(key, str | frozenset)
+        own = key if is_named else _checked_axes(key, len(cell_shape) - 1)
+        if isinstance(bits, np.ndarray) and (is_named or own == ()):
+            n_letters = np.shape(views[key][0])[-1] if is_named else 1
+            checked[own] = _checked_cap_table(key, bits, (n_letters, cell_shape[-1]))
+        elif (limit := _limit(f"caps[{key!r}]", bits)) < inf:
+            checked[own] = min(limit, float(np.min(checked.get(own, inf))))
+    return checked
+
+
+def _checked_cap_table(key: object, bits: Array, shape: tuple[int, int]) -> Array:
+    """Bits for every letter of a view and every record."""
+    table = np.array(bits, dtype=float)
+    if table.shape != shape or np.isnan(table).any():
+        raise InvalidInputError(
+            f"caps[{key!r}] is an array of shape {table.shape}: give bits with shape {shape}, a row "
+            "for each letter of the view and a column for each x"
+        )
+    return _read_only(table)
 
 
 def _checked_views(

@@ -67,9 +67,10 @@ class Statement:
     leaked_upper: Array
 
     @property
-    def cap_factors(self) -> Array:
-        """How many times as likely an answer may make a record, [view + 1]; inf without a cap."""
-        return np.array([2.0 ** self.problem.caps.get(key, inf) for key in self.keys])
+    def cap_factors(self) -> tuple[Array, ...]:
+        """How many times as likely an answer may make a record, for each view [y or 1, x or 1]."""
+        bits = [np.atleast_2d(self.problem.caps.get(key, inf)) for key in self.keys]
+        return tuple(np.exp2(each[:, self.seen_x] if each.size > 1 else each) for each in bits)
 
     @staticmethod
     def of(problem: Problem) -> Statement:
@@ -174,19 +175,18 @@ def raise_if_infeasible(statement: Statement, limits: Array) -> None:
     if not statement.problem.caps:
         return
     views = [*statement.rows.views, None]
-    for key, factor, view in zip(statement.keys, statement.cap_factors, views, strict=True):
-        reached = worst_factor(statement.mass if view is None else view.pool(statement.mass))
-        if reached > factor * (1 + CAP_TOL):
-            raise CapError(key, float(np.log2(factor)), float(np.log2(reached)))
+    for key, factors, view in zip(statement.keys, statement.cap_factors, views, strict=True):
+        reached = _ratios(statement.mass if view is None else view.pool(statement.mass))
+        if (reached > factors * (1 + CAP_TOL)).any():
+            worst = np.unravel_index((reached / factors).argmax(), reached.shape)
+            cap = np.broadcast_to(factors, reached.shape)[worst]
+            raise CapError(key, float(np.log2(cap)), float(np.log2(reached[worst])))
 
 
-def worst_factor(joint: Array) -> float:
-    """Largest p(y | x) / p(y) of p(y, x), or of p(y, ..., x) with any number of letters first."""
-    letters = joint.reshape(-1, joint.shape[-1])
-    p_x, p_y = letters.sum(axis=0), letters.sum(axis=1, keepdims=True)
-    independent = p_y * p_x
-    is_seen = independent > 0
-    return float((letters[is_seen] / independent[is_seen]).max())
+def _ratios(joint: Array) -> Array:
+    """p(y | x) / p(y) of p(y, x), [y, x]; 0 where p(y, x) is."""
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    return np.asarray(joint / np.where(independent > 0, independent, 1.0))
 
 
 def full_channel(statement: Statement, c: Array) -> Array:
@@ -294,8 +294,8 @@ class Program:
             ``is_exact``.
         is_exact: [view + 1] marks the views with no bits left: Rhat must be independent of X
             given Y.
-        cap_factors: p(rhat, y | x) / p(rhat, y) at most, for every x, [view + 1]; inf without a
-            cap.
+        cap_factors: p(rhat, y | x) / p(rhat, y) at most, for each view [y or 1, x or 1]; inf
+            without a cap.
     """
 
     mass: Array
@@ -303,7 +303,7 @@ class Program:
     rows: ViewRows
     budgets: Array
     is_exact: NDArray[np.bool_]
-    cap_factors: Array
+    cap_factors: tuple[Array, ...]
 
     @cached_property
     def n_rhat(self) -> int:
@@ -331,26 +331,38 @@ class Program:
 
         ``None`` where no partial view is capped. Exact views meet their caps by themselves.
         """
-        factors = np.where(self.is_exact, inf, self.cap_factors)[:-1][self.rows.view_of_row]
-        return self._caps(self.row_mass, factors) if np.isfinite(factors).any() else None
+        if not self.is_view_capped[:-1].any():
+            return None
+        factors = [
+            np.broadcast_to(each if is_capped else inf, (size, self.mass.shape[1]))
+            for each, is_capped, size in zip(
+                self.cap_factors[:-1], self.is_view_capped[:-1], self.rows.sizes, strict=True
+            )
+        ]
+        return self._caps(self.row_mass, np.concatenate(factors))
 
     @cached_property
     def full_caps(self) -> Array | None:
         """The same for full collusion, [z, x]."""
-        factor = inf if self.is_full_exact else self.cap_factors[-1]
-        return self._caps(self.mass, np.full(len(self.mass), factor)) if factor < inf else None
+        return self._caps(self.mass, self.cap_factors[-1]) if self.is_view_capped[-1] else None
 
     def _caps(self, mass: Array, factors: Array) -> Array:
-        """Caps of letters with masses p(y, x) and factors [y]; what is reached leaves a little."""
+        """Caps of letters with masses p(y, x); what is reached already leaves a little room."""
         total, p_x = mass.sum(axis=1, keepdims=True), self.mass.sum(axis=0)
         reached = mass / np.where(total > 0, total, 1.0)
-        caps = np.maximum(factors[:, None] * p_x, reached * (1 + CAP_TOL))
-        return np.where((caps < 1) & (mass > 0) & np.isfinite(factors[:, None]), caps, inf)
+        caps = np.maximum(factors * p_x, reached * (1 + CAP_TOL))
+        return np.where((caps < 1) & (mass > 0), caps, inf)
+
+    @cached_property
+    def is_view_capped(self) -> NDArray[np.bool_]:
+        """Which views are capped, [view + 1]; exact ones meet their caps by themselves."""
+        is_any = [bool(np.isfinite(each).any()) for each in self.cap_factors]
+        return np.array(is_any) & ~self.is_exact
 
     @cached_property
     def is_capped(self) -> bool:
         """Whether some view is capped."""
-        return self.row_caps is not None or self.full_caps is not None
+        return bool(self.is_view_capped.any())
 
     @cached_property
     def mass_z(self) -> Array:

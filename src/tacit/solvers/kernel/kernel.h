@@ -148,9 +148,10 @@ typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
 typedef struct {
     double *seen;                  /* W: [x][row][z] */
     double *answer, *alpha, *rows; /* [z], [row], [row] */
+    double *lean, *drift;          /* of caps: [z], [row] */
     double *by_z;                  /* [z] */
     double *columns, *scratch;     /* for orthogonal factors */
-    double *coupled;               /* P: [row][z | row] */
+    double *coupled;               /* P: [row][z | row], each twice where it is capped */
     double *product;               /* P' P */
     double *cross;                 /* C: [z][row] */
     double *factors, *sums;        /* F: [rhat][z][z]; B: [z][z] */

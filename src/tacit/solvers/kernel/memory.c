@@ -62,22 +62,25 @@ static void lay_out_direction(const Solver *k, Arena *arena, Direction *directio
 static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
 {
     const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_rows = k->p.n_rows, n_x = k->p.n_x;
-    const size_t n_shared = n_z + n_rows, n_sums = n_z * n_z;
+    const size_t n_own = n_z + n_rows, n_sums = n_z * n_z;
+    const size_t n_shared = n_parts(&k->p) * n_z + (k->p.row_cap ? 2 : 1) * n_rows;
     const size_t n_widest = n_z > n_rows ? n_z : n_rows;
     const size_t n_columns =
-        n_shared * n_widest > n_rhat * n_sums ? n_shared * n_widest : n_rhat * n_sums;
+        n_own * n_widest > n_rhat * n_sums ? n_own * n_widest : n_rhat * n_sums;
     Letter *letter = &n->letter;
     n->sums_factor = doubles(arena, n_x * n_sums);
     letter->seen = doubles(arena, n_x * n_rows * n_z);
     letter->answer = doubles(arena, n_z);
     letter->alpha = doubles(arena, n_rows);
+    letter->lean = doubles(arena, n_z);
+    letter->drift = doubles(arena, n_rows);
     letter->rows = doubles(arena, n_rows);
     letter->by_z = doubles(arena, n_z);
     letter->columns = doubles(arena, n_columns);
     letter->scratch = doubles(arena, GRAM_SCRATCH * n_widest);
     letter->coupled = doubles(arena, n_rows * n_shared);
     letter->product = doubles(arena, n_shared * n_shared);
-    letter->cross = doubles(arena, n_z * n_rows);
+    letter->cross = doubles(arena, n_z * (n_shared - n_z));
     letter->factors = doubles(arena, n_rhat * n_sums);
     letter->sums = doubles(arena, n_sums);
     letter->by_sums = doubles(arena, n_x * n_z);

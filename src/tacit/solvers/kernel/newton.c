@@ -31,7 +31,7 @@
 #include <string.h>
 
 #define SMALLEST_WEIGHT 1e-14
-#define SMALLEST_CAPPED 1e-6 /* the same beside caps: a row of huge alpha would swamp the others */
+#define SMALLEST_CAPPED 3e-6 /* the same beside caps: a row of huge alpha would swamp the others */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -70,8 +70,9 @@ Order choose_order(const Problem *p)
     for (int view = 0; view <= p->n_views; view++)
         if (p->is_exact[view] || p->price[view] > 0)
             worth = 10;
-    const double letter = worth * letter_first_work(p);
-    if (is_capped) return RECORD_FIRST; /* TEMP */
+    const double letter = (is_capped ? 2 : 1) * worth * letter_first_work(p);
+    if (!p->n_rows)
+        return RECORD_FIRST;
     if (history < fmin(record, letter))
         return HISTORY_FIRST;
     return record < letter ? RECORD_FIRST : LETTER_FIRST;
@@ -138,6 +139,15 @@ static bool is_coupled(const Solver *k)
            k->newton.order == HISTORY_FIRST;
 }
 
+/* Curvature of the term of full collusion. */
+static double full_curvature(const Solver *k, const Iterate *it)
+{
+    if (k->is_full_exact)
+        return k->full_stiffness;
+    const double weight = weight_of(k, it, k->p.n_views);
+    return k->p.full_cap ? fmax(weight, SMALLEST_CAPPED) : weight;
+}
+
 /* -- cells ----------------------------------------------------------------------------------- */
 
 /* The same where full collusion is capped: each history has a block for y1 and y2. */
@@ -183,6 +193,13 @@ VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
                 const double *a = massive + i % n_rhat * n_x, *b = share + j % n_rhat * n_x;
                 const double *of_a = lean + i % n_rhat * n_x, *of_b = lean + j % n_rhat * n_x;
                 double both = 0;
+                if (i == j && i < n_rhat) { /* 1 - share as the others' shares keeps its digits */
+                    for (int other = 0; other < n_rhat; other++)
+                        for (int x = 0; other != i && x < n_x; x++)
+                            both -= a[x] * share[other * n_x + x];
+                    m[i * n + j] = both;
+                    continue;
+                }
                 for (int x = 0; x < n_x; x++)
                     both += a[x] * b[x] * (i < n_rhat ? 1 : of_a[x]) * (j < n_rhat ? 1 : of_b[x]);
                 if (i % n_rhat == j % n_rhat)
@@ -199,7 +216,7 @@ VECTORISED static void soften(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     Newton *n = &k->newton;
-    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
+    const double own = full_curvature(k, it);
     double *sum = n->total;
     if (k->p.full_cap) {
         soften_capped(k, it, own);
@@ -877,7 +894,7 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
                                const double *change, double *left)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
+    const double own = full_curvature(k, it);
     double *sum = k->newton.total, square = 0;
     strain_rows(k, change, k->newton.u);
     if (k->n_groups)
