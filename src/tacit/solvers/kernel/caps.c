@@ -12,21 +12,25 @@
 
 #define GIVE 1e-6        /* beside mass: see cap_stiffness ... */
 #define FRUGAL_GIVE 3e-9 /* ... and once the value is a limit, which leaves less room */
+#define LEAST_ROOM 1e-2  /* share of a cap's room that it gives at most */
 
-/* Half of the barrier by mass and half evenly, as for cells. */
+/* Half of the barrier by mass and half evenly, as for cells; less where a cap leaves little room to
+ * all letters together, so that its multipliers begin near 1 there, too. */
 void weigh_caps(Solver *k)
 {
-    const int n_x = k->p.n_x, n = k->n_groups * n_x, n_of_rows = k->n_row_groups * n_x;
-    const double *mass_of_row = k->row_mass, *mass_of_cell = k->p.mass;
+    const int n_x = k->p.n_x, n_of_rows = k->n_row_groups * n_x, n = k->n_groups * n_x;
     int n_capped = 0;
     for (int i = 0; i < n; i++) {
-        k->cap[i] = i < n_of_rows ? k->p.row_cap[i] : k->p.full_cap[i - n_of_rows];
+        const int z = i / n_x - k->n_row_groups;
+        const double total = z < 0 ? k->row_total[i / n_x] : k->mass_z[z];
+        k->cap[i] = z < 0 ? k->p.row_cap[i] : k->p.full_cap[i - n_of_rows];
+        k->cap_mass[i] = z < 0 ? k->row_mass[i] : k->p.mass[i - n_of_rows];
+        k->cap_room[i] = isfinite(k->cap[i]) ? k->cap[i] * total - k->cap_mass[i] : 0;
         n_capped += isfinite(k->cap[i]);
     }
     for (int i = 0; i < n; i++) {
-        const double mass = i < n_of_rows ? mass_of_row[i] : mass_of_cell[i - n_of_rows];
-        k->cap_barrier[i] = isfinite(k->cap[i]) ? mass + 1.0 / n_capped : 0;
-        k->cap_mass[i] = mass;
+        const double mass = k->cap_mass[i], share = fmin(1, k->cap_room[i] / fmax(mass, 1e-300));
+        k->cap_barrier[i] = isfinite(k->cap[i]) ? share * (mass + 1.0 / n_capped) : 0;
         k->n_pairs += k->cap_barrier[i] * k->p.n_rhat;
     }
 }
@@ -89,8 +93,9 @@ void add_cap_forces(const Solver *k, const double *forces, double *cells)
  * a proximal term, without which eliminations lose all digits near the end. */
 double cap_stiffness(const Solver *k, const Iterate *it, int cap)
 {
-    const double mass = k->cap_mass[cap / k->n_block * k->p.n_x + cap % k->p.n_x];
-    const double give = mass * (k->is_frugal ? FRUGAL_GIVE : GIVE);
+    const int at = cap / k->n_block * k->p.n_x + cap % k->p.n_x;
+    const double most = k->cap_mass[at] * (k->is_frugal ? FRUGAL_GIVE : GIVE);
+    const double give = fmin(most, LEAST_ROOM * k->cap_room[at]);
     return it->cap_multiplier[cap] / (it->cap_slack[cap] + it->cap_multiplier[cap] * give);
 }
 
@@ -117,13 +122,11 @@ double capped_share(const Solver *k, const Iterate *it)
         for (int z = 0; z < k->p.n_z; z++)
             drawn += it->history_joint[z * n_rhat + rhat];
         for (int group = 0; group < k->n_groups; group++) {
-            const int z = group - k->n_row_groups;
-            const double total = z < 0 ? k->row_total[group] : k->mass_z[z];
             for (int x = 0; x < n_x; x++) {
                 const size_t at = (size_t)group * n_x + x;
                 const double room = k->caps[(size_t)group * k->n_block + rhat * n_x + x];
                 if (room < 0) {
-                    const double blind = fmax(drawn * (k->cap[at] * total - k->cap_mass[at]), 0);
+                    const double blind = fmax(drawn * k->cap_room[at], 0);
                     share = fmin(share, blind / (blind - room));
                 }
             }

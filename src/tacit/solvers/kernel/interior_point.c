@@ -42,11 +42,8 @@ static bool is_well_below_caps(const Solver *k, const Iterate *it)
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     leave_rooms(k, it->cap_joint, k->caps);
     for (int i = 0; i < k->n_caps; i++) {
-        const int group = i / k->n_block, z = group - k->n_row_groups, x = i % n_x;
-        const double mass = z < 0 ? k->row_mass[(size_t)group * n_x + x] : k->p.mass[(size_t)z * n_x + x];
-        const double cap = k->cap[(size_t)group * n_x + x];
-        const double total = z < 0 ? k->row_total[group] : k->mass_z[z];
-        if (isfinite(cap) && k->caps[i] < 0.3 * (cap * total - mass) / n_rhat)
+        const size_t at = (size_t)(i / k->n_block) * n_x + i % n_x;
+        if (isfinite(k->cap[at]) && k->caps[i] < 0.3 * k->cap_room[at] / n_rhat)
             return false;
     }
     return true;
