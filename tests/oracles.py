@@ -347,9 +347,7 @@ def solve_caps_by_linprog(
             for x in np.flatnonzero(own.sum(axis=0)):
                 row = -(2.0**bits) * p_x[x] * own
                 row[:, x] += own[:, x]
-                conditions += [
-                    np.eye(n_rhat)[rhat][:, None, None] * row for rhat in range(n_rhat)
-                ]
+                conditions += [np.eye(n_rhat)[rhat][:, None, None] * row for rhat in range(n_rhat)]
     wanted = [errors[r] for r in np.flatnonzero(p_r)] if is_worst else []
     rows = np.array([*conditions, *wanted]).reshape(len(conditions) + len(wanted), -1)
     to_cells = np.eye(n_rhat * n_z * n_x)

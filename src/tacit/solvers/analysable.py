@@ -42,7 +42,9 @@ def restate(problem: Problem) -> Problem:
         collusion=None,
         coalitions={},
         views=views,
-        caps={key if key == () else repr(key): _caps_of_levels(problem, key) for key in problem.caps},
+        caps={
+            key if key == () else repr(key): _caps_of_levels(problem, key) for key in problem.caps
+        },
         analysable=False,
     )
 

@@ -94,8 +94,9 @@ void add_cap_forces(const Solver *k, const double *forces, double *cells)
 double cap_stiffness(const Solver *k, const Iterate *it, int cap)
 {
     const int at = cap / k->n_block * k->p.n_x + cap % k->p.n_x;
-    const double most = k->cap_mass[at] * (k->is_frugal ? FRUGAL_GIVE : GIVE);
-    const double give = fmin(most, LEAST_ROOM * k->cap_room[at]);
+    const double total = k->p.law && at < k->n_row_groups * k->p.n_x ? k->row_total[at / k->p.n_x] : 1;
+    const double most = total * k->cap_mass[at] * (k->is_frugal ? FRUGAL_GIVE : GIVE);
+    const double give = fmin(most, LEAST_ROOM * total * k->cap_room[at]);
     return it->cap_multiplier[cap] / (it->cap_slack[cap] + it->cap_multiplier[cap] * give);
 }
 

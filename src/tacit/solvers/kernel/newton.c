@@ -352,7 +352,8 @@ static void divide_by_history(const Solver *k, double *y)
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* alpha, e and q of the rows of capped views; e is 0 and q is 1 where no cap is. */
+/* alpha, e and q of the rows of capped views; e is 0 and q is 1 where no cap is. A row of no mass is
+ * cut off by units on the diagonal. */
 static void curve_capped_rows(Solver *k)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
@@ -383,7 +384,7 @@ static void curve_capped_rows(Solver *k)
                 drag += w[x] * (cap[x] - drift[x]) * (cap[x] - drift[x]);
         }
         n->drag[own] = is_capped ? drag : 1;
-        n->alpha_total[own] = is_capped ? total : 0;
+        n->alpha_total[own] = is_capped ? total : marginal > 0 ? 0 : -1;
     }
 }
 
