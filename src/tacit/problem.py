@@ -193,7 +193,7 @@ class Problem:
     rhat_size: int | None = None
     objective: str = field(default=MEAN, kw_only=True)
     ceilings: Mapping[int, float] = field(default_factory=dict, kw_only=True)
-    caps: Mapping[ViewKey, float | ArrayLike] = field(default_factory=dict, kw_only=True)
+    caps: Mapping[Any, float | ArrayLike] = field(default_factory=dict, kw_only=True)
     analysable: bool = field(default=False, kw_only=True)
     is_information: bool = field(init=False, repr=False)
 
@@ -389,8 +389,8 @@ def _checked_cap_table(key: object, bits: Array, shape: tuple[int, int]) -> Arra
     table = np.array(bits, dtype=float)
     if table.shape != shape or np.isnan(table).any():
         raise InvalidInputError(
-            f"caps[{key!r}] is an array of shape {table.shape}: give bits with shape {shape}, a row "
-            "for each letter of the view and a column for each x"
+            f"caps[{key!r}] is an array of shape {table.shape}: give bits with shape {shape}, a "
+            "row for each letter of the view and a column for each x"
         )
     return _read_only(table)
 

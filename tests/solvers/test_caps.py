@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from math import inf, log2
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -45,7 +47,7 @@ def seen(problem: Problem, key: object, channel: Array | None = None) -> Array:
     return np.moveaxis(pooled, 1, -1).reshape(-1, mass.shape[1])
 
 
-def assert_caps_met(solution: tacit.Solution, rooms: dict[object, float] | None = None) -> None:
+def assert_caps_met(solution: tacit.Solution, rooms: dict[Any, float] | None = None) -> None:
     """Every cap holds by brute force, and every worst answer is reported, never too small."""
     for key, told in solution.worst_answers.items():
         worst = worst_ratio_bits(seen(solution.problem, key, solution.channel))
@@ -101,7 +103,7 @@ def test_an_average_limit_lets_an_answer_tell_everything_and_a_cap_forbids_it() 
 
 
 @st.composite
-def capped_releases(draw: st.DrawFn) -> tuple[Release, dict[object, float], dict[object, float]]:
+def capped_releases(draw: st.DrawFn) -> tuple[Release, dict[Any, float], dict[Any, float]]:
     """A release problem, caps for some of its views, and the room that each leaves."""
     release = draw(own.limited_releases())
     problem = problem_of(release)
@@ -113,19 +115,19 @@ def capped_releases(draw: st.DrawFn) -> tuple[Release, dict[object, float], dict
 @settings(max_examples=60, deadline=None)
 @given(capped_releases())
 def test_caps_beside_limits_agree_with_cvxpy(
-    case: tuple[Release, dict[object, float], dict[object, float]],
+    case: tuple[Release, dict[Any, float], dict[Any, float]],
 ) -> None:
     release, caps, rooms = case
     solution = tacit.solve(problem_of(release, caps=caps))
     assert_honest(solution)
     assert_caps_met(solution, rooms)
     assume(min(rooms.values()) > 1e-5)  # Clarabel has no interior there
-    limits = {**dict.fromkeys([()], inf), **release.limits}
+    limits = {(): inf, **release.limits}
     try:
         answer = oracles.solve_by_cvxpy(
             release.joint, release.distortion, limits, release.views, caps=caps
         )
-    except oracles.cp.SolverError:
+    except cp.SolverError:
         return  # honest in any case, as asserted above
     assert solution.bound is not None
     assert solution.bound <= answer.value + ORACLE_TOL

@@ -123,8 +123,10 @@ class Statement:
 
     @cached_property
     def cap_rooms(self) -> Array:
-        """By how much caps exceed the answers given, for the letter and record that are furthest
-        below, relative, [view + 1]; rounding included, inf without a cap."""
+        """By how much caps exceed the answers given, relative, at most, [view + 1].
+
+        Rounding is included; inf without a cap.
+        """
         joints = [*(view.pool(self.mass) for view in self.rows.views), self.mass]
         rooms = []
         for joint, factors in zip(joints, self.cap_factors, strict=True):
@@ -213,9 +215,9 @@ def raise_if_infeasible(statement: Statement, limits: Array) -> None:
     for key, factors, view in zip(statement.keys, statement.cap_factors, views, strict=True):
         reached = _ratios(statement.mass if view is None else view.pool(statement.mass))
         if (reached > factors * (1 + CAP_TOL)).any():
-            worst = np.unravel_index((reached / factors).argmax(), reached.shape)
-            cap = np.broadcast_to(factors, reached.shape)[worst]
-            raise CapError(key, float(np.log2(cap)), float(np.log2(reached[worst])))
+            at = int((reached / factors).argmax())
+            cap, held = np.broadcast_to(factors, reached.shape).flat[at], reached.flat[at]
+            raise CapError(key, float(np.log2(cap)), float(np.log2(held)))
 
 
 def _ratios(joint: Array) -> Array:
