@@ -21,7 +21,7 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 
 Array = NDArray[np.float64]
 Axes = tuple[int, ...]
@@ -153,9 +153,14 @@ def solve_by_cvxpy(
     distortion: ArrayLike,
     limits: Limits,
     views: Views | None = None,
+    *,
+    caps: Mapping[Axes | str, float] | None = None,
     **clarabel_settings: object,
 ) -> OracleAnswer:
     """Minimise E d(Rhat, R) under ``limits`` and ``views``: the fastest primal formulation found.
+
+    ``caps`` maps views to bits: p(rhat, y | x) <= 2^bits p(rhat, y). They must be among ``limits``
+    or ``views``, with the limit inf if they have none.
 
     Variables are conditional laws, one row per cell (z, x) with p(z, x) > 0. Each view adds
     variables equal to p(rhat | y, x) and p(rhat | y), so that every relative entropy reads two
@@ -163,7 +168,7 @@ def solve_by_cvxpy(
     exponential cones do, and saying it twice costs a fifth of the time.
     """
     instance = _Instance.of(joint, distortion, limits, views)
-    return _minimise_distortion(instance, _as_variable, clarabel_settings)
+    return _minimise_distortion(instance, _as_variable, clarabel_settings, caps)
 
 
 def solve_by_cvxpy_naively(
@@ -311,6 +316,59 @@ def least_collusion_by_cvxpy(
     return OracleAnswer(
         answer.leakage[everyone], answer.channel, answer.leakage, answer.status, answer.iterations
     )
+
+
+# --- Caps alone, as linear programs -------------------------------------------------------------
+
+
+def solve_caps_by_linprog(
+    joint: ArrayLike,
+    distortion: ArrayLike,
+    laws: Mapping[str, tuple[ArrayLike, float]],
+    *,
+    is_analysable: bool = False,
+    is_worst: bool = False,
+) -> float:
+    """Least E d(Rhat, R), or least worst level, under caps alone.
+
+    ``laws`` maps a name to (p(y | z.., x) with y last, bits). ``is_analysable`` demands channels
+    that read only r, a function of x.
+    """
+    joint, distortion = np.asarray(joint, dtype=float), np.asarray(distortion, dtype=float)
+    p_zxr = (joint / joint.sum()).reshape(-1, *joint.shape[-2:])
+    p_zx = p_zxr.sum(axis=-1)
+    n_z, n_x, n_r = p_zxr.shape
+    n_rhat, p_x, p_r = len(distortion), p_zx.sum(axis=0), p_zxr.sum(axis=(0, 1))
+    errors = np.einsum("ar,zxr->razx", distortion, p_zxr / np.where(p_r > 0, p_r, 1.0))
+    conditions = []
+    for law, bits in laws.values():
+        p_yzx = np.moveaxis(np.asarray(law, dtype=float).reshape(n_z, n_x, -1), -1, 0) * p_zx
+        for own in p_yzx:
+            for x in np.flatnonzero(own.sum(axis=0)):
+                row = -(2.0**bits) * p_x[x] * own
+                row[:, x] += own[:, x]
+                conditions += [np.eye(n_rhat)[rhat][:, None, None] * row for rhat in range(n_rhat)]
+    wanted = [errors[r] for r in np.flatnonzero(p_r)] if is_worst else []
+    rows = np.array([*conditions, *wanted]).reshape(len(conditions) + len(wanted), -1)
+    to_cells = np.eye(n_rhat * n_z * n_x)
+    sums = np.tile(np.eye(n_z * n_x), n_rhat)
+    cost = np.einsum("razx,r->azx", errors, p_r).ravel()
+    if is_analysable:
+        level = p_zxr.sum(axis=0).argmax(axis=1)
+        reads = np.broadcast_to(np.eye(n_r)[level].T[:, None], (n_r, n_z, n_x))
+        to_cells = np.kron(np.eye(n_rhat), reads.reshape(n_r, -1))
+        sums = np.tile(np.eye(n_r), n_rhat)
+    rows, cost = rows @ to_cells.T, to_cells @ cost
+    with_t = np.append(np.zeros(len(conditions)), -np.ones(len(wanted)))
+    solved = linprog(
+        np.append(np.zeros(len(cost)), 1.0) if is_worst else np.append(cost, 0.0),
+        A_ub=np.column_stack([rows, with_t]),
+        b_ub=np.zeros(len(rows)),
+        A_eq=np.column_stack([sums, np.zeros(len(sums))]),
+        b_eq=np.ones(len(sums)),
+    )
+    assert solved.status == 0, solved.message
+    return float(solved.fun)
 
 
 # --- The parts of a release problem, as sparse matrices ----------------------------------------
@@ -587,14 +645,32 @@ def _expected_distortion(instance: _Instance, channel: cp.Variable) -> cp.Expres
     return cp.sum(cp.multiply(cost, channel))
 
 
+def _cap_constraints(
+    instance: _Instance, channel: cp.Variable, key: Axes | str, bits: float
+) -> list[cp.Constraint]:
+    """p(rhat, y, x) <= 2^bits p(x) p(rhat, y), unless no law could exceed it."""
+    view = instance.view(key)
+    rows, definition = _as_variable(view.to_group @ channel)
+    means, more = _as_variable(view.to_letter @ rows)
+    x_of_group = instance.x_of_cell[view.to_group.indices[view.to_group.indptr[:-1]]]
+    p_x = np.bincount(instance.x_of_cell, instance.p_cell)[x_of_group]
+    p_letter = np.bincount(view.letter_of_group, view.p_group)[view.letter_of_group]
+    binds = 2.0**bits * p_x < 1
+    most = sp.diags(2.0**bits * p_x * p_letter) @ view.spread @ means
+    return [*definition, *more, (sp.diags(view.p_group) @ rows)[binds] <= most[binds]]
+
+
 def _minimise_distortion(
-    instance: _Instance, bind: Binding, clarabel_settings: Mapping[str, object]
+    instance: _Instance,
+    bind: Binding,
+    clarabel_settings: Mapping[str, object],
+    caps: Mapping[Axes | str, float] | None = None,
 ) -> OracleAnswer:
     channel = cp.Variable((instance.n_cells, instance.n_rhat))
-    problem = cp.Problem(
-        cp.Minimize(_expected_distortion(instance, channel)),
-        _channel_constraints(instance, channel, bind),
-    )
+    constraints = _channel_constraints(instance, channel, bind)
+    for key, bits in (caps or {}).items():
+        constraints += _cap_constraints(instance, channel, key, bits)
+    problem = cp.Problem(cp.Minimize(_expected_distortion(instance, channel)), constraints)
     _run_clarabel(problem, clarabel_settings)
     return instance.answer(channel.value, problem)
 

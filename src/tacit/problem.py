@@ -172,6 +172,11 @@ class Problem:
         objective: ``"mean"`` minimises E d(Rhat, R); ``"worst-level"`` the largest
             E[d(Rhat, R) | R = r] over the levels r that occur ([M] fact 13).
         ceilings: level r -> largest E[d(Rhat, R) | R = r] that is allowed.
+        caps: view -> bits kappa, for single answers: p(rhat, y | x) <= 2^kappa p(rhat, y) for every
+            rhat, every letter y of the view and every x, so that no answer makes any x more than
+            2^kappa times as likely as before ([M] fact 12). Views are named as in ``limits``: ``()``
+            is the recipient alone, a tuple of axes a coalition, a string or frozenset one of
+            ``views``. In the place of one number, ``()`` and ``views`` may have an array [y, x].
         analysable: whether the channel may read nothing but the level r of R, which must be a
             function of x ([M] fact 14).
 
@@ -188,6 +193,7 @@ class Problem:
     rhat_size: int | None = None
     objective: str = field(default=MEAN, kw_only=True)
     ceilings: Mapping[int, float] = field(default_factory=dict, kw_only=True)
+    caps: Mapping[Any, float | ArrayLike] = field(default_factory=dict, kw_only=True)
     analysable: bool = field(default=False, kw_only=True)
     is_information: bool = field(init=False, repr=False)
 
@@ -202,6 +208,7 @@ class Problem:
         put(self, "coalitions", _checked_coalitions(self.coalitions, len(self.history_shape)))
         put(self, "views", _checked_views(self.views, self.joint.shape[:-1]))
         put(self, "rhat_size", _checked_rhat_size(self.rhat_size, self.is_information))
+        put(self, "caps", _checked_caps(self.caps, self.joint.shape[:-1], self.views))
         put(self, "ceilings", _checked_ceilings(self.ceilings, self.joint.shape[-1]))
         _check_levels(self)
         if self.analysable:
@@ -243,13 +250,17 @@ class Problem:
 
     @property
     def limits(self) -> dict[ViewKey, float]:
-        """Limit in bits of every view that is reported: the smallest one given, or inf."""
+        """Limit in bits of every view that is reported: the smallest one given, or inf.
+
+        Capped views are reported, too.
+        """
         limits: dict[ViewKey, float] = {(): inf, self.everyone: inf}
         given: list[tuple[ViewKey, float | None]] = [
             ((), self.individual),
             (self.everyone, self.collusion),
             *self.coalitions.items(),
             *((name, limit) for name, (_, limit) in self.views.items()),
+            *((key, inf) for key in self.caps),
         ]
         for key, limit in given:
             limits[key] = min(limits.get(key, inf), inf if limit is None else limit)
@@ -328,21 +339,60 @@ def _checked_coalitions(
 ) -> Mapping[tuple[int, ...], float]:
     checked: dict[tuple[int, ...], float] = {}
     for axes, bits in coalitions.items():
-        if not isinstance(axes, tuple) or not all(
-            _is_number(axis) and axis == axis // 1 for axis in axes
-        ):
-            raise InvalidInputError(
-                f"coalition {axes!r} is no tuple of axes: write (0,) for the first earlier release"
-            )
-        members = tuple(sorted({int(axis) for axis in axes}))
-        if any(not 0 <= axis < n_axes for axis in members):
-            raise InvalidInputError(
-                f"coalition {axes!r} names an axis outside 0..{n_axes - 1}: "
-                f"the joint has {n_axes} earlier releases"
-            )
+        members = _checked_axes(axes, n_axes)
         limit = _limit(f"coalitions[{axes!r}]", bits)
         checked[members] = min(limit, checked.get(members, inf))
     return checked
+
+
+def _checked_axes(axes: object, n_axes: int) -> tuple[int, ...]:
+    """A coalition's axes, sorted."""
+    if not isinstance(axes, tuple) or not all(
+        _is_number(axis) and axis == axis // 1 for axis in axes
+    ):
+        raise InvalidInputError(
+            f"coalition {axes!r} is no tuple of axes: write (0,) for the first earlier release"
+        )
+    members = tuple(sorted({int(axis) for axis in axes}))
+    if any(not 0 <= axis < n_axes for axis in members):
+        raise InvalidInputError(
+            f"coalition {axes!r} names an axis outside 0..{n_axes - 1}: "
+            f"the joint has {n_axes} earlier releases"
+        )
+    return members
+
+
+def _checked_caps(
+    caps: Mapping[Any, Any],
+    cell_shape: tuple[int, ...],
+    views: Mapping[ViewName, tuple[ArrayLike, float]],
+) -> Mapping[ViewKey, float | Array]:
+    checked: dict[ViewKey, float | Array] = {}
+    for key, bits in caps.items():
+        if isinstance(key, str | frozenset) and key not in views:
+            raise InvalidInputError(
+                f"caps name the view {key!r}, which is not among views: give its law there, with "
+                "the limit inf if it has none"
+            )
+        is_named = isinstance(key, str | frozenset)
+        own = key if is_named else _checked_axes(key, len(cell_shape) - 1)
+        if isinstance(bits, np.ndarray) and (is_named or own == ()):
+            n_letters = np.shape(views[key][0])[-1] if is_named else 1
+            checked[own] = _checked_cap_table(key, bits, (n_letters, cell_shape[-1]))
+        elif (limit := _limit(f"caps[{key!r}]", bits)) < inf:
+            checked[own] = min(limit, float(np.min(checked.get(own, inf))))
+    return checked
+
+
+def _checked_cap_table(key: object, bits: Array, shape: tuple[int, int]) -> Array:
+    """Bits for every letter of a view and every record."""
+    table = np.array(bits, dtype=float)
+    if table.shape != shape or np.isnan(table).any():
+        raise InvalidInputError(
+            f"caps[{key!r}] is an array of shape {table.shape}: give bits with shape {shape}, a "
+            "row for each letter of the view and a column for each x"
+        )
+    return _read_only(table)
 
 
 def _checked_views(

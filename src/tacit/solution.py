@@ -11,6 +11,7 @@ from math import ceil
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.information.leakage import worst_answer_bits
 from tacit.problem import Problem, ViewKey
 
 GAP_TOL = 1e-7
@@ -91,6 +92,17 @@ class Solution:
     def level_errors(self) -> Array:
         """E[d(Rhat, R) | R = r] of a distortion, [r]; NaN at levels that never occur."""
         return np.asarray((self.p_rhat_given_r * self.problem.distortion.T).sum(axis=1))
+
+    @property
+    def worst_answers(self) -> dict[ViewKey, float]:
+        """View -> log2 p(rhat, y | x) / p(rhat, y) at most, in bits: 1 is twice as likely."""
+        mass = self.problem.joint_zxr.sum(axis=-1)
+        joint = mass[..., None] * self.channel.reshape(*mass.shape, -1)
+        pooled = {key: self.problem.view(key).pool(joint) for key in self.leakage}
+        return {
+            key: worst_answer_bits(np.moveaxis(each, 1, -1).reshape(-1, mass.shape[1]))
+            for key, each in pooled.items()
+        }
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {shown}" for name, shown in self._facts())

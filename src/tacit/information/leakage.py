@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.arrays import Array
-from tacit.information.laws import as_law, as_prior_and_channel
+from tacit.information.laws import as_law, as_prior_and_channel, gamma
 
 
 def bayes_vulnerability(p: ArrayLike, channel: ArrayLike | None = None) -> float:
@@ -69,6 +69,15 @@ def pointwise_maximal_leakage(p: ArrayLike, channel: ArrayLike | None = None) ->
     # p(y) is a mean of numbers no greater than the peak: a quotient above 1 is rounding alone.
     bits[occurs] = abs(np.log2(np.minimum(p_y_over_peak, 1)))
     return bits
+
+
+def worst_answer_bits(joint_yx: Array) -> float:
+    """The largest pointwise maximal leakage of p(y, x), [y, x], rounded up."""
+    p_x, p_y = joint_yx.sum(axis=0), joint_yx.sum(axis=1, keepdims=True)
+    independent = p_y * p_x
+    ratio = joint_yx / np.where(independent > 0, independent, 1.0)
+    largest = float(ratio.max()) * (1 + gamma(4 * sum(joint_yx.shape) + 16))
+    return _non_negative(math.log2(largest))
 
 
 def local_dp_epsilon(p: ArrayLike, channel: ArrayLike | None = None) -> float:

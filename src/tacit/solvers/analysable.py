@@ -21,14 +21,15 @@ def restate(problem: Problem) -> Problem:
 
     They satisfy I(Rhat, Y; X) = I(Y; X) + I(Rhat; R | Y): every view, known by its p(y | r), has
     the same bits left. Views are named by the ``repr`` of their keys. Shares become the least worst
-    level, from which their search begins.
+    level, from which their search begins. A cap holds for the records of a level if it holds for
+    the one that the view's letter fits best.
     """
     statement = Statement.of(problem)
     limits = problem.limits
     raise_if_infeasible(statement, statement.limits(limits))
     views: dict[ViewName, tuple[ArrayLike, float]] = {}
     for key, leaked in zip(statement.keys, statement.leaked.tolist(), strict=True):
-        if key != () and limits[key] < inf:
+        if key != () and (limits[key] < inf or key in problem.caps):
             p_yr = _pool_levels(problem, key)
             known = mutual_information(p_yr)
             views[repr(key)] = (_rows(p_yr.T), max(0.0, known + limits[key] - leaked))
@@ -41,8 +42,29 @@ def restate(problem: Problem) -> Problem:
         collusion=None,
         coalitions={},
         views=views,
+        caps={
+            key if key == () else repr(key): _caps_of_levels(problem, key) for key in problem.caps
+        },
         analysable=False,
     )
+
+
+def _caps_of_levels(problem: Problem, key: ViewKey) -> Array:
+    """Bits for p(rhat, y | r) / p(rhat, y), [y, r], such that every x meets its own cap.
+
+    p(rhat, y | x) = p(y | x) p(rhat | r) is p(rhat, y | r) times p(y | x) / p(y | r).
+    """
+    p_yx = problem.view(key).pool(problem.joint_zxr.sum(axis=-1))
+    p_yr, p_x = _pool_levels(problem, key), p_yx.sum(axis=0)
+    given_x = p_yx / np.where(p_x > 0, p_x, 1.0)
+    given_r = p_yr / np.where(p_yr.sum(axis=0) > 0, p_yr.sum(axis=0), 1.0)
+    own = np.broadcast_to(problem.caps[key], p_yx.shape)
+    bits = np.full(p_yr.shape, inf)
+    for x, level in enumerate(_level_of_x(problem)):
+        ratio = given_x[:, x] / np.where(given_r[:, level] > 0, given_r[:, level], 1.0)
+        fits = ratio > 0
+        bits[fits, level] = np.minimum(bits[fits, level], own[fits, x] - np.log2(ratio[fits]))
+    return bits
 
 
 def lift(problem: Problem, own: Solution) -> Solution:

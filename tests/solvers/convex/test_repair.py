@@ -25,6 +25,7 @@ def program_with_exact_views(n_rhat: int, *, is_full_exact: bool) -> Program:
         rows=ViewRows([View(letter_of_z=a), View(letter_of_z=b)], 6),
         budgets=np.array([[0.0, 0.0, 0.0 if is_full_exact else np.inf]]),
         is_exact=np.array([True, True, is_full_exact]),
+        cap_factors=(np.full((1, 1), np.inf),) * 3,
     )
 
 

@@ -314,6 +314,8 @@ class _Barrier:
             multipliers=prices[None],
             row_force=force[None, :, :n_rows],
             full_force=force[None, :, n_rows:],
+            row_cap=np.zeros((1, *force[:, :n_rows].shape)),
+            full_cap=np.zeros((1, *force[:, n_rows:].shape)),
             frugality=np.array([self._frugality]),
             bound=np.array([-np.inf]),
             waste=np.zeros(1),

@@ -36,6 +36,8 @@ class Witness:
         multiplier: of every partial view, per nat, [batch, view]; ignored for exact views.
         full_weight: multiplier of full collusion, [batch].
         row_force: multipliers of the exact views' constraints, [batch, rhat, row, x].
+        row_cap, full_cap: multipliers >= 0 of the caps on partial views, [batch, rhat, row, x], and
+            on full collusion, [batch, rhat, z, x]; ``None`` where there are none.
     """
 
     row_log_ratio: Array
@@ -43,6 +45,8 @@ class Witness:
     multiplier: Array
     full_weight: Array
     row_force: Array | None = None
+    row_cap: Array | None = None
+    full_cap: Array | None = None
 
     @staticmethod
     def of(program: Program, c: Array, weights: Array, row_force: Array | None = None) -> Witness:
@@ -79,11 +83,14 @@ def best_bound(
     weights = reduction.lift_multipliers(outcome.all_weights, whole.budgets)
     forces = reduction.lift_forces(outcome, whole)
     laws = Witness.of(whole, reduction.lift(outcome.witness), weights, forces)
+    row_cap, full_cap = reduction.lift_caps(outcome, whole)
+    laws = replace(laws, row_cap=row_cap, full_cap=full_cap)
     bound, multipliers = _bound_at(whole, reduction, outcome, laws, forgone)
     as_full = reduction.columns[-1][:-1]
     if len(as_full):  # some view sees all that full collusion does
         program = reduction.program
         reduced = Witness.of(program, outcome.witness, outcome.all_weights, outcome.row_force)
+        reduced = replace(reduced, row_cap=outcome.row_cap, full_cap=outcome.full_cap)
         updated = Witness.of(whole, reduction.lift(_updated_channel(program, reduced)), weights)
         is_full = np.isin(whole.rows.view_of_row, as_full)[:, None]
         row_log_ratio = np.where(is_full, updated.row_log_ratio, laws.row_log_ratio)
@@ -232,9 +239,26 @@ def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
         # sum_x p(y, x) force = 0 makes the force worth nothing to every exact channel.
         prior = np.exp(program.log_row_prior) * support
         by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
+    if witness.row_cap is not None and program.row_caps is not None:
+        pull, pull_size = _cap_pull(program.row_caps, witness.row_cap)
+        by_row, size = by_row + pull, size + pull_size
     price, terms = program.rows.spread(by_row), program.rows.spread(size)
+    if witness.full_cap is not None and program.full_caps is not None:
+        pull, pull_size = _cap_pull(program.full_caps, witness.full_cap)
+        price, terms = price + pull, terms + pull_size
     error = 16.0 * program.rounding * (np.abs(program.cost) + terms)
     return np.asarray(program.cost + price), np.asarray(error)
+
+
+def _cap_pull(caps: Array, multipliers: Array) -> tuple[Array, Array]:
+    """What caps add to the price of p(rhat, y, x), and the size of its terms ([M] fact 12).
+
+    sum m (p(rhat, y, x) - cap p(rhat, y)) <= 0 for every channel that meets the caps.
+    """
+    is_capped = np.isfinite(caps)
+    own = np.where(is_capped, np.maximum(multipliers, 0.0), 0.0)
+    common = (own * np.where(is_capped, caps, 0.0)).sum(axis=-1, keepdims=True)
+    return own - common, own + common
 
 
 def _log_total(program: Program, row_log_ratio: Array) -> Array:
@@ -426,7 +450,9 @@ def make_feasible(
     """
     is_exact = np.asarray(statement.is_spent(limits).any(axis=0))
     budgets, no_cost = statement.budgets(limits) * LN2, np.zeros((1, *c.shape[1:]))
-    program = Program(statement.mass, no_cost, statement.rows, budgets, is_exact)
+    program = Program(
+        statement.mass, no_cost, statement.rows, budgets, is_exact, statement.cap_factors
+    )
     mixed, upper = _mix_with(program, c, np.full(len(c), letter))
     return mixed, statement.leaked_upper + upper / LN2
 
@@ -436,6 +462,7 @@ def _mix_with(program: Program, c: Array, letter: NDArray[np.intp]) -> tuple[Arr
 
     Returns the mixtures and upper bounds on their leakages in nats.
     """
+    c = _below_caps(program, c)
     budgets = np.where(program.is_exact, 0.5 * LIMIT_TOL * LN2, program.budgets)
     constant = _constant(letter, c.shape)
     mixed, share = c, np.ones(len(c))
@@ -448,6 +475,46 @@ def _mix_with(program: Program, c: Array, letter: NDArray[np.intp]) -> tuple[Arr
         mixed = constant + _column(share) * (c - constant)
         _, upper = leakage_upper_nats(program, mixed)
     return mixed, upper
+
+
+_CAP_DIGITS = 1e-12
+"""Share of a cap that is left for rounding."""
+
+
+def _below_caps(program: Program, c: Array) -> Array:
+    """Mix with a blind draw of the same letters until every cap is met.
+
+    First each letter as far as its own caps need it: rare ones may be far off. Then all alike, for
+    what is left.
+    """
+    if not program.is_capped:
+        return c
+    for axes in ((2, 3), (1, 2, 3)):
+        drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
+        share = _share_below_caps(program, c, drawn).min(axis=axes, keepdims=True)
+        if (share < 1).any():
+            c = np.where(share < 1, drawn + share * (c - drawn), c)
+            c = c / c.sum(axis=1, keepdims=True)
+    return c
+
+
+def _share_below_caps(program: Program, c: Array, drawn: Array) -> Array:
+    """Share of each letter that meets its caps beside a blind draw, [batch, rhat, z or row, x]."""
+    joint = program.mass * c
+    shares = [np.ones((*c.shape[:2], 1, c.shape[3]))]
+    for caps, mass, seen in (
+        (program.row_caps, program.row_mass, program.rows.collect(joint)),
+        (program.full_caps, program.mass, joint),
+    ):
+        if caps is None:
+            continue
+        is_capped = np.isfinite(caps)
+        cap = np.where(is_capped, caps, 1.0) * (1 - _CAP_DIGITS)
+        room = cap * seen.sum(axis=-1, keepdims=True) - seen
+        blind = drawn * np.maximum(cap * mass.sum(axis=-1, keepdims=True) - mass, 0.0)
+        is_above = is_capped & (room < 0)
+        shares.append(np.where(is_above, blind / np.where(is_above, blind - room, 1.0), 1.0))
+    return np.concatenate(shares, axis=2)
 
 
 def _feasible_share(leakages: Array, budgets: Array) -> Array:

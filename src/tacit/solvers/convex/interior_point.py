@@ -180,6 +180,8 @@ class Iterate:
             multipliers=weights[None],
             row_force=np.zeros((1, n_rhat, n_rows, n_x)),
             full_force=np.zeros((1, n_rhat, 1, n_x)),
+            row_cap=np.zeros((1, n_rhat, n_rows, n_x)),
+            full_cap=np.zeros((1, n_rhat, 1, n_x)),
             frugality=np.array([frugality]),
             bound=np.array([self.bounds(program)[1]]),
             waste=np.zeros(1),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
-from tacit.errors import InfeasibleError
+from tacit.errors import CapError, InfeasibleError
 from tacit.information.laws import gamma, information_range_bits
 from tacit.problem import Problem, View, ViewKey
 from tacit.solvers.convex.interior_point import DenseProgram
@@ -31,11 +31,18 @@ PRICED_BELOW = 1e-5
 _MANY_ROWS = 24
 """Letters of the views beyond which a program without a history is left to ``interior_point``."""
 
+CAP_TOL = 1e-6
+"""Relative. A cap this close to the worst answer yet counts as reached, and leaves so much room: a
+region without any has no interior."""
+
+_NO_CAP = 1 - 1e-12
+"""p(rhat, y, x) / p(rhat, y) is 1 at most: caps from here on forbid nothing but rounding."""
+
 _LAST_DIGITS = 2e-15
 """Rounding of an information near 1 bit that was computed with care."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Statement:
     """A problem on the letters that occur, its history flattened: what all its programs share.
 
@@ -62,6 +69,23 @@ class Statement:
     rows: ViewRows
     leaked: Array
     leaked_upper: Array
+
+    @cached_property
+    def cap_factors(self) -> tuple[Array, ...]:
+        """How many times as likely an answer may make a record, for each view [y or 1, x or 1]."""
+        return tuple(np.exp2(self._cap_bits(key)) for key in self.keys)
+
+    def _cap_bits(self, key: ViewKey) -> Array:
+        """The cap of a view on the letters that it shows, [y or 1, x or 1]."""
+        bits = np.atleast_2d(self.problem.caps.get(key, inf))
+        if bits.size == 1:
+            return bits
+        shown = self.rows.views[self.keys.index(key)].size
+        if shown < len(bits):  # a law that turned out to be a function of the history
+            law = self.problem.view(key).law
+            assert law is not None
+            bits = bits[np.unique(law[np.ix_(self.seen_z, self.seen_x)][:, 0].argmax(axis=-1))]
+        return bits[:, self.seen_x]
 
     @staticmethod
     def of(problem: Problem) -> Statement:
@@ -97,6 +121,25 @@ class Statement:
         """Which views count as having no bits left, [batch, view + 1]."""
         return np.asarray(self.budgets(limits) <= LIMIT_TOL)
 
+    @cached_property
+    def cap_rooms(self) -> Array:
+        """By how much caps exceed the answers given, relative, at most, [view + 1].
+
+        Rounding is included; inf without a cap.
+        """
+        joints = [*(view.pool(self.mass) for view in self.rows.views), self.mass]
+        rooms = []
+        for joint, factors in zip(joints, self.cap_factors, strict=True):
+            reached = _ratios(joint)
+            room = factors / np.where(reached > 0, reached, 1.0) - 1
+            rooms.append(np.where(joint > 0, room, 0.0).max() + 1e-14)
+        return np.array(rooms)
+
+    @property
+    def is_spent_by_caps(self) -> NDArray[np.bool_]:
+        """Views whose caps are reached for every letter and record, [view + 1]."""
+        return np.asarray(self.cap_rooms <= CAP_TOL)
+
     def forgone(self, limits: Array) -> Array:
         """Bits that views may still learn but are not given, [batch, view + 1].
 
@@ -108,7 +151,10 @@ class Statement:
         is_some = left > _LAST_DIGITS * (1 + np.abs(self.leaked))
         is_spent = self.is_spent(limits)
         uncertain = 2 * (self.leaked_upper - self.leaked)
-        return np.where(is_spent, np.where(is_some, left, 0.0), uncertain)
+        forgone = np.where(is_spent, np.where(is_some, left, 0.0), uncertain)
+        # Within such caps p(rhat, y, x) is off p(rhat, y) p(x | y) by twice the room in all.
+        by_caps = 2 * np.where(self.is_spent_by_caps, np.maximum(self.cap_rooms, 0.0), 0.0) ** 2
+        return np.where(self.is_spent_by_caps & ~is_spent, by_caps / LN2, forgone)
 
     def program(self, cost: Array, limits: Array) -> Program:
         """The convex programs for costs [batch or 1, rhat, z, x] and limits [batch, view + 1].
@@ -116,11 +162,14 @@ class Statement:
         A view is exact if it is spent in some member. Budgets that no channel could exceed become
         infinite: I(Rhat; X | Y) <= H(Rhat), H(X).
         """
-        budgets, is_exact = self.budgets(limits), self.is_spent(limits).any(axis=0)
+        budgets = self.budgets(limits)
+        is_exact = self.is_spent(limits).any(axis=0) | self.is_spent_by_caps
         p_x = self.mass.sum(axis=0)
         capacity = min(np.log2(cost.shape[1]), float(-(p_x * np.log2(p_x)).sum()))
         bits = np.where((budgets > capacity) & ~is_exact, inf, budgets)
-        return Program(self.mass, cost, self.rows, bits * LN2, np.asarray(is_exact))
+        return Program(
+            self.mass, cost, self.rows, bits * LN2, np.asarray(is_exact), self.cap_factors
+        )
 
 
 def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:
@@ -167,6 +216,21 @@ def raise_if_infeasible(statement: Statement, limits: Array) -> None:
     worst = int(short.argmax())
     if short[worst] > LIMIT_TOL:
         raise InfeasibleError(statement.keys[worst], limits[worst], statement.leaked[worst])
+    if not statement.problem.caps:
+        return
+    views = [*statement.rows.views, None]
+    for key, factors, view in zip(statement.keys, statement.cap_factors, views, strict=True):
+        reached = _ratios(statement.mass if view is None else view.pool(statement.mass))
+        if (reached > factors * (1 + CAP_TOL)).any():
+            at = int((reached / factors).argmax())
+            cap, held = np.broadcast_to(factors, reached.shape).flat[at], reached.flat[at]
+            raise CapError(key, float(np.log2(cap)), float(np.log2(held)))
+
+
+def _ratios(joint: Array) -> Array:
+    """p(y | x) / p(y) of p(y, x), [y, x]; 0 where p(y, x) is."""
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    return np.asarray(joint / np.where(independent > 0, independent, 1.0))
 
 
 def full_channel(statement: Statement, c: Array) -> Array:
@@ -274,6 +338,8 @@ class Program:
             ``is_exact``.
         is_exact: [view + 1] marks the views with no bits left: Rhat must be independent of X
             given Y.
+        cap_factors: p(rhat, y | x) / p(rhat, y) at most, for each view [y or 1, x or 1]; inf
+            without a cap.
     """
 
     mass: Array
@@ -281,6 +347,7 @@ class Program:
     rows: ViewRows
     budgets: Array
     is_exact: NDArray[np.bool_]
+    cap_factors: tuple[Array, ...]
 
     @cached_property
     def n_rhat(self) -> int:
@@ -301,6 +368,43 @@ class Program:
     def is_priced(self) -> NDArray[np.bool_]:
         """Views with hardly any bits left, [batch, view + 1]: a price may replace their limit."""
         return np.asarray((self.budgets < PRICED_BELOW) & ~self.is_exact)
+
+    @cached_property
+    def row_caps(self) -> Array | None:
+        """p(rhat, y, x) / p(rhat, y) at most, [row, x]; inf where nothing can exceed it.
+
+        ``None`` where no partial view is capped.
+        """
+        factors = [
+            np.broadcast_to(each, (size, self.mass.shape[1]))
+            for each, size in zip(self.cap_factors[:-1], self.rows.sizes, strict=True)
+        ]
+        return self._caps(self.row_mass, np.concatenate(factors)) if factors else None
+
+    @cached_property
+    def full_caps(self) -> Array | None:
+        """The same for full collusion, [z, x]."""
+        return self._caps(self.mass, self.cap_factors[-1])
+
+    def _caps(self, mass: Array, factors: Array) -> Array | None:
+        """Caps of letters with masses p(y, x); what is reached already leaves a little room."""
+        if not np.isfinite(factors).any():
+            return None
+        total, p_x = mass.sum(axis=1, keepdims=True), self.mass.sum(axis=0)
+        reached = mass / np.where(total > 0, total, 1.0)
+        caps = np.maximum(factors * p_x, reached * (1 + CAP_TOL))
+        caps = np.where((caps < _NO_CAP) & (mass > 0), caps, inf)
+        return caps if np.isfinite(caps).any() else None
+
+    @cached_property
+    def is_view_capped(self) -> NDArray[np.bool_]:
+        """Which views have a cap, [view + 1]."""
+        return np.array([bool(np.isfinite(each).any()) for each in self.cap_factors])
+
+    @cached_property
+    def is_capped(self) -> bool:
+        """Whether some cap can be exceeded."""
+        return self.row_caps is not None or self.full_caps is not None
 
     @cached_property
     def mass_z(self) -> Array:
@@ -351,7 +455,8 @@ class Program:
         law = None
         if rows.row_of_z is None:
             law = np.broadcast_to(rows.weights, (rows.n_rows, *self.mass.shape))
-        if len(self.mass) == 1 and rows.n_rows > _MANY_ROWS and not self.is_exact.any():
+        is_plain = not self.is_exact.any() and not self.is_capped
+        if len(self.mass) == 1 and rows.n_rows > _MANY_ROWS and is_plain:
             found = self._minimise_densely(price, pace)
             if found is not None:
                 return found
@@ -364,8 +469,17 @@ class Program:
             budget=self.budgets[0],
             is_exact=self.is_exact,
             price=price,
+            row_cap=self._caps_to_hold(self.row_caps),
+            full_cap=None if self.is_full_exact else self.full_caps,
             pace=pace,
         )
+
+    def _caps_to_hold(self, row_caps: Array | None) -> Array | None:
+        """Without the exact views': these meet their caps by themselves."""
+        if row_caps is None:
+            return None
+        held = np.where(self.is_exact[self.rows.view_of_row][:, None], inf, row_caps)
+        return held if np.isfinite(held).any() else None
 
     def _minimise_densely(self, price: Array, pace: Pace) -> Outcome | None:
         """Solve a batch of one without a history on its few unknowns; ``None`` if a gap stays."""

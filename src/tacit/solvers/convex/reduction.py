@@ -49,7 +49,7 @@ class Reduction:
         """
         mass, cost = whole.mass, whole.cost
         views = [whole.rows.views[view] for view in chosen]
-        features = _comparable_costs(mass, cost)
+        features = np.concatenate([_comparable_costs(mass, cost), *_cap_features(whole)])
         class_of_x = _merge_records(mass, features, views)
         class_of_z = _merge_histories(mass, features, views)
         merged = [_merged_view(view, mass, class_of_z, class_of_x) for view in views]
@@ -66,6 +66,7 @@ class Reduction:
             ViewRows([merged[group[0]] for group in groups[:-1]], n_z),
             np.stack([whole.budgets[:, column].min(axis=1) for column in columns], axis=1),
             np.array([whole.is_exact[column].any() for column in columns]),
+            tuple(_merged_factors(whole, column, class_of_x) for column in columns),
         )
         return Reduction(program, class_of_z, class_of_x, columns, scale)
 
@@ -110,6 +111,30 @@ class Reduction:
             start += 0 if is_full else self.program.rows.sizes[view]
         return forces * self.scale[:, None, None, None]
 
+    def lift_caps(self, outcome: Outcome, whole: Program) -> tuple[Array | None, Array | None]:
+        """Multipliers of the caps on partial views and on full collusion, on the whole program.
+
+        The tightest of several views that see the same carries them.
+        """
+        scale = self.scale[:, None, None, None]
+        rows = full = None
+        n_batch, n_rhat = outcome.row_cap.shape[:2]
+        if whole.row_caps is not None:
+            rows = np.zeros((n_batch, n_rhat, *whole.row_caps.shape))
+        start = 0
+        for view, column in enumerate(self.columns):
+            is_full = view == len(self.columns) - 1
+            own = outcome.full_cap if is_full else outcome.row_cap
+            tightest = _tightest(whole, column)
+            if tightest == whole.rows.n_views and whole.full_caps is not None:
+                full = own[:, :, self.class_of_z][..., self.class_of_x] * scale
+            elif tightest < whole.rows.n_views and rows is not None:
+                row = self._row_of_letter(whole.rows.views[tightest], view)
+                lifted = own[:, :, row if is_full else start + row][..., self.class_of_x]
+                rows[:, :, whole.rows.view_of_row == tightest] = lifted * scale
+            start += 0 if is_full else self.program.rows.sizes[view]
+        return rows, full
+
     def _row_of_letter(self, original: View, view: int) -> Indices:
         """Row (or history, for full collusion) that each letter of an original view became."""
         row = np.arange(original.size)
@@ -120,6 +145,28 @@ class Reduction:
             letters = self.program.rows.views[view].letter_of_z
         row[original.letter_of_z] = self.class_of_z if letters is None else letters[self.class_of_z]
         return row
+
+
+def _cap_features(whole: Program) -> list[Array]:
+    """Caps that differ between records, by which cells are compared, too, [y, z, x] each."""
+    tables = [each for each in whole.cap_factors if each.shape[1] > 1]
+    return [np.broadcast_to(1 / each[:, None], (len(each), *whole.mass.shape)) for each in tables]
+
+
+def _tightest(whole: Program, column: Indices) -> int:
+    """The view with the smallest cap; from the back, so full collusion itself before its like."""
+    least = [whole.cap_factors[view].min() for view in column[::-1]]
+    return int(column[::-1][int(np.argmin(least))])
+
+
+def _merged_factors(whole: Program, column: Indices, class_of_x: Indices) -> Array:
+    """The caps of views that see the same: the tightest one's."""
+    factors = whole.cap_factors[_tightest(whole, column)]
+    if factors.shape[1] == 1:
+        return factors
+    merged = np.empty((len(factors), class_of_x.max() + 1))
+    merged[:, class_of_x] = factors
+    return merged
 
 
 def _comparable_costs(mass: Array, cost: Array) -> Array:

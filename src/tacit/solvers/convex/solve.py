@@ -67,7 +67,7 @@ class _Method(Enum):
     def suits(self, program: Program) -> bool:
         """Whether it is of use for some member of a batch."""
         if self is _Method.BARRIER:
-            return is_small(program)
+            return is_small(program) and not program.is_capped
         return self is _Method.KERNEL or bool(program.is_priced.any())
 
 
@@ -375,10 +375,12 @@ def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction
     Returns the problem that was solved, to which gap it was, and what came out.
     """
     is_limited = np.isfinite(whole.budgets).any(axis=0) | whole.is_exact
+    is_limited |= whole.is_view_capped
     limited = np.flatnonzero(is_limited[:-1])
     chosen, sizes = limited, np.array(whole.rows.sizes)
     if sizes[limited].sum() > _ROWS_AT_ONCE:
-        chosen = limited[(sizes[limited] == 1) | whole.is_exact[limited]]
+        is_kept = whole.is_exact[limited] | whole.is_view_capped[limited]
+        chosen = limited[(sizes[limited] == 1) | is_kept]
     is_rough = len(chosen) < len(limited)
     # The rest is for undoing and repairing; exact views take more of it.
     share = 0.2 if whole.is_exact.any() else 0.8

@@ -185,6 +185,7 @@ def _program(statement: Statement, updates: Alternation) -> Program:
         ViewRows([nothing], n_z),
         np.full((1, 2), inf),
         np.zeros(2, dtype=bool),
+        (np.full((1, 1), inf),) * 2,
     )
 
 

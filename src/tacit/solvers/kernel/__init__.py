@@ -3,6 +3,7 @@
     minimise    E cost + sum price * I(Rhat; X | Y) + frugality * I(Rhat; X | Z)
     subject to  I(Rhat; X | Y) <= budget  for every limited view, full collusion among them,
                 Rhat independent of X given Y  for every exact view,
+                p(rhat, y, x) <= cap(y, x) p(rhat, y)  for every capped view,
                 sum_rhat c = 1, c > 0.
 
 It is compiled because a step on a small problem costs microseconds in C and a millisecond in NumPy.
@@ -41,7 +42,7 @@ from tacit.arrays import Array
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 6
+ABI = 7
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(
@@ -56,6 +57,8 @@ _BORROWED = {
     "dtrsm": "cccciiddidi",
     "dgemm": "cciiiddididdi",
     "dgesv": "iidiidii",
+    "dgetrf": "iidiii",
+    "dgetrs": "ciidiidii",
     "dpotrf": "cidii",
     "dpotrs": "ciididii",
     "dtrtri": "ccidii",
@@ -102,6 +105,8 @@ class Outcome:
             prices included, frugality not.
         row_force: of that bound: multipliers of the exact views, [batch, rhat, row, x].
         full_force: those of exact full collusion, [batch, rhat, z, x]; 0 otherwise.
+        row_cap: and of the partial views' caps, >= 0, [batch, rhat, row, x].
+        full_cap: of full collusion's, [batch, rhat, z, x].
         frugality: of that bound: weight on I(Rhat; X | Z), [batch].
         bound: the bound itself, on E cost plus what is priced, without rounding, [batch].
         waste: nats by which the leakage to everyone may exceed the least, where that was sought and
@@ -116,6 +121,8 @@ class Outcome:
     multipliers: Array
     row_force: Array
     full_force: Array
+    row_cap: Array
+    full_cap: Array
     frugality: Array
     bound: Array
     waste: Array
@@ -152,6 +159,8 @@ def minimise(
     budget: Array,
     is_exact: NDArray[np.bool_],
     price: Array,
+    row_cap: Array | None = None,
+    full_cap: Array | None = None,
     pace: Pace,
 ) -> Outcome:
     """Solve one problem; a batch of one comes out.
@@ -166,6 +175,9 @@ def minimise(
         budget: nats left to each view, full collusion last, [view + 1]; inf without a limit.
         is_exact: which of them have no bits left, [view + 1].
         price: fixed price of a nat to each of them, [view + 1]; a positive one replaces the limit.
+        row_cap: p(rhat, y, x) / p(rhat, y) at most, [row, x]; inf without a cap, ``None`` where no
+            view has one.
+        full_cap: the same for full collusion, [z, x].
         pace: when to stop.
 
     Raises:
@@ -189,7 +201,11 @@ def minimise(
         given["row_of_z"] = _indices("row_of_z", row_of_z, (n_views, n_z), n_rows)
     elif n_rows:
         given["law"] = _required("law", law, float, (n_rows, n_z, n_x))
-    channel, witness, full_force = np.zeros((3, n_z, n_rhat, n_x))
+    if row_cap is not None:
+        given["row_cap"] = _required("row_cap", row_cap, float, (n_rows, n_x))
+    if full_cap is not None:
+        given["full_cap"] = _required("full_cap", full_cap, float, (n_z, n_x))
+    channel, witness, full_force, of_full_cap = np.zeros((4, n_z, n_rhat, n_x))
     found = {
         "channel": channel,
         "is_zero": np.empty(channel.shape, dtype=bool),
@@ -197,6 +213,8 @@ def minimise(
         "multiplier": np.empty(n_views + 1),
         "row_force": np.empty((n_rows, n_rhat, n_x)),
         "full_force": full_force,
+        "row_cap": np.zeros((n_rows, n_rhat, n_x)),
+        "full_cap": of_full_cap,
     }
     outcome = _Outcome(**_addresses(found))
     sizes = {"n_rhat": n_rhat, "n_z": n_z, "n_x": n_x, "n_views": n_views, "n_rows": n_rows}
@@ -208,6 +226,8 @@ def minimise(
         found["multiplier"][None],
         _by_letter(found["row_force"]),
         _by_letter(full_force),
+        _by_letter(found["row_cap"]),
+        _by_letter(of_full_cap),
         np.array([outcome.frugality]),
         np.array([outcome.bound]),
         np.array([outcome.waste]),
@@ -262,6 +282,7 @@ class _Problem(ctypes.Structure):
     _fields_ = [
         *_fields(ctypes.c_int, "n_rhat n_z n_x n_views n_rows"),
         *_fields(ctypes.c_void_p, "mass cost view_of_row row_of_z law budget is_exact price"),
+        *_fields(ctypes.c_void_p, "row_cap full_cap"),
         *_fields(ctypes.c_double, "frugality gap_tol frugal_tol row_stiffness rarest"),
         *_fields(ctypes.c_bool, "is_multiplicative"),
     ]
@@ -270,6 +291,7 @@ class _Problem(ctypes.Structure):
 class _Outcome(ctypes.Structure):
     _fields_ = [
         *_fields(ctypes.c_void_p, "channel is_zero witness multiplier row_force full_force"),
+        *_fields(ctypes.c_void_p, "row_cap full_cap"),
         *_fields(ctypes.c_double, "frugality bound waste work"),
         *_fields(ctypes.c_int, "steps"),
         *_fields(ctypes.c_bool, "is_late"),

@@ -25,7 +25,8 @@ static void price_rows(const Solver *k, const Iterate *it, double *rows)
     }
 }
 
-/* Price of every cell, without the term of full collusion. */
+/* Price of every cell, without the term of full collusion. Caps are worth nothing or less to every
+ * channel that meets them. */
 static void price_cells(const Solver *k, const Iterate *it, double *cells)
 {
     price_rows(k, it, k->rows);
@@ -34,6 +35,10 @@ static void price_cells(const Solver *k, const Iterate *it, double *cells)
         cells[i] = of_cost * k->p.cost[i];
     for (int z = 0; z < k->p.n_z; z++)
         add_spread(k, z, k->rows, cells + (size_t)z * k->n_block);
+    if (k->n_groups) {
+        pull_caps(k, it->cap_multiplier, k->pulled);
+        add_cap_forces(k, k->pulled, cells);
+    }
 }
 
 /* Where full collusion must learn nothing: the best letter of every history. */

@@ -36,6 +36,19 @@ static void mix_in_greed(const Solver *k, double greed, double *c)
         }
 }
 
+/* Whether every cap leaves at least a third of what it leaves to an even draw of letters. */
+static bool is_well_below_caps(const Solver *k, const Iterate *it)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    leave_rooms(k, it->cap_joint, k->caps);
+    for (int i = 0; i < k->n_caps; i++) {
+        const size_t at = (size_t)(i / k->n_block) * n_x + i % n_x;
+        if (isfinite(k->cap[at]) && k->caps[i] < 0.3 * k->cap_room[at] / n_rhat)
+            return false;
+    }
+    return true;
+}
+
 static bool is_well_inside(const Solver *k, const Iterate *it)
 {
     for (int i = 0; i < k->n_limits; i++)
@@ -44,7 +57,7 @@ static bool is_well_inside(const Solver *k, const Iterate *it)
     for (int i = 0; i <= k->p.n_views; i++)
         if (k->p.price[i] * it->leakage[i] > 0.1)
             return false;
-    return true;
+    return is_well_below_caps(k, it);
 }
 
 /* Multipliers of exact full collusion that make the cost constant in x. */
@@ -81,6 +94,7 @@ static void start(Solver *k)
     }
     if (k->is_full_exact)
         level(k, it);
+    start_caps(k, it);
     settle(k, it);
 }
 
@@ -105,7 +119,7 @@ typedef struct {
 /* Weight of the channel in a feasible mixture with a constant release (convexity; no search). */
 static double feasible_share(const Solver *k, const Iterate *it)
 {
-    double share = 1;
+    double share = capped_share(k, it);
     for (int i = 0; i < k->n_limits; i++)
         if (k->is_limited[i] && i != k->value && it->leakage[i] > k->budget[i])
             share = fmin(share, k->budget[i] / it->leakage[i]);
@@ -145,6 +159,11 @@ static void keep_proof(const Solver *k, Outcome *outcome)
     memcpy(outcome->row_force, it->row_force, sizeof(double) * k->n_row_cells);
     if (k->is_full_exact)
         memcpy(outcome->full_force, it->full_force, sizeof(double) * k->n_cells);
+    const size_t n_row_caps = (size_t)k->n_row_groups * k->n_block;
+    if (k->p.row_cap)
+        memcpy(outcome->row_cap, it->cap_multiplier, sizeof(double) * n_row_caps);
+    if (k->p.full_cap)
+        memcpy(outcome->full_cap, it->cap_multiplier + n_row_caps, sizeof(double) * k->n_cells);
     outcome->frugality = k->frugality;
 }
 
@@ -221,6 +240,8 @@ static void rescale(Solver *k)
         it->s[i] *= factor;
     for (int i = 0; i < k->n_row_cells; i++)
         it->row_force[i] *= factor;
+    for (int i = 0; i < k->n_caps; i++)
+        it->cap_multiplier[i] *= factor;
     for (int i = 0; k->is_full_exact && i < k->n_cells; i++)
         it->full_force[i] *= factor;
     settle(k, it);

@@ -3,6 +3,7 @@
  *     minimise    E cost + sum price * I(Rhat; X | Y) + frugality * I(Rhat; X | Z)
  *     subject to  I(Rhat; X | Y) <= budget  for every limited view, full collusion among them,
  *                 Rhat independent of X given Y  for every exact view,
+ *                 p(rhat, y, x) <= cap(y, x) p(rhat, y)  for every capped view,
  *                 sum_rhat c = 1, c > 0.
  *
  * Nothing here is trusted: what is promised of an answer is proved afterwards, in Python, with a
@@ -22,7 +23,7 @@
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 6
+#define TACIT_ABI 7
 
 /* Fortran BLAS and LAPACK, as SciPy hands them out. */
 typedef struct {
@@ -45,6 +46,9 @@ typedef struct {
                   const double *b, const int *ldb, const double *beta, double *c, const int *ldc);
     void (*dgesv)(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b,
                   const int *ldb, int *info);
+    void (*dgetrf)(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
+    void (*dgetrs)(const char *trans, const int *n, const int *nrhs, const double *a,
+                   const int *lda, const int *pivots, double *b, const int *ldb, int *info);
     void (*dpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info);
     void (*dpotrs)(const char *uplo, const int *n, const int *nrhs, const double *a, const int *lda,
                    double *b, const int *ldb, int *info);
@@ -85,6 +89,8 @@ typedef struct {
     const double *budget;   /* nats left, infinite where there is no limit: [view] */
     const bool *is_exact;   /* views with no bits left: [view] */
     const double *price;    /* of a nat; a positive one replaces the limit: [view] */
+    const double *row_cap;  /* of the partial views, infinite for none: [row][x], or NULL */
+    const double *full_cap; /* of full collusion: [z][x], or NULL */
     double frugality;       /* weight on I(Rhat; X | Z) while the gap is being closed, positive */
     double gap_tol;         /* stop when the gap is below this ... */
     double frugal_tol;      /* ... and I(Rhat; X | Z) within this of the least, if it is slack */
@@ -101,6 +107,8 @@ typedef struct {
     double *multiplier; /* of that bound, prices included, frugality not: [view] */
     double *row_force;  /* of that bound: multipliers of the exact partial views: rows */
     double *full_force; /* and of exact full collusion: cells */
+    double *row_cap;    /* and of the caps: rows */
+    double *full_cap;   /* cells */
     double frugality;   /* of that bound */
     double bound;       /* on E cost and what is priced */
     double waste;       /* nats leaked to everyone beyond the least, where that was not reached */
@@ -117,6 +125,9 @@ typedef struct {
     double *slack;          /* what each limit leaves, 1 where there is none: [limit] */
     double *row_force;      /* rows */
     double *full_force;     /* cells */
+    double *cap_multiplier; /* of each cap, 0 where there is none: caps */
+    double *cap_slack;      /* what each cap leaves, 1 where there is none: caps */
+    double *cap_joint;      /* p(rhat, y, x), and p(rhat, z, x) for full collusion: caps */
     double *row_joint;      /* p(rhat, y, x): rows */
     double *row_log_ratio;  /* log p(x | rhat, y) / p(x | y), the gradient of I(Rhat; X | Y) */
     double *history_joint;  /* p(rhat, z): [z][rhat] */
@@ -127,7 +138,7 @@ typedef struct {
 } Iterate;
 
 typedef struct {
-    double *c, *s, *multiplier, *slack;
+    double *c, *s, *multiplier, *slack, *cap_multiplier, *cap_slack;
 } Direction;
 
 /* What is eliminated first from Newton's system: see newton.c and letter_first.c. */
@@ -137,9 +148,10 @@ typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
 typedef struct {
     double *seen;                  /* W: [x][row][z] */
     double *answer, *alpha, *rows; /* [z], [row], [row] */
+    double *lean, *drift;          /* of caps: [z], [row] */
     double *by_z;                  /* [z] */
     double *columns, *scratch;     /* for orthogonal factors */
-    double *coupled;               /* P: [row][z | row] */
+    double *coupled;               /* P: [row][z | row], each twice where it is capped */
     double *product;               /* P' P */
     double *cross;                 /* C: [z][row] */
     double *factors, *sums;        /* F: [rhat][z][z]; B: [z][z] */
@@ -162,12 +174,21 @@ typedef struct {
     double *history_factor;  /* inverse Cholesky factors of these */
     double *record_response; /* of the rows to forces on rows: [own][own'][x] */
     double *record_factor;   /* inverse Cholesky factors: [x][own][own'] */
+    int *usual;              /* the letter that answers most to forces: [x] */
     double *coupling;        /* what is eliminated against what is left */
     double *gathered;        /* the part of it that two rows share, and its Gram matrix */
     double *system;          /* what is left: [n_left][n_left] */
-    double *alpha;           /* p(rhat, y, x) / curvature: rows */
+    double *alpha;           /* 1 / curvature, of what is diagonal: rows */
     double *scale, *unit;    /* D and g of l (da/a - db/b) = D (1 - g g') D da: rows */
-    double *by_history, *y;  /* [z][rhat] */
+    double *by_history, *y;  /* [z][rhat], twice where full collusion is capped */
+    double *cap_stiffness;   /* w = multiplier / slack: caps */
+    double *own_alpha;       /* alpha without the caps: rows */
+    double *drift;           /* e = da/db of a letter that is left to itself: rows */
+    double *drag;            /* q, the force per db that this takes: [row][rhat] */
+    double *alpha_total;     /* alpha summed over x, 0 where no cap is: [row][rhat] */
+    double *lean;            /* v = w cap of full collusion: cells */
+    double *left_scale;      /* [n_left] */
+    int *left_pivots;        /* [n_left] */
     double *by_row, *u;      /* rows */
     double *left;            /* [n_left] */
     double *left_force, *correction; /* cells */
@@ -183,6 +204,7 @@ typedef struct {
     Watch *watch;
     int n_cells, n_row_cells, n_limits, n_block;
     int value; /* the limit that stands for the value */
+    int n_row_groups, n_groups, n_caps; /* see caps.c */
     bool is_full_exact, is_any_exact_row;
     double full_stiffness; /* curvature that holds exact full collusion's constraints */
     double frugality;
@@ -200,6 +222,11 @@ typedef struct {
     Iterate now, next;
     Direction affine, direction, trial;
     double *cell_aim, *aim; /* products of complementary pairs to be reached: cells, [limit] */
+    double *cap_aim;        /* caps */
+    double *cap;            /* p(rhat, y, x) / p(rhat, y) at most, infinite for none: [group][x] */
+    double *cap_barrier;    /* weight of its barrier: [group][x] */
+    double *cap_mass;       /* p(y, x): [group][x] */
+    double *cap_room;       /* cap p(y) - p(y, x), what it leaves to all letters: [group][x] */
     Newton newton;
     double *gradients;      /* of every limited leakage, times mass: [limit] cells */
     double *answers;        /* the channel's changes under them: [limit] cells */
@@ -208,7 +235,7 @@ typedef struct {
     double *schur, *factor; /* [limit][limit] */
     double *side;           /* [limit] */
     int *pivots;
-    double *rows, *cells; /* scratch */
+    double *rows, *cells, *caps, *pulled; /* scratch */
     void *memory;         /* what all of the above points into */
 } Solver;
 
@@ -226,6 +253,16 @@ void collect_block(const Solver *k, int z, const double *block, double *rows);
 void collect_mass(const Solver *k, const double *cells, double *rows);
 void add_spread(const Solver *k, int z, const double *rows, double *block);
 
+/* caps.c */
+void weigh_caps(Solver *k);
+void collect_caps(const Solver *k, const double *cells, double *joint);
+void leave_rooms(const Solver *k, const double *joint, double *rooms);
+void pull_caps(const Solver *k, const double *multiplier, double *forces);
+void add_cap_forces(const Solver *k, const double *forces, double *cells);
+double cap_stiffness(const Solver *k, const Iterate *it, int cap);
+void start_caps(const Solver *k, Iterate *it);
+double capped_share(const Solver *k, const Iterate *it);
+
 /* lagrangian.c */
 double weight_of(const Solver *k, const Iterate *it, int view);
 double value_weight(const Solver *k, const Iterate *it);
@@ -240,7 +277,10 @@ double exact_error(const Solver *k, const Iterate *it);
 
 /* newton.c */
 Order choose_order(const Problem *p);
+int n_parts(const Problem *p);
 int unknowns_left(const Problem *p, Order order, int n_coupled);
+bool factorise_left(Solver *k);
+void solve_left(const Solver *k, double *side);
 bool factorise(Solver *k, const Iterate *it);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
 

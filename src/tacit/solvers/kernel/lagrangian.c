@@ -73,6 +73,8 @@ void measure(const Solver *k, Iterate *it)
         collect_block(k, z, joint, it->row_joint);
     }
     measure_rows(k, it);
+    if (k->n_groups)
+        collect_caps(k, it->c, it->cap_joint);
     for (int view = 0; view <= p->n_views; view++)
         it->leakage[k->value] += p->price[view] * it->leakage[view];
 }
@@ -123,6 +125,10 @@ VECTORISED void settle(const Solver *k, Iterate *it)
                 gradient[i] = of_cost * cost[i] + full_weight * log_ratio[i];
         add_spread(k, z, rows, gradient);
     }
+    if (k->n_groups) {
+        pull_caps(k, it->cap_multiplier, k->pulled);
+        add_cap_forces(k, k->pulled, it->gradient);
+    }
     settle_residual(k, it);
 }
 
@@ -135,6 +141,11 @@ double residual_norm(const Solver *k, const Iterate *it)
             const double off = it->leakage[limit] + it->slack[limit] - k->budget[limit];
             square += off * off;
         }
+    leave_rooms(k, it->cap_joint, k->caps);
+    for (int i = 0; i < k->n_caps; i++) {
+        const double off = it->cap_multiplier[i] > 0 ? k->caps[i] - it->cap_slack[i] : 0;
+        square += off * off;
+    }
     for (int z = 0; z < k->p.n_z; z++) {
         const double *mass = k->p.mass + (size_t)z * k->p.n_x;
         const double *barrier = k->barrier + (size_t)z * k->p.n_x;
@@ -173,6 +184,10 @@ VECTORISED double complementarity(const Solver *k, const Iterate *it, const Dire
             total += along ? (it->multiplier[i] + step * along->multiplier[i]) *
                                  (it->slack[i] + step * along->slack[i])
                            : it->multiplier[i] * it->slack[i];
+    for (int i = 0; i < k->n_caps; i++)
+        total += along ? (it->cap_multiplier[i] + step * along->cap_multiplier[i]) *
+                             (it->cap_slack[i] + step * along->cap_slack[i])
+                       : it->cap_multiplier[i] * it->cap_slack[i];
     return total;
 }
 

@@ -16,6 +16,9 @@
  * P = L^-1 [W h | alpha] for D = L L', one block for each rhat, and T = L^-1 [B | -C] for N = L L'
  * over all rhat, where C = h W' D^-1 alpha is a block of P' P. All are sums of positive terms, so
  * nothing cancels. Forces f are shifted so that sum_rhat h f = 0.
+ *
+ * Caps (see newton.c) give y a second part, with columns W h v and B v, and beta one, with columns e
+ * in the place of alpha. M is then -sum_x h and its like, and more than rounding cancels.
  */
 #include "kernel.h"
 
@@ -25,7 +28,12 @@
 /* Unknowns of one letter that are left: [z | row]; without [z] where y is left to refinement. */
 static int n_shared(const Solver *k)
 {
-    return k->newton.n_coupled + k->p.n_rows;
+    return k->newton.n_left / k->p.n_rhat;
+}
+
+static int n_of_y(const Solver *k)
+{
+    return n_parts(&k->p) * k->newton.n_coupled;
 }
 
 /* W of one record, [row][z]. */
@@ -51,14 +59,20 @@ void gather_views(Solver *k)
                 *seen++ = seen_of(&k->p, row, z, x);
 }
 
-/* h and alpha of one record and letter. */
-static void gather_answers(const Solver *k, int x, int rhat, double *answer, double *alpha)
+/* h and alpha, v and e, of one record and letter. */
+static void gather_answers(const Solver *k, int x, int rhat, Letter *l)
 {
     const int n_x = k->p.n_x;
-    for (int z = 0; z < k->p.n_z; z++)
-        answer[z] = k->newton.massive[(size_t)z * k->n_block + rhat * n_x + x];
-    for (int row = 0; row < k->p.n_rows; row++)
-        alpha[row] = k->newton.alpha[((size_t)row * k->p.n_rhat + rhat) * n_x + x];
+    for (int z = 0; z < k->p.n_z; z++) {
+        const size_t at = (size_t)z * k->n_block + rhat * n_x + x;
+        l->answer[z] = k->newton.massive[at];
+        l->lean[z] = k->p.full_cap ? k->newton.lean[at] : 0;
+    }
+    for (int row = 0; row < k->p.n_rows; row++) {
+        const size_t at = ((size_t)row * k->p.n_rhat + rhat) * n_x + x;
+        l->alpha[row] = k->newton.alpha[at];
+        l->drift[row] = k->p.row_cap ? k->newton.drift[at] : 0;
+    }
 }
 
 /* The inverse factor of D. A row and x of no mass is cut off by a unit on the diagonal. */
@@ -78,18 +92,22 @@ static bool factorise_rows(Solver *k, const double *seen, const double *answer, 
 }
 
 /* P of one record and letter, [row][z | row'], P' P, and C = (W h)' D^-1 alpha, [z][row]. */
-static void couple_rows(Solver *k, const double *seen, const double *answer, const double *alpha,
-                        const double *inverse)
+static void couple_rows(Solver *k, const double *seen, const double *inverse)
 {
     Letter *l = &k->newton.letter;
-    const int n_z = k->p.n_z, n_rows = k->p.n_rows, n = n_z + n_rows;
+    const int n_z = k->p.n_z, n_rows = k->p.n_rows, of_rows = n_parts(&k->p) * n_z;
+    const int n = of_rows + (k->p.row_cap ? 2 : 1) * n_rows;
     double *coupled = l->coupled;
+    memset(coupled, 0, sizeof(double) * n_rows * n);
     for (int row = 0; row < n_rows; row++) {
         double *own = coupled + (size_t)row * n;
         for (int z = 0; z < n_z; z++)
-            own[z] = seen[(size_t)row * n_z + z] * answer[z];
-        memset(own + n_z, 0, sizeof(double) * n_rows);
-        own[n_z + row] = alpha[row];
+            own[z] = seen[(size_t)row * n_z + z] * l->answer[z];
+        for (int z = 0; k->p.full_cap && z < n_z; z++)
+            own[n_z + z] = own[z] * l->lean[z];
+        own[of_rows + row] = l->alpha[row];
+        if (k->p.row_cap)
+            own[of_rows + n_rows + row] = l->drift[row];
     }
     multiply_lower(k, inverse, n_rows, coupled, n);
     gram_of_columns(k, coupled, n_rows, n, n_z - k->newton.n_coupled, l->product);
@@ -119,6 +137,20 @@ static bool factorise_sums(Solver *k, const double *seen, const double *answer, 
     return true;
 }
 
+/* Where full collusion is capped, -h + h W' D^-1 W h = -B in the place of its two terms. */
+static void join_answers(Solver *k)
+{
+    Letter *l = &k->newton.letter;
+    const int n_z = k->p.n_z, n = n_shared(k);
+    for (int z = 0; z < n_z; z++)
+        for (int to = 0; to < n_z; to++) {
+            const double answer = -l->sums[(size_t)z * n_z + to];
+            l->product[(size_t)z * n + to] = answer;
+            l->product[(size_t)z * n + n_z + to] = answer * l->lean[to];
+            l->product[(size_t)(n_z + to) * n + z] = answer * l->lean[to];
+        }
+}
+
 /* One letter of one record: P' P into the system, [B | -C] into T, F into the factor of N. */
 static bool add_letter(Solver *k, int x, int rhat, double *coupling)
 {
@@ -127,24 +159,29 @@ static bool add_letter(Solver *k, int x, int rhat, double *coupling)
     double *inverse = k->newton.record_factor + ((size_t)x * k->p.n_rhat + rhat) * n_rows * n_rows;
     double *factor = l->factors + (size_t)rhat * n_z * n_z;
     const double *seen = views_of(k, x);
-    gather_answers(k, x, rhat, l->answer, l->alpha);
+    gather_answers(k, x, rhat, l);
     if (!factorise_rows(k, seen, l->answer, l->alpha, inverse))
         return false;
-    couple_rows(k, seen, l->answer, l->alpha, inverse);
+    couple_rows(k, seen, inverse);
     if (!factorise_sums(k, seen, l->answer, l->alpha, factor))
         return false;
     if (k->newton.n_coupled)
         gram(k, factor, n_z, n_z, l->sums);
+    if (k->p.full_cap)
+        join_answers(k);
     for (int i = 0; i < n; i++) {
         double *row = k->newton.system + (size_t)(rhat * n + i) * n_left + rhat * n;
         for (int j = 0; j < n; j++)
             row[j] += l->product[(size_t)i * n + j];
     }
+    const int n_rest = n - n_of_y(k), n_cross = n_rest + (k->p.full_cap ? n_z : 0);
     for (int z = 0; z < n_z; z++) {
         double *row = coupling + (size_t)z * n_left + rhat * n;
         memcpy(row, l->sums + (size_t)z * n_z, sizeof(double) * k->newton.n_coupled);
-        for (int i = 0; i < n_rows; i++)
-            row[n - n_rows + i] = -l->cross[(size_t)z * n_rows + i];
+        for (int to = 0; k->p.full_cap && to < n_z; to++)
+            row[n_z + to] = row[to] * l->lean[to];
+        for (int i = 0; i < n_rest; i++)
+            row[n - n_rest + i] = -l->cross[(size_t)z * n_cross + n_cross - n_rest + i];
     }
     return true;
 }
@@ -167,6 +204,51 @@ static bool factorise_all_sums(Solver *k, double *inverse)
     return invert_factor_of_gram(k, columns, n, n_z, k->newton.letter.scratch, inverse);
 }
 
+/* -B + B N^-1 B of one letter as minus the sum of B N^-1 B' over the others, which keeps its digits
+ * where the letter is the usual one. */
+static void complete_histories(Solver *k, int rhat)
+{
+    const int n_z = k->p.n_z, n = n_shared(k);
+    const size_t n_left = k->newton.n_left;
+    double *system = k->newton.system;
+    for (int z = 0; z < n_z; z++)
+        for (int to = z; to < n_z; to++) {
+            double total = 0;
+            for (int other = 0; other < k->p.n_rhat; other++) {
+                if (other == rhat)
+                    continue;
+                const size_t row = (other < rhat ? other * n + to : rhat * n + z);
+                const size_t column = (other < rhat ? rhat * n + z : other * n + to);
+                total += system[row * n_left + column];
+            }
+            system[(size_t)(rhat * n + z) * n_left + rhat * n + to] = -total;
+        }
+}
+
+/* What the histories and the caps on rows add to the unknowns of one letter, the half that add_gram
+ * fills. */
+static void add_rest(Solver *k, int rhat)
+{
+    Newton *n = &k->newton;
+    const int n_rhat = k->p.n_rhat, n_z = n->n_coupled, n_rows = k->p.n_rows, n_left = n->n_left;
+    const size_t n_each = (size_t)k->p.n_z * n_rhat;
+    const int first = rhat * n_shared(k), of_t = first + n_of_y(k);
+    for (int z = 0; z < n_z; z++) {
+        const size_t own = first + z, other = own + n_z, at = (size_t)z * n_rhat + rhat;
+        n->system[own * n_left + own] += k->p.full_cap ? 0 : n->rest[at];
+        if (!k->p.full_cap)
+            continue;
+        n->system[own * n_left + other] += 1;
+        n->system[other * n_left + own] += 1;
+        n->system[other * n_left + other] += n->rest[2 * n_each + at];
+    }
+    for (int row = 0; k->p.row_cap && row < n_rows; row++) {
+        const size_t own = of_t + row, other = own + n_rows, at = (size_t)row * n_rhat + rhat;
+        n->system[own * n_left + own] -= n->alpha_total[at];
+        n->system[other * n_left + other] += n->drag[at];
+    }
+}
+
 bool factorise_letter_first(Solver *k)
 {
     const Problem *p = &k->p;
@@ -184,15 +266,14 @@ bool factorise_letter_first(Solver *k)
         multiply_lower(k, inverse, n_z, coupling, n_left);
         add_gram(k, coupling, n_z, n_left, n->system);
     }
+    for (int rhat = 0; p->full_cap && rhat < p->n_rhat; rhat++)
+        complete_histories(k, rhat);
     for (int rhat = 0; rhat < p->n_rhat; rhat++)
-        for (int z = 0; z < n->n_coupled; z++) {
-            const int own = rhat * n_shared(k) + z;
-            n->system[(size_t)own * n_left + own] += n->rest[z * p->n_rhat + rhat];
-        }
+        add_rest(k, rhat);
     for (int i = 0; i < n_left; i++) /* add_gram filled one half */
         for (int j = i + 1; j < n_left; j++)
             n->system[(size_t)j * n_left + i] = n->system[(size_t)i * n_left + j];
-    return cholesky(k, n->system, n_left, n->left);
+    return factorise_left(k);
 }
 
 /* rows <- D^-1 rows of one record and letter. */
@@ -213,7 +294,8 @@ static void reduce_record(Solver *k, int x, double *by_sums)
     memset(by_sums, 0, sizeof(double) * n_z);
     for (int rhat = 0; rhat < n_rhat; rhat++) {
         double *left = k->newton.left + rhat * n_shared(k), *spread = l->by_z;
-        gather_answers(k, x, rhat, l->answer, l->alpha);
+        double *of_t = left + n_of_y(k);
+        gather_answers(k, x, rhat, l);
         for (int row = 0; row < n_rows; row++)
             l->rows[row] = k->newton.by_row[((size_t)row * n_rhat + rhat) * k->p.n_x + x];
         divide_by_rows(k, x, rhat, l->rows);
@@ -223,8 +305,12 @@ static void reduce_record(Solver *k, int x, double *by_sums)
             by_sums[z] -= spread[z] *= l->answer[z];
         for (int z = 0; z < n_coupled; z++)
             left[z] -= spread[z];
+        for (int z = 0; k->p.full_cap && z < n_coupled; z++)
+            left[n_coupled + z] -= l->lean[z] * spread[z];
         for (int row = 0; row < n_rows; row++)
-            left[n_coupled + row] -= l->alpha[row] * l->rows[row];
+            of_t[row] -= l->alpha[row] * l->rows[row];
+        for (int row = 0; k->p.row_cap && row < n_rows; row++)
+            of_t[n_rows + row] -= l->drift[row] * l->rows[row];
     }
     apply_lower(k, k->newton.sums_factor + (size_t)x * n_z * n_z, n_z, by_sums);
 }
@@ -237,13 +323,16 @@ static void recover_record(Solver *k, int x, double *by_sums)
     const int n_z = k->p.n_z, n_rows = k->p.n_rows, n_rhat = k->p.n_rhat;
     apply_lower_transposed(k, k->newton.sums_factor + (size_t)x * n_z * n_z, n_z, by_sums);
     for (int rhat = 0; rhat < n_rhat; rhat++) {
-        const double *y = k->newton.left + rhat * n_shared(k), *beta = y + n_coupled;
-        gather_answers(k, x, rhat, l->answer, l->alpha);
-        for (int z = 0; z < n_z; z++)
-            l->by_z[z] = l->answer[z] * ((n_coupled ? y[z] : 0) - by_sums[z]);
+        const double *y = k->newton.left + rhat * n_shared(k), *beta = y + n_of_y(k);
+        gather_answers(k, x, rhat, l);
+        for (int z = 0; z < n_z; z++) {
+            const double leant = k->p.full_cap ? l->lean[z] * y[n_coupled + z] : 0;
+            l->by_z[z] = l->answer[z] * ((n_coupled ? y[z] : 0) + leant - by_sums[z]);
+        }
         for (int row = 0; row < n_rows; row++)
             l->rows[row] = -k->newton.by_row[((size_t)row * n_rhat + rhat) * k->p.n_x + x] -
-                           l->alpha[row] * beta[row];
+                           l->alpha[row] * beta[row] -
+                           (k->p.row_cap ? l->drift[row] * beta[n_rows + row] : 0);
         add_product(k, views_of(k, x), n_rows, n_z, l->by_z, -1, l->rows);
         divide_by_rows(k, x, rhat, l->rows);
         for (int row = 0; row < n_rows; row++)
@@ -258,17 +347,17 @@ void solve_letter_first(Solver *k)
     double *by_sums = n->letter.by_sums;
     memset(n->left, 0, sizeof(double) * n->n_left);
     for (int rhat = 0; rhat < n_rhat; rhat++)
-        for (int z = 0; z < n->n_coupled; z++)
-            n->left[rhat * n_shared(k) + z] = n->by_history[z * n_rhat + rhat];
+        for (int i = 0; i < n_of_y(k); i++) /* part by part, then history by history */
+            n->left[rhat * n_shared(k) + i] = n->by_history[i * n_rhat + rhat];
     for (int x = 0; x < n_x; x++)
         reduce_record(k, x, by_sums + (size_t)x * n_z);
     add_product_of_transpose(k, n->coupling, n_x * n_z, n->n_left, by_sums, -1, n->left);
-    solve_factored(k, n->system, n->n_left, n->left);
+    solve_left(k, n->left);
     add_product(k, n->coupling, n_x * n_z, n->n_left, n->left, 1, by_sums);
     for (int x = 0; x < n_x; x++)
         recover_record(k, x, by_sums + (size_t)x * n_z);
-    memset(n->y, 0, sizeof(double) * n_z * n_rhat);
+    memset(n->y, 0, sizeof(double) * n_z * n_rhat * n_parts(&k->p));
     for (int rhat = 0; rhat < n_rhat; rhat++)
-        for (int z = 0; z < n->n_coupled; z++)
-            n->y[z * n_rhat + rhat] = n->left[rhat * n_shared(k) + z];
+        for (int i = 0; i < n_of_y(k); i++)
+            n->y[i * n_rhat + rhat] = n->left[rhat * n_shared(k) + i];
 }

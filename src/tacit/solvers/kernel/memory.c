@@ -37,6 +37,9 @@ static void lay_out_iterate(const Solver *k, Arena *arena, Iterate *it)
     it->slack = doubles(arena, n_limits);
     it->row_force = doubles(arena, n_rows);
     it->full_force = doubles(arena, k->is_full_exact ? n_cells : 0);
+    it->cap_multiplier = doubles(arena, k->n_caps);
+    it->cap_slack = doubles(arena, k->n_caps);
+    it->cap_joint = doubles(arena, k->n_caps);
     it->row_joint = doubles(arena, n_rows);
     it->row_log_ratio = doubles(arena, n_rows);
     it->history_joint = doubles(arena, (size_t)k->p.n_z * k->p.n_rhat);
@@ -52,27 +55,32 @@ static void lay_out_direction(const Solver *k, Arena *arena, Direction *directio
     direction->s = doubles(arena, k->n_cells);
     direction->multiplier = doubles(arena, k->n_limits);
     direction->slack = doubles(arena, k->n_limits);
+    direction->cap_multiplier = doubles(arena, k->n_caps);
+    direction->cap_slack = doubles(arena, k->n_caps);
 }
 
 static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
 {
     const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_rows = k->p.n_rows, n_x = k->p.n_x;
-    const size_t n_shared = n_z + n_rows, n_sums = n_z * n_z;
+    const size_t n_own = n_z + n_rows, n_sums = n_z * n_z;
+    const size_t n_shared = n_parts(&k->p) * n_z + (k->p.row_cap ? 2 : 1) * n_rows;
     const size_t n_widest = n_z > n_rows ? n_z : n_rows;
     const size_t n_columns =
-        n_shared * n_widest > n_rhat * n_sums ? n_shared * n_widest : n_rhat * n_sums;
+        n_own * n_widest > n_rhat * n_sums ? n_own * n_widest : n_rhat * n_sums;
     Letter *letter = &n->letter;
     n->sums_factor = doubles(arena, n_x * n_sums);
     letter->seen = doubles(arena, n_x * n_rows * n_z);
     letter->answer = doubles(arena, n_z);
     letter->alpha = doubles(arena, n_rows);
+    letter->lean = doubles(arena, n_z);
+    letter->drift = doubles(arena, n_rows);
     letter->rows = doubles(arena, n_rows);
     letter->by_z = doubles(arena, n_z);
     letter->columns = doubles(arena, n_columns);
     letter->scratch = doubles(arena, GRAM_SCRATCH * n_widest);
     letter->coupled = doubles(arena, n_rows * n_shared);
     letter->product = doubles(arena, n_shared * n_shared);
-    letter->cross = doubles(arena, n_z * n_rows);
+    letter->cross = doubles(arena, n_z * (n_shared - n_z));
     letter->factors = doubles(arena, n_rhat * n_sums);
     letter->sums = doubles(arena, n_sums);
     letter->by_sums = doubles(arena, n_x * n_z);
@@ -82,14 +90,14 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
 {
     const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_x = k->p.n_x, n_block = k->n_block;
     const size_t n_own = n_rhat * k->p.n_rows, n_left = n->n_left, n_rows = k->n_row_cells;
-    const bool is_record_first = n_own && n->order == RECORD_FIRST;
+    const bool is_record_first = n->order == RECORD_FIRST;
     const bool is_letter_first = n_own && n->order == LETTER_FIRST;
     n->softness = doubles(arena, k->n_cells);
     n->share = doubles(arena, k->n_cells);
     n->massive = doubles(arena, k->n_cells);
-    n->history_block = doubles(arena, n_z * n_rhat * n_rhat);
+    n->history_block = doubles(arena, n_z * n_rhat * n_rhat * n_parts(&k->p) * n_parts(&k->p));
     n->history_factor = doubles(arena, n_z * n_rhat * n_rhat);
-    n->rest = doubles(arena, n_z * n_rhat);
+    n->rest = doubles(arena, n_z * n_rhat * (k->p.full_cap ? 3 : 1));
     n->record_response = doubles(arena, is_letter_first ? 0 : n_own * n_own * n_x);
     size_t n_coupled = 0, n_gathered = 0, n_factor = 0;
     if (is_letter_first) {
@@ -107,14 +115,23 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
             n_gathered = n_coupled + n_block * n_block;
     }
     n->record_factor = doubles(arena, n_factor);
+    n->usual = take(arena, (is_record_first ? n_x : 0) * sizeof(int));
     n->coupling = doubles(arena, n_coupled);
     n->gathered = doubles(arena, n_gathered);
     n->system = doubles(arena, n_left * n_left);
     n->alpha = doubles(arena, n_rows);
     n->scale = doubles(arena, n_rows);
     n->unit = doubles(arena, n_rows);
-    n->by_history = doubles(arena, n_z * n_rhat);
-    n->y = doubles(arena, n_z * n_rhat);
+    n->by_history = doubles(arena, n_z * n_rhat * n_parts(&k->p));
+    n->y = doubles(arena, n_z * n_rhat * n_parts(&k->p));
+    n->cap_stiffness = doubles(arena, k->n_caps);
+    n->own_alpha = doubles(arena, k->n_row_groups * n_block);
+    n->drift = doubles(arena, k->n_row_groups * n_block);
+    n->drag = doubles(arena, k->n_row_groups * n_rhat);
+    n->alpha_total = doubles(arena, k->n_row_groups * n_rhat);
+    n->lean = doubles(arena, k->p.full_cap ? k->n_cells : 0);
+    n->left_scale = doubles(arena, k->n_groups ? n_left : 0);
+    n->left_pivots = take(arena, (k->n_groups ? n_left : 0) * sizeof(int));
     n->by_row = doubles(arena, n_rows);
     n->u = doubles(arena, n_rows);
     n->left = doubles(arena, n_left);
@@ -153,6 +170,13 @@ static void lay_out(Solver *k, Arena *arena)
     k->pivots = take(arena, n_limits * sizeof(int));
     k->rows = doubles(arena, k->n_row_cells);
     k->cells = doubles(arena, n_cells);
+    k->caps = doubles(arena, k->n_caps);
+    k->pulled = doubles(arena, k->n_caps);
+    k->cap_aim = doubles(arena, k->n_caps);
+    k->cap = doubles(arena, (size_t)k->n_groups * k->p.n_x);
+    k->cap_barrier = doubles(arena, (size_t)k->n_groups * k->p.n_x);
+    k->cap_room = doubles(arena, (size_t)k->n_groups * k->p.n_x);
+    k->cap_mass = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->aim = doubles(arena, n_limits);
     k->cell_aim = doubles(arena, n_cells);
     k->barrier = doubles(arena, (size_t)k->p.n_z * k->p.n_x);
@@ -235,6 +259,7 @@ static void fill_in(Solver *k)
     }
     weigh_rows(k);
     weigh_barrier(k);
+    weigh_caps(k);
     if (p->n_rows && k->newton.order == LETTER_FIRST)
         gather_views(k);
     k->least_constant = least_constant_cost(k);
@@ -245,7 +270,7 @@ static bool is_indexable(const Problem *p)
 {
     const double n_rhat = p->n_rhat, n_z = p->n_z, n_x = p->n_x, n_rows = p->n_rows;
     const double n_own = n_rhat * n_rows;
-    const double left_by_history = n_own * n_x, left_by_record = n_rhat * (n_z + n_rows);
+    const double left_by_history = n_own * n_x, left_by_record = 2 * n_rhat * (n_z + n_rows);
     return n_rhat * n_z * n_x < INT_MAX && n_rhat * n_rhat * fmax(n_x, n_z) < INT_MAX &&
            n_own * n_own < INT_MAX && p->n_views * n_z < INT_MAX && left_by_history < INT_MAX &&
            left_by_record < INT_MAX;
@@ -265,6 +290,9 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
     k->n_row_cells = p->n_rows * k->n_block;
     k->n_limits = p->n_views + 2;
     k->value = p->n_views + 1;
+    k->n_row_groups = p->row_cap ? p->n_rows : 0;
+    k->n_groups = k->n_row_groups + (p->full_cap ? p->n_z : 0);
+    k->n_caps = k->n_groups * k->n_block;
     k->frugality = p->frugality;
     k->is_full_exact = p->is_exact[p->n_views];
     for (int view = 0; view < p->n_views; view++)

@@ -15,6 +15,15 @@
  * Eliminating y first leaves a system of size |rows||Rhat||X|; eliminating u first leaves one of
  * size |Rhat|(|Z| + |rows|). Both are sums of positive terms, so nothing cancels; the cheaper is
  * taken. In both, V is how a force on the rows moves the histories.
+ *
+ * Caps add w (cap db - da)^2 / 2 for each x, w = multiplier / slack. For the letters of a row,
+ *
+ *     l (da/a - db/b)^2 a + w (cap db - da)^2  summed over x  =  (da - e db)^2 / alpha + q db^2,
+ *
+ * 1/alpha = l/a + w, with e the da per db that takes the least force, and q that force: two unknowns
+ * t for each letter of a row in the place of l db/b, da = alpha (u + t1) + e t2. Full collusion gets
+ * a second y: its force on a cell is y1 + v y2, v = w cap, y2 = -db. What is left is then not
+ * positive definite, and is factorised as it is.
  */
 #include "kernel.h"
 
@@ -22,6 +31,7 @@
 #include <string.h>
 
 #define SMALLEST_WEIGHT 1e-14
+#define SMALLEST_CAPPED 3e-6 /* the same beside caps: a row of huge alpha would swamp the others */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -53,24 +63,71 @@ static double letter_first_work(const Problem *p)
  * exact or priced views: there it must be worth it. */
 Order choose_order(const Problem *p)
 {
-    const double history = history_first_work(p), record = record_first_work(p);
+    const bool is_capped = p->row_cap || p->full_cap;
+    const double history = is_capped ? INFINITY : history_first_work(p);
+    const double record = record_first_work(p);
     double worth = 2;
     for (int view = 0; view <= p->n_views; view++)
         if (p->is_exact[view] || p->price[view] > 0)
             worth = 10;
-    const double letter = worth * letter_first_work(p);
+    const double letter = (is_capped ? 2 : 1) * worth * letter_first_work(p);
+    if (!p->n_rows)
+        return RECORD_FIRST;
     if (history < fmin(record, letter))
         return HISTORY_FIRST;
     return record < letter ? RECORD_FIRST : LETTER_FIRST;
 }
 
+/* Unknowns y of each history and letter. */
+int n_parts(const Problem *p)
+{
+    return p->full_cap ? 2 : 1;
+}
+
 int unknowns_left(const Problem *p, Order order, int n_coupled)
 {
-    if (!p->n_rows)
+    if (!p->n_rows && !p->full_cap)
         return 0;
     if (order == HISTORY_FIRST)
         return p->n_rows * p->n_rhat * p->n_x;
-    return p->n_rhat * (n_coupled + p->n_rows);
+    return p->n_rhat * (n_parts(p) * n_coupled + (p->row_cap ? 2 : 1) * p->n_rows);
+}
+
+/* Where caps are, the system is not positive definite. */
+bool factorise_left(Solver *k)
+{
+    Newton *n = &k->newton;
+    int info;
+    if (!k->n_groups)
+        return cholesky(k, n->system, n->n_left, n->left);
+    work(k, pow(n->n_left, 3));
+    for (int i = 0; i < n->n_left; i++) {
+        double largest = 0;
+        for (int j = 0; j < n->n_left; j++)
+            largest = fmax(largest, fabs(n->system[(size_t)i * n->n_left + j]));
+        n->left_scale[i] = largest > 0 ? 1 / sqrt(largest) : 1;
+    }
+    for (int i = 0; i < n->n_left; i++)
+        for (int j = 0; j < n->n_left; j++)
+            n->system[(size_t)i * n->n_left + j] *= n->left_scale[i] * n->left_scale[j];
+    k->lapack->dgetrf(&n->n_left, &n->n_left, n->system, &n->n_left, n->left_pivots, &info);
+    return info == 0;
+}
+
+void solve_left(const Solver *k, double *side)
+{
+    const Newton *n = &k->newton;
+    int one = 1, info;
+    if (!k->n_groups)
+        solve_factored(k, n->system, n->n_left, side);
+    else {
+        for (int i = 0; i < n->n_left; i++)
+            side[i] *= n->left_scale[i];
+        k->lapack->dgetrs("N", &n->n_left, &one, n->system, &n->n_left, n->left_pivots, side,
+                          &n->n_left, &info);
+        for (int i = 0; i < n->n_left; i++)
+            side[i] *= n->left_scale[i];
+    }
 }
 
 /* While full collusion has no weight but a frugality far below the barrier, what couples records
@@ -78,11 +135,80 @@ int unknowns_left(const Problem *p, Order order, int n_coupled)
 static bool is_coupled(const Solver *k)
 {
     const int full = k->p.n_views;
-    return k->is_frugal || k->is_full_exact || k->is_limited[full] || k->p.price[full] > 0 ||
+    return k->is_frugal || k->is_full_exact || k->p.full_cap || k->is_limited[full] || k->p.price[full] > 0 ||
            k->newton.order == HISTORY_FIRST;
 }
 
+/* Curvature of the term of full collusion. */
+static double full_curvature(const Solver *k, const Iterate *it)
+{
+    if (k->is_full_exact)
+        return k->full_stiffness;
+    const double weight = weight_of(k, it, k->p.n_views);
+    return k->p.full_cap ? fmax(weight, SMALLEST_CAPPED) : weight;
+}
+
 /* -- cells ----------------------------------------------------------------------------------- */
+
+/* The same where full collusion is capped: each history has a block for y1 and y2. */
+VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n = 2 * n_rhat;
+    const size_t n_each = (size_t)k->p.n_z * n_rhat;
+    double *sum = k->newton.total;
+    for (int z = 0; z < k->p.n_z; z++) {
+        work(k, 4.0 * n_rhat * k->n_block);
+        const size_t at = (size_t)z * k->n_block;
+        const double *c = it->c + at, *s = it->s + at, *mass = k->p.mass + (size_t)z * n_x;
+        const double *cap = k->cap + (size_t)(k->n_row_groups + z) * n_x;
+        const double *w = k->newton.cap_stiffness + (size_t)k->n_row_groups * k->n_block + at;
+        double *softness = k->newton.softness + at, *share = k->newton.share + at;
+        double *massive = k->newton.massive + at, *lean = k->newton.lean + at;
+        double *m = k->newton.history_block + (size_t)z * n * n;
+        memset(sum, 0, sizeof(double) * n_x);
+        for (int rhat = 0; rhat < n_rhat; rhat++) {
+            double answer = 0, leant = 0, rest = 0;
+            for (int x = 0; x < n_x; x++) {
+                const int i = rhat * n_x + x;
+                const double stiff = (s[i] + own) / c[i];
+                softness[i] = 1 / (stiff + mass[x] * w[i]);
+                massive[i] = mass[x] * softness[i];
+                lean[i] = w[i] > 0 ? w[i] * cap[x] : 0;
+                sum[x] += softness[i];
+                answer += massive[i];
+                leant += massive[i] * lean[i];
+                if (w[i] > 0)
+                    rest += lean[i] * cap[x] * softness[i] * stiff;
+            }
+            const size_t at_own = (size_t)z * n_rhat + rhat;
+            k->newton.rest[at_own] = -answer;
+            k->newton.rest[n_each + at_own] = 1 - leant;
+            k->newton.rest[2 * n_each + at_own] = rest - own / it->history_joint[at_own];
+        }
+        for (int rhat = 0; rhat < n_rhat; rhat++)
+            for (int x = 0; x < n_x; x++)
+                share[rhat * n_x + x] = softness[rhat * n_x + x] / sum[x];
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) {
+                const double *a = massive + i % n_rhat * n_x, *b = share + j % n_rhat * n_x;
+                const double *of_a = lean + i % n_rhat * n_x, *of_b = lean + j % n_rhat * n_x;
+                double both = 0;
+                if (i == j && i < n_rhat) { /* 1 - share as the others' shares keeps its digits */
+                    for (int other = 0; other < n_rhat; other++)
+                        for (int x = 0; other != i && x < n_x; x++)
+                            both -= a[x] * share[other * n_x + x];
+                    m[i * n + j] = both;
+                    continue;
+                }
+                for (int x = 0; x < n_x; x++)
+                    both += a[x] * b[x] * (i < n_rhat ? 1 : of_a[x]) * (j < n_rhat ? 1 : of_b[x]);
+                if (i % n_rhat == j % n_rhat)
+                    both += k->newton.rest[(i / n_rhat + j / n_rhat) * n_each +
+                                           (size_t)z * n_rhat + i % n_rhat];
+                m[i * n + j] = both;
+            }
+    }
+}
 
 /* How a cell answers a force, and M = p(rhat, z)/l_f minus that answer summed over x: c/l - h =
  * h (s/c) c/l, so the difference is written as a sum of positive terms. */
@@ -90,8 +216,12 @@ VECTORISED static void soften(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     Newton *n = &k->newton;
-    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
+    const double own = full_curvature(k, it);
     double *sum = n->total;
+    if (k->p.full_cap) {
+        soften_capped(k, it, own);
+        return;
+    }
     for (int z = 0; z < k->p.n_z; z++) {
         work(k, (double)n_rhat * k->n_block);
         const size_t at = (size_t)z * k->n_block;
@@ -140,6 +270,7 @@ VECTORISED static void respond(const Solver *k, const double *softness, const do
                                double *by_row)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    const size_t n_each = (size_t)k->p.n_z * n_rhat;
     double *sum = k->newton.total;
     if (by_row)
         memset(by_row, 0, sizeof(double) * k->n_row_cells);
@@ -154,8 +285,12 @@ VECTORISED static void respond(const Solver *k, const double *softness, const do
         if (u)
             add_spread(k, z, u, block);
         memset(sum, 0, sizeof(double) * n_x);
+        const double *lean = k->p.full_cap ? k->newton.lean + at : NULL;
         for (int rhat = 0; rhat < n_rhat; rhat++) {
             const double shift = y ? y[z * n_rhat + rhat] : 0;
+            if (lean && y)
+                for (int x = 0; x < n_x; x++)
+                    block[rhat * n_x + x] += y[n_each + z * n_rhat + rhat] * lean[rhat * n_x + x];
             for (int x = 0; x < n_x; x++) {
                 const int i = rhat * n_x + x;
                 block[i] = softness[at + i] * (block[i] + shift);
@@ -174,6 +309,12 @@ VECTORISED static void respond(const Solver *k, const double *softness, const do
                 for (int x = 0; x < n_x; x++)
                     total += block[rhat * n_x + x];
                 by_history[z * n_rhat + rhat] = total;
+                if (!lean)
+                    continue;
+                total = 0;
+                for (int x = 0; x < n_x; x++)
+                    total += block[rhat * n_x + x] * lean[rhat * n_x + x];
+                by_history[n_each + z * n_rhat + rhat] = total;
             }
         if (by_row)
             collect_block(k, z, block, by_row);
@@ -188,9 +329,16 @@ static void respond_to_units(const Solver *k, int z, double *response)
     const double *share = k->newton.share + (size_t)z * k->n_block;
     for (int i = 0; i < n_rhat; i++)
         for (int j = 0; j < n_rhat; j++)
-            for (int x = 0; x < n_x; x++)
-                response[(i * n_rhat + j) * n_x + x] =
-                    massive[i * n_x + x] * ((i == j) - share[j * n_x + x]);
+            for (int x = 0; i != j && x < n_x; x++)
+                response[(i * n_rhat + j) * n_x + x] = -massive[i * n_x + x] * share[j * n_x + x];
+    /* 1 - share as the sum of the others' shares: it keeps its digits near 0. */
+    for (int i = 0; i < n_rhat; i++) {
+        double *own = response + (size_t)i * (n_rhat + 1) * n_x;
+        memset(own, 0, sizeof(double) * n_x);
+        for (int j = 0; j < n_rhat; j++)
+            for (int x = 0; i != j && x < n_x; x++)
+                own[x] += massive[i * n_x + x] * share[j * n_x + x];
+    }
 }
 
 /* y = M^-1 y, history by history. */
@@ -204,6 +352,42 @@ static void divide_by_history(const Solver *k, double *y)
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
+/* alpha, e and q of the rows of capped views; e is 0 and q is 1 where no cap is. A row of no mass is
+ * cut off by units on the diagonal. */
+static void curve_capped_rows(Solver *k)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    Newton *n = &k->newton;
+    memcpy(n->own_alpha, n->alpha, sizeof(double) * k->n_row_cells);
+    for (int own = 0; own < k->n_row_groups * n_rhat; own++) {
+        const size_t at = (size_t)own * n_x;
+        const double *cap = k->cap + (size_t)(own / n_rhat) * n_x, *w = n->cap_stiffness + at;
+        const double *free = n->own_alpha + at;
+        double *alpha = n->alpha + at, *drift = n->drift + at;
+        double total = 0, leant = 0, marginal = 0, drag = 0;
+        bool is_capped = false;
+        for (int x = 0; x < n_x; x++) {
+            alpha[x] = free[x] / (1 + w[x] * free[x]);
+            marginal += free[x];
+            total += alpha[x];
+            leant += w[x] > 0 ? alpha[x] * w[x] * cap[x] : 0;
+            is_capped |= w[x] > 0;
+        }
+        for (int x = 0; x < n_x; x++) {
+            const double lean = w[x] > 0 ? w[x] * cap[x] : 0;
+            drift[x] = is_capped ? alpha[x] * (lean + (1 - leant) / total) : 0;
+            if (free[x] > 0) {
+                const double off = drift[x] - free[x] / marginal;
+                drag += off * off / free[x];
+            }
+            if (w[x] > 0)
+                drag += w[x] * (cap[x] - drift[x]) * (cap[x] - drift[x]);
+        }
+        n->drag[own] = is_capped ? drag : 1;
+        n->alpha_total[own] = is_capped ? total : marginal > 0 ? 0 : -1;
+    }
+}
+
 /* Curvature of the partial views' terms; an exact view's is a fixed, stiff one, alike for all rhat:
  * were it relative to p(rhat, y, x), the multipliers of letters that are hardly used would grow
  * without bound. */
@@ -214,8 +398,9 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
     for (int row = 0; row < p->n_rows; row++) {
         const int view = p->view_of_row[row];
         const bool is_exact = p->is_exact[view];
+        const double smallest = k->n_row_groups ? SMALLEST_CAPPED : SMALLEST_WEIGHT;
         const double weight =
-            is_exact ? k->row_stiffness[row] : fmax(weight_of(k, it, view), SMALLEST_WEIGHT);
+            is_exact ? k->row_stiffness[row] : fmax(weight_of(k, it, view), smallest);
         for (int rhat = 0; rhat < p->n_rhat; rhat++) {
             const size_t at = ((size_t)row * p->n_rhat + rhat) * n_x;
             const double *joint = is_exact ? k->row_mass + (size_t)row * n_x : it->row_joint + at;
@@ -229,6 +414,8 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
             }
         }
     }
+    if (k->n_row_groups)
+        curve_capped_rows(k);
 }
 
 /* The rows' answer to forces on rows, [row, rhat][row', rhat'][x]. */
@@ -442,15 +629,48 @@ static void solve_history_first(Solver *k)
  * E = [V' | diag alpha].
  */
 
+/* A force on all letters of a row alike moves nothing, because sums are held. So the unknowns of a
+ * record are, for each row, one such force m, in the place of the usual letter's, and how the other
+ * letters' forces differ from it: u = m + d. The cells' stiff answers meet only the d, and do not
+ * swamp what holds m. */
+static void choose_usual_letters(Solver *k)
+{
+    const int n_x = k->p.n_x;
+    for (int x = 0; x < n_x; x++) {
+        double most = -1;
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
+            double answer = 0;
+            for (int z = 0; z < k->p.n_z; z++)
+                answer += k->newton.massive[(size_t)z * k->n_block + rhat * n_x + x];
+            if (answer > most) {
+                most = answer;
+                k->newton.usual[x] = rhat;
+            }
+        }
+    }
+}
+
 /* Q of one record. A row and x of no mass is cut off by a unit on the diagonal. */
 static void record_block(const Solver *k, int x, double *block)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
-    for (int i = 0; i < n_own * n_own; i++)
-        block[i] = k->newton.record_response[(size_t)i * n_x + x];
+    const int usual = k->newton.usual[x];
+    for (int i = 0; i < n_own; i++)
+        for (int j = 0; j < n_own; j++)
+            block[i * n_own + j] = i % n_rhat == usual || j % n_rhat == usual
+                                       ? 0
+                                       : k->newton.record_response[(i * n_own + j) * (size_t)n_x + x];
     for (int i = 0; i < n_own; i++) {
+        const int m = i / n_rhat * n_rhat + usual;
+        const double alpha = k->newton.alpha[(size_t)i * n_x + x];
         const bool is_supported = k->row_mass[(size_t)(i / n_rhat) * n_x + x] > 0;
-        block[i * n_own + i] += k->newton.alpha[(size_t)i * n_x + x] + (is_supported ? 0 : 1);
+        block[m * n_own + m] += alpha;
+        if (i != m) {
+            block[i * n_own + i] += alpha;
+            block[i * n_own + m] += alpha;
+            block[m * n_own + i] += alpha;
+        }
+        block[i * n_own + i] += is_supported ? 0 : 1;
     }
 }
 
@@ -460,8 +680,10 @@ VECTORISED static void couple_records(Solver *k)
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
     double *coupling = k->newton.coupling, *response = k->newton.units;
+    const int n_history = k->newton.n_coupled * n_rhat, first = n_parts(p) * n_history;
     memset(coupling, 0, sizeof(double) * n_x * n_own * n);
     for (int z = 0; z < k->newton.n_coupled; z++) {
+        const double *lean = p->full_cap ? k->newton.lean + (size_t)z * k->n_block : NULL;
         respond_to_units(k, z, response);
         for (int row = 0; row < p->n_rows; row++) {
             if (p->row_of_z && !shows(p, z, row))
@@ -470,23 +692,34 @@ VECTORISED static void couple_records(Solver *k)
             for (int i = 0; i < n_rhat; i++)
                 for (int j = 0; j < n_rhat; j++)
                     for (int x = 0; x < n_x; x++) {
+                        if (i == k->newton.usual[x])
+                            continue;
                         const double seen =
                             p->row_of_z ? 1 : p->law[((size_t)row * p->n_z + z) * n_x + x];
-                        coupling[((size_t)x * n_own + row * n_rhat + i) * n + z * n_rhat + j] =
-                            seen * response[(i * n_rhat + j) * n_x + x];
+                        double *to = coupling + ((size_t)x * n_own + row * n_rhat + i) * n;
+                        to[z * n_rhat + j] = seen * response[(i * n_rhat + j) * n_x + x];
+                        if (lean)
+                            to[n_history + z * n_rhat + j] =
+                                to[z * n_rhat + j] * lean[j * n_x + x];
                     }
         }
     }
     for (int x = 0; x < n_x; x++)
-        for (int i = 0; i < n_own; i++)
-            coupling[((size_t)x * n_own + i) * n + k->newton.n_coupled * n_rhat + i] =
-                k->newton.alpha[(size_t)i * n_x + x];
+        for (int i = 0; i < n_own; i++) {
+            const int m = i / n_rhat * n_rhat + k->newton.usual[x];
+            double *own = coupling + ((size_t)x * n_own + i) * n + first + i;
+            double *all = coupling + ((size_t)x * n_own + m) * n + first + i;
+            *own = *all = k->newton.alpha[(size_t)i * n_x + x];
+            if (p->row_cap)
+                own[n_own] = all[n_own] = k->newton.drift[(size_t)i * n_x + x];
+        }
 }
 
 static bool factorise_record_first(Solver *k)
 {
     const Problem *p = &k->p;
     const int n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
+    choose_usual_letters(k);
     couple_records(k);
     for (int x = 0; x < p->n_x; x++) {
         double *inverse = k->newton.record_factor + (size_t)x * n_own * n_own;
@@ -496,47 +729,94 @@ static bool factorise_record_first(Solver *k)
         multiply_lower(k, inverse, n_own, k->newton.coupling + (size_t)x * n_own * n, n);
     }
     gram(k, k->newton.coupling, p->n_x * n_own, n, k->newton.system);
+    const int n_each = n_parts(p) * n_rhat, n_history = k->newton.n_coupled * n_rhat;
     for (int z = 0; z < k->newton.n_coupled; z++)
-        for (int i = 0; i < n_rhat; i++)
-            for (int j = 0; j < n_rhat; j++)
-                k->newton.system[(size_t)(z * n_rhat + i) * n + z * n_rhat + j] +=
-                    k->newton.history_block[((size_t)z * n_rhat + i) * n_rhat + j];
-    return cholesky(k, k->newton.system, n, k->newton.left);
+        for (int i = 0; i < n_each; i++)
+            for (int j = 0; j < n_each; j++) {
+                const int row = i / n_rhat * n_history + z * n_rhat + i % n_rhat;
+                const int column = j / n_rhat * n_history + z * n_rhat + j % n_rhat;
+                k->newton.system[(size_t)row * n + column] +=
+                    k->newton.history_block[((size_t)z * n_each + i) * n_each + j];
+            }
+    for (int i = 0; p->row_cap && i < n_own; i++) {
+        const size_t of_t1 = n_parts(p) * n_history + i, of_t2 = of_t1 + n_own;
+        k->newton.system[of_t1 * n + of_t1] -= k->newton.alpha_total[i];
+        k->newton.system[of_t2 * n + of_t2] += k->newton.drag[i];
+    }
+    return factorise_left(k);
 }
 
-/* rows <- Q^-1 rows, record by record. */
-static void divide_by_record(const Solver *k, double *rows)
+/* rows <- the m and d of Q^-1 rows, record by record. Beside ``push``, which acts on letters as
+ * alpha and e do, rows are answers of the cells, which sum to 0 over the letters of a row. */
+static void divide_by_record(const Solver *k, double *rows, const double *push)
 {
-    const int n_own = k->p.n_rows * k->p.n_rhat;
-    work(k, 2.0 * n_own * n_own * k->p.n_x);
-    for (int x = 0; x < k->p.n_x; x++)
-        apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x,
-                      k->p.n_x, k->newton.own_block);
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
+    work(k, 2.0 * n_own * n_own * n_x);
+    for (int x = 0; x < n_x; x++) {
+        for (int i = 0; i < n_own; i++) {
+            const size_t m = (size_t)(i / n_rhat * n_rhat + k->newton.usual[x]) * n_x + x;
+            const size_t at = (size_t)i * n_x + x;
+            if (i % n_rhat == 0)
+                rows[m] = 0;
+            if (push && at != m)
+                rows[at] += push[at];
+            if (push)
+                rows[m] += push[at];
+        }
+        apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x, n_x,
+                      k->newton.own_block);
+    }
+}
+
+/* The sum over x of weight * u, letter by letter, u = m + d. */
+static void weigh_forces(const Solver *k, const double *weight, const double *rows, double *sums)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    for (int i = 0; i < k->p.n_rows * n_rhat; i++) {
+        sums[i] = 0;
+        for (int x = 0; x < n_x; x++) {
+            const int m = i / n_rhat * n_rhat + k->newton.usual[x];
+            const double all = rows[(size_t)m * n_x + x];
+            sums[i] += weight[(size_t)i * n_x + x] *
+                       (i == m ? all : all + rows[(size_t)i * n_x + x]);
+        }
+    }
+}
+
+/* Leave out what acts on all letters of a row alike. */
+static void drop_common_forces(const Solver *k, double *rows)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
+    for (int row = 0; row < k->p.n_rows; row++)
+        for (int x = 0; x < n_x; x++)
+            rows[(size_t)(row * n_rhat + k->newton.usual[x]) * n_x + x] = 0;
 }
 
 static void solve_record_first(Solver *k)
 {
     Newton *n = &k->newton;
     const int n_x = k->p.n_x, n_own = k->p.n_rows * k->p.n_rhat;
-    const int n_history = n->n_coupled * k->p.n_rhat;
-    double *inner = n->by_row, *beta = n->left + n_history;
-    divide_by_record(k, inner);
-    respond(k, n->massive, NULL, NULL, inner, NULL, n->y, NULL);
+    const int n_history = n_parts(&k->p) * n->n_coupled * k->p.n_rhat;
+    double *inner = n->by_row, *t1 = n->left + n_history, *t2 = t1 + n_own;
+    double *push = k->rows, *total = n_own ? n->u : NULL;
+    divide_by_record(k, inner, NULL);
+    weigh_forces(k, n->alpha, inner, t1);
+    if (k->p.row_cap)
+        weigh_forces(k, n->drift, inner, t2);
+    drop_common_forces(k, inner);
+    respond(k, n->massive, NULL, NULL, n_own ? inner : NULL, NULL, n->y, NULL);
     for (int i = 0; i < n_history; i++)
         n->left[i] = n->by_history[i] - n->y[i];
-    for (int own = 0; own < n_own; own++) {
-        beta[own] = 0;
-        for (int x = 0; x < n_x; x++)
-            beta[own] -= n->alpha[own * n_x + x] * inner[own * n_x + x];
-    }
-    solve_factored(k, n->system, n->n_left, n->left);
-    memset(n->y, 0, sizeof(double) * k->p.n_z * k->p.n_rhat);
+    for (int i = n_history; i < n->n_left; i++)
+        n->left[i] = -n->left[i];
+    solve_left(k, n->left);
+    memset(n->y, 0, sizeof(double) * k->p.n_z * k->p.n_rhat * n_parts(&k->p));
     memcpy(n->y, n->left, sizeof(double) * n_history);
-    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n->u);
-    for (int own = 0; own < n_own; own++)
-        for (int x = 0; x < n_x; x++)
-            n->u[own * n_x + x] += n->alpha[own * n_x + x] * beta[own];
-    divide_by_record(k, n->u);
+    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, total);
+    for (int i = 0; i < k->n_row_cells; i++)
+        push[i] = n->alpha[i] * t1[i / n_x] + (k->p.row_cap ? n->drift[i] * t2[i / n_x] : 0);
+    divide_by_record(k, n->u, push);
+    drop_common_forces(k, n->u);
     for (int i = 0; i < k->n_row_cells; i++)
         n->u[i] = -(inner[i] + n->u[i]);
 }
@@ -546,10 +826,12 @@ static void solve_record_first(Solver *k)
 /* False where rounding leaves no positive definite matrix. */
 bool factorise(Solver *k, const Iterate *it)
 {
+    for (int i = 0; i < k->n_caps; i++)
+        k->newton.cap_stiffness[i] = cap_stiffness(k, it, i);
     soften(k, it);
     k->newton.n_coupled = is_coupled(k) ? k->p.n_z : 0;
     k->newton.n_left = unknowns_left(&k->p, k->newton.order, k->newton.n_coupled);
-    if (!k->p.n_rows) /* only full collusion is limited: the histories separate */
+    if (!k->p.n_rows && !k->p.full_cap) /* only full collusion is limited: the histories separate */
         return factorise_histories(k);
     curve_rows(k, it);
     if (k->newton.order == LETTER_FIRST)
@@ -563,7 +845,7 @@ static void solve_once(Solver *k, const double *force, double *change)
 {
     Newton *n = &k->newton;
     respond(k, n->massive, force, NULL, NULL, NULL, n->by_history, k->p.n_rows ? n->by_row : NULL);
-    if (!k->p.n_rows) {
+    if (!k->p.n_rows && !k->p.full_cap) {
         memcpy(n->y, n->by_history, sizeof(double) * k->p.n_z * k->p.n_rhat);
         divide_by_history(k, n->y);
     } else if (n->order == HISTORY_FIRST)
@@ -581,9 +863,10 @@ static void solve_once(Solver *k, const double *force, double *change)
 static void strain_rows(const Solver *k, const double *change, double *rows)
 {
     const int n_x = k->p.n_x;
+    const double *alphas = k->n_row_groups ? k->newton.own_alpha : k->newton.alpha;
     collect_mass(k, change, rows);
     for (int own = 0; own < k->p.n_rows * k->p.n_rhat; own++) {
-        const double *alpha = k->newton.alpha + (size_t)own * n_x;
+        const double *alpha = alphas + (size_t)own * n_x;
         double *moved = rows + (size_t)own * n_x, all_moved = 0, all_alpha = 0;
         for (int x = 0; x < n_x; x++) {
             all_moved += moved[x];
@@ -595,14 +878,28 @@ static void strain_rows(const Solver *k, const double *change, double *rows)
     }
 }
 
+/* The caps' forces on the groups under a change into k->pulled, those on rows into u as well. */
+static void strain_caps(Solver *k, const double *change)
+{
+    collect_caps(k, change, k->caps);
+    leave_rooms(k, k->caps, k->caps);
+    for (int i = 0; i < k->n_caps; i++)
+        k->caps[i] *= -k->newton.cap_stiffness[i];
+    pull_caps(k, k->caps, k->pulled);
+    for (int i = 0; i < k->n_row_groups * k->n_block; i++)
+        k->newton.u[i] += k->pulled[i];
+}
+
 /* What the change leaves of the force, less its part along the sums, and how large that is. */
 VECTORISED static double leave(Solver *k, const Iterate *it, const double *force,
                                const double *change, double *left)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    const double own = k->is_full_exact ? k->full_stiffness : weight_of(k, it, k->p.n_views);
+    const double own = full_curvature(k, it);
     double *sum = k->newton.total, square = 0;
     strain_rows(k, change, k->newton.u);
+    if (k->n_groups)
+        strain_caps(k, change);
     for (int z = 0; z < k->p.n_z; z++) {
         const size_t at = (size_t)z * k->n_block;
         const double *mass = k->p.mass + (size_t)z * n_x, *share = k->newton.share + at;
@@ -622,6 +919,9 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
         }
         if (k->p.n_rows)
             add_spread(k, z, k->newton.u, block);
+        if (k->n_groups > k->n_row_groups)
+            for (int i = 0; i < k->n_block; i++)
+                block[i] += k->pulled[(size_t)(k->n_row_groups + z) * k->n_block + i];
         memset(sum, 0, sizeof(double) * n_x);
         for (int rhat = 0; rhat < n_rhat; rhat++)
             for (int x = 0; x < n_x; x++)

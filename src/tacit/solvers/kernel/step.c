@@ -59,6 +59,13 @@ static void affine_force(const Solver *k, const Iterate *it, double *force)
         memset(force, 0, sizeof(double) * k->n_cells);
     for (int i = 0; i < k->n_cells; i++)
         force[i] += it->residual[i] + it->s[i];
+    if (k->n_groups) { /* multipliers and primal residuals of the caps */
+        leave_rooms(k, it->cap_joint, k->caps);
+        for (int i = 0; i < k->n_caps; i++)
+            k->caps[i] *= -cap_stiffness(k, it, i);
+        pull_caps(k, k->caps, k->pulled);
+        add_cap_forces(k, k->pulled, force);
+    }
     if (!k->is_any_exact_row)
         return;
     row_pull(k, it->row_joint, k->rows);
@@ -118,10 +125,28 @@ double frugal_response(Solver *k)
     return -inner(k->free, it->full_log_ratio, k->n_cells);
 }
 
+/* The same for the caps, given the channel's change. */
+static void direct_caps(const Solver *k, const Iterate *it, const double *aim, Direction *out)
+{
+    collect_caps(k, out->c, k->caps);
+    for (int i = 0; i < k->n_caps; i++)
+        k->caps[i] += it->cap_joint[i];
+    leave_rooms(k, k->caps, k->caps);
+    for (int i = 0; i < k->n_caps; i++) {
+        const double multiplier = it->cap_multiplier[i], slack = it->cap_slack[i];
+        if (!(multiplier > 0)) /* no cap */
+            continue;
+        const double wanted = aim ? aim[i] : 0;
+        out->cap_multiplier[i] =
+            cap_stiffness(k, it, i) * (wanted / multiplier - k->caps[i]);
+        out->cap_slack[i] = (wanted - slack * out->cap_multiplier[i]) / multiplier - slack;
+    }
+}
+
 /* The direction that makes the products s*c and multiplier*slack what is aimed at, given the change
  * of the channel at fixed multipliers. NULL aims at 0. */
 static bool direct(Solver *k, const Iterate *it, const double *free, const double *cell_aim,
-                   const double *aim, Direction *out)
+                   const double *aim, const double *cap_aim, Direction *out)
 {
     const int n = k->n_limits, one = 1;
     int info;
@@ -150,6 +175,8 @@ static bool direct(Solver *k, const Iterate *it, const double *free, const doubl
     }
     for (int i = 0; i < k->n_cells; i++)
         out->s[i] = ((cell_aim ? cell_aim[i] : 0) - it->s[i] * out->c[i]) / it->c[i] - it->s[i];
+    if (k->n_groups)
+        direct_caps(k, it, cap_aim, out);
     return true;
 }
 
@@ -165,6 +192,11 @@ static void take_aim(Solver *k, double target, double correction)
     }
     for (int i = 0; i < k->n_limits; i++)
         k->aim[i] = target - correction * k->affine.multiplier[i] * k->affine.slack[i];
+    for (int i = 0; i < k->n_caps; i++) {
+        const double weight = k->cap_barrier[i / k->n_block * n_x + i % n_x];
+        k->cap_aim[i] =
+            target * weight - correction * k->affine.cap_multiplier[i] * k->affine.cap_slack[i];
+    }
 }
 
 /* What brings a product that a step would leave far from its aim back towards it. */
@@ -190,6 +222,12 @@ static void correct_aim(Solver *k, const Iterate *it, const Direction *along, do
             k->aim[i] += off_centre((it->multiplier[i] + step * along->multiplier[i]) *
                                         (it->slack[i] + step * along->slack[i]),
                                     target);
+    for (int i = 0; i < k->n_caps; i++) {
+        const double weight = k->cap_barrier[i / k->n_block * n_x + i % n_x];
+        k->cap_aim[i] += off_centre((it->cap_multiplier[i] + step * along->cap_multiplier[i]) *
+                                        (it->cap_slack[i] + step * along->cap_slack[i]),
+                                    target * weight);
+    }
 }
 
 /* The direction towards the aimed products. */
@@ -197,10 +235,16 @@ static bool towards_aim(Solver *k, const Iterate *it, Direction *out)
 {
     for (int i = 0; i < k->n_cells; i++)
         k->force[i] = k->cell_aim[i] / it->c[i];
+    if (k->n_groups) {
+        for (int i = 0; i < k->n_caps; i++)
+            k->caps[i] = it->cap_multiplier[i] > 0 ? -k->cap_aim[i] * cap_stiffness(k, it, i) / it->cap_multiplier[i] : 0;
+        pull_caps(k, k->caps, k->pulled);
+        add_cap_forces(k, k->pulled, k->force);
+    }
     solve(k, it, k->force, k->free);
     for (int i = 0; i < k->n_cells; i++)
         k->free[i] = k->affine_free[i] - k->free[i];
-    return direct(k, it, k->free, k->cell_aim, k->aim, out);
+    return direct(k, it, k->free, k->cell_aim, k->aim, k->cap_aim, out);
 }
 
 /* -- steps ----------------------------------------------------------------------------------- */
@@ -223,6 +267,11 @@ static double longest_step(const Solver *k, const Iterate *it, const Direction *
         if (k->is_limited[i]) {
             most = shrink(most, along->multiplier[i], it->multiplier[i]);
             most = shrink(most, along->slack[i], it->slack[i]);
+        }
+    for (int i = 0; i < k->n_caps; i++)
+        if (it->cap_multiplier[i] > 0) {
+            most = shrink(most, along->cap_multiplier[i], it->cap_multiplier[i]);
+            most = shrink(most, along->cap_slack[i], it->cap_slack[i]);
         }
     /* The value's multiplier is known within a small factor: a larger change is a bad model. */
     if (k->is_frugal)
@@ -270,6 +319,18 @@ static void normalise(const Solver *k, double *c)
     }
 }
 
+/* Slacks become what is really left wherever that is possible. */
+static void move_caps(const Solver *k, const Iterate *it, const Direction *along, double step,
+                      Iterate *next)
+{
+    leave_rooms(k, next->cap_joint, k->caps);
+    for (int i = 0; i < k->n_caps; i++) {
+        const double slack = it->cap_slack[i] + step * along->cap_slack[i];
+        next->cap_multiplier[i] = it->cap_multiplier[i] + step * along->cap_multiplier[i];
+        next->cap_slack[i] = k->caps[i] > 0.2 * slack ? fmin(k->caps[i], 5 * slack) : slack;
+    }
+}
+
 static void move(const Solver *k, const Iterate *it, const Direction *along, double step,
                  Iterate *next)
 {
@@ -290,6 +351,7 @@ static void move(const Solver *k, const Iterate *it, const Direction *along, dou
         if (k->is_limited[i] && left > 0.2 * next->slack[i])
             next->slack[i] = fmin(left, 5 * next->slack[i]);
     }
+    move_caps(k, it, along, step, next);
     settle(k, next);
 }
 
@@ -335,7 +397,7 @@ static double choose_direction(Solver *k, double comp, double norm)
 {
     const Iterate *it = &k->now;
     const double tau = comp / k->n_pairs;
-    if (!prepare(k, it) || !direct(k, it, k->affine_free, NULL, NULL, &k->affine))
+    if (!prepare(k, it) || !direct(k, it, k->affine_free, NULL, NULL, NULL, &k->affine))
         return 0;
     double step = longest_step(k, it, &k->affine);
     const double after = complementarity(k, it, &k->affine, step) / comp;
