@@ -88,7 +88,7 @@ class InfeasibleError(TacitError):
 
 
 class CapError(InfeasibleError):
-    """An answer that was given already says more about a record than a cap on single answers allows.
+    """An answer that was given already says more about a record than its cap allows.
 
     ``limit_bits`` and ``held_bits`` are of the worst single answer: its factor is 2 to these bits.
     """
@@ -97,9 +97,9 @@ class CapError(InfeasibleError):
         enough = ceil(self.held_bits * 1e9) / 1e9
         return (
             f"coalition {self.coalition!r} already has an answer that makes a record "
-            f"{2.0**self.held_bits:.6g} times as likely as before ({self.held_bits:.6g} bits), above "
-            f"its cap of {self.limit_bits:.6g} bits: raise the cap to at least {enough:.9f} or leave "
-            "it out"
+            f"{2.0**self.held_bits:.6g} times as likely as before ({self.held_bits:.6g} bits), "
+            f"above its cap of {self.limit_bits:.6g} bits: raise the cap to at least "
+            f"{enough:.9f} or leave it out"
         )
 
 

@@ -175,7 +175,7 @@ class Problem:
         caps: view -> bits kappa, for single answers: p(rhat, y | x) <= 2^kappa p(rhat, y) for every
             rhat, every letter y of the view and every x, so that no answer makes any x more than
             2^kappa times as likely as before ([M] fact 12). Views are named as in ``limits``: ``()``
-            is the recipient alone, a tuple of axes a coalition, a string or frozenset one of
+            ``()`` is the recipient alone, a tuple of axes a coalition, a string or frozenset one of
             ``views``. In the place of one number, ``()`` and ``views`` may have an array [y, x].
         analysable: whether the channel may read nothing but the level r of R, which must be a
             function of x ([M] fact 14).

@@ -58,6 +58,7 @@ class Solution:
         weights: weights of the channels that were mixed; ``(1.0,)`` for one channel.
         level_multipliers: level -> its weight in the bound on the worst level; they sum to 1.
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
+        cap_multipliers: capped view -> what one more bit of its cap would be worth, at most.
     """
 
     problem: Problem
@@ -72,6 +73,7 @@ class Solution:
     weights: tuple[float, ...] = (1.0,)
     level_multipliers: Mapping[int, float] = field(default_factory=dict)
     ceiling_multipliers: Mapping[int, float] = field(default_factory=dict)
+    cap_multipliers: Mapping[ViewKey, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float | None:

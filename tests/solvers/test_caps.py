@@ -254,3 +254,17 @@ def test_large_problems_with_caps_are_certified() -> None:
     assert_certified(solution)
     assert_caps_met(solution)
     assert solution.worst_answers[()] == pytest.approx(1.2, abs=1e-5)
+
+
+def test_one_more_bit_of_a_cap_is_worth_what_is_told_at_most() -> None:
+    joint = np.random.default_rng(4).dirichlet(np.ones(40)).reshape(2, 5, 4)
+    held = worst_ratio_bits(joint.sum(axis=-1))
+    caps = {(): 0.4, (0,): held + 0.2}
+    solution = tacit.solve(Problem(joint, individual=0.3, caps=caps))
+    assert set(solution.cap_multipliers) == set(caps)
+    assert sum(solution.cap_multipliers.values()) > 0
+    for key, worth in solution.cap_multipliers.items():
+        for bits in (1e-3, 0.1, 1.0):
+            raised = {**caps, key: caps[key] + bits}
+            more = tacit.solve(Problem(joint, individual=0.3, caps=raised))
+            assert more.value >= solution.value - bits * worth - 3e-7

@@ -84,6 +84,10 @@ def lift(problem: Problem, own: Solution) -> Solution:
         multipliers={
             key: own.multipliers.get(key if key == () else repr(key), 0.0) for key in statement.keys
         },
+        cap_multipliers={
+            key: own.cap_multipliers.get(key if key == () else repr(key), 0.0)
+            for key in problem.caps
+        },
     )
     return lifted if problem.is_information or problem.is_shares else _revalued(lifted)
 

@@ -23,7 +23,7 @@ from tacit.problem import MEAN, Problem
 from tacit.solution import Solution, Status
 from tacit.solvers.convex.certificate import make_feasible
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
-from tacit.solvers.convex.solve import solve_batch
+from tacit.solvers.convex.solve import solve_batch, worth_of_caps
 
 _MOST_RELEASES = 60
 _MOST_PER_CONDITION = 20
@@ -156,14 +156,18 @@ class _Releases:
         self._channels = [np.broadcast_to(c, (len(c), *statement.mass.shape)) for c in constants]
 
     def add(self, weights: Array, gap_tol: float) -> tuple[float, Array]:
-        """The best release for weighted errors; its lower bound, and multipliers of the views."""
+        """The best release for weighted errors, its lower bound, and the views' multipliers.
+
+        These are of limits and of caps, [2, view + 1].
+        """
         scale = np.where(self.p_r > 0, weights / np.where(self.p_r > 0, self.p_r, 1.0), 0.0)
         cost = self.statement.cost_of(self.distortion * scale)[None]
         answers = solve_batch(self.statement, cost, self.limits[None], gap_tol)
         self._channels.append(answers.channel[0])
         self.errors = np.vstack([self.errors, self.errors_of(answers.channel[0])])
         self.n_steps += int(answers.steps[0])
-        return float(answers.bound[0]), answers.multipliers[0]
+        multipliers = np.stack([answers.multipliers[0], answers.cap_multipliers[0]])
+        return float(answers.bound[0]), multipliers
 
     @property
     def constant_errors(self) -> Array:
@@ -195,7 +199,7 @@ class _Found:
         shares: of the releases in it, [release].
         bound: no release within the limits attains less.
         multipliers: of the conditions in that bound, [condition].
-        view_multipliers: of the views in it, per bit, [view + 1].
+        view_multipliers: of the views' limits and caps in it, per bit, [2, view + 1].
     """
 
     conditions: _Conditions
@@ -214,7 +218,9 @@ def _search(
     ambition = _AMBITION
     most = _MOST_RELEASES + _MOST_PER_CONDITION * len(multipliers)
     value, shares, _ = _best_mixture(releases.errors, conditions)
-    found = _Found(conditions, value, shares, -inf, multipliers, np.zeros(len(releases.limits)))
+    found = _Found(
+        conditions, value, shares, -inf, multipliers, np.zeros((2, len(releases.limits)))
+    )
     while True:
         before = found.value - found.bound
         rough = _ROUGH_SHARE * before if before < inf else 0.0
@@ -348,7 +354,8 @@ def _solution(releases: _Releases, found: _Found, gap_tol: float) -> Solution:
         value=value,
         bound=bound,
         leakage=dict(zip(statement.keys, leakage[0].tolist(), strict=True)),
-        multipliers=dict(zip(statement.keys, found.view_multipliers.tolist(), strict=True)),
+        multipliers=dict(zip(statement.keys, found.view_multipliers[0].tolist(), strict=True)),
+        cap_multipliers=worth_of_caps(statement, found.view_multipliers[1]),
         status=Status.OPTIMAL if value - bound <= gap_tol else Status.INACCURATE,
         steps=releases.n_steps,
         level_multipliers=dict(weighed[:n_eased]),

@@ -250,8 +250,31 @@ def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
     return np.asarray(program.cost + price), np.asarray(error)
 
 
+def cap_worths(program: Program, row_cap: Array | None, full_cap: Array | None) -> Array:
+    """What one more bit of each view's cap would be worth, at most, [batch, view + 1].
+
+    With a cap raised from K to K 2^b, b <= 1, the bound falls by (2^b - 1) sum cap m p(rhat, y), and
+    2^b - 1 <= b; p(rhat, y) sums to p(y) over the letters.
+    """
+    n_batch = len(row_cap if row_cap is not None else full_cap if full_cap is not None else ())
+    worths = np.zeros((max(1, n_batch), program.rows.n_views + 1))
+    if row_cap is not None and program.row_caps is not None:
+        worth = _worst_common(program.row_caps, row_cap) * program.row_mass.sum(axis=-1)
+        worths[:, :-1] = program.rows.per_view(worth)
+    if full_cap is not None and program.full_caps is not None:
+        worth = _worst_common(program.full_caps, full_cap) * program.mass_z
+        worths[:, -1] = worth.sum(axis=-1)
+    return worths
+
+
+def _worst_common(caps: Array, multipliers: Array) -> Array:
+    """The largest sum of cap times multiplier over x of any letter, [batch, row or z]."""
+    own = np.where(np.isfinite(caps), caps, 0.0) * np.maximum(multipliers, 0.0)
+    return np.asarray(own.sum(axis=-1).max(axis=1))
+
+
 def _cap_pull(caps: Array, multipliers: Array) -> tuple[Array, Array]:
-    """What caps add to the price of p(rhat, y, x), and the size of its terms ([M] fact 12).
+    """What caps add to the price of p(rhat, y, x), and the size of its terms ([M] fact 15).
 
     sum m (p(rhat, y, x) - cap p(rhat, y)) <= 0 for every channel that meets the caps.
     """

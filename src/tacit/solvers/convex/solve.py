@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
-from tacit.problem import Problem
+from tacit.problem import Problem, ViewKey
 from tacit.solution import Solution, Status
 from tacit.solvers.convex.barrier import is_small, minimise_by_barrier
 from tacit.solvers.convex.certificate import (
     best_bound,
+    cap_worths,
     feasible_channel,
     leakage_upper_nats,
     settled_channel,
@@ -117,6 +118,7 @@ class Answers:
         bound: no channel within the limits costs less.
         added: upper bound on I(Rhat; X | Y) in bits, [batch, view + 1].
         multipliers: of the bound, per bit, [batch, view + 1].
+        cap_multipliers: what one more bit of a cap is worth, at most, [batch, view + 1].
         is_closed: whether value and bound are within the asked gap.
         waste: bits by which the leakage to everyone may exceed the least.
         steps: steps of the interior point.
@@ -127,6 +129,7 @@ class Answers:
     bound: Array
     added: Array
     multipliers: Array
+    cap_multipliers: Array
     is_closed: NDArray[np.bool_]
     waste: Array
     steps: NDArray[np.intp]
@@ -146,6 +149,7 @@ class Answers:
             np.minimum(bound, value),
             np.where(is_better[:, None], other.added, self.added),
             np.where(is_tighter[:, None], other.multipliers, self.multipliers),
+            np.where(is_tighter[:, None], other.cap_multipliers, self.cap_multipliers),
             value - bound <= gap_tol,
             np.where(is_better, other.waste, self.waste),
             np.where(is_better, other.steps, self.steps),
@@ -189,9 +193,16 @@ def _solution(problem: Problem, statement: Statement, answers: Answers, index: i
         bound=float(answers.bound[index]),
         leakage=dict(zip(statement.keys, leakage.tolist(), strict=True)),
         multipliers=dict(zip(statement.keys, answers.multipliers[index].tolist(), strict=True)),
+        cap_multipliers=worth_of_caps(statement, answers.cap_multipliers[index]),
         status=Status.OPTIMAL if answers.is_closed[index] else Status.INACCURATE,
         steps=int(answers.steps[index]),
     )
+
+
+def worth_of_caps(statement: Statement, worths: Array) -> dict[ViewKey, float]:
+    """Capped view -> what one more bit of its cap is worth."""
+    of_view = zip(statement.keys, worths.tolist(), strict=True)
+    return {key: worth for key, worth in of_view if key in statement.problem.caps}
 
 
 def solve_batch(
@@ -318,6 +329,7 @@ def _blind_answers(statement: Statement, cost: Array, members: Members, gap_tol:
         channel,
         value,
         bound,
+        nothing,
         nothing,
         nothing,
         value - bound <= gap_tol,
@@ -462,6 +474,7 @@ def _certify(
         np.minimum(bound, value),
         upper / LN2,
         np.where(is_slack, 0.0, multipliers) * LN2,
+        np.broadcast_to(cap_worths(whole, *reduction.lift_caps(outcome, whole)), multipliers.shape),
         value - bound <= gap_tol,
         outcome.waste / LN2,
         outcome.steps,
