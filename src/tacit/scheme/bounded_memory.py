@@ -302,7 +302,10 @@ class BoundedMemory:
             rises = {each: share * bits + ROUNDING_BITS for each, bits in allowed.items()}
             rises = rises if n_states > 1 else {}
             most, room = self._most_letters(n_states, n_rhat), self._room(party, n_states)
-            merged = merge_views(tell(fed, channel, state), roundings, room, most, rises)
+            # The least allowed rise first: it is the likeliest to be exceeded.
+            tightest = sorted(fed, key=lambda each: rises.get(each, inf))
+            told = tell({each: fed[each] for each in tightest}, channel, state)
+            merged = merge_views(told, roundings, room, most, rises)
             if merged is not None and (n_states == 1 or len(merged.views) == len(fed)):
                 return merged, state
             fewer = merge_laws(_gathered(grown, state), n_states // 2)

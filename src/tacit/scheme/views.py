@@ -374,30 +374,37 @@ def _join_nearest(group: Labels, weight: Array, distance: Array, most: int) -> L
     Distances to a joined group follow from those to its parts (Lance and Williams).
     """
     firsts, index = np.unique(group, return_inverse=True)
-    label = np.arange(len(firsts))
     mass = np.bincount(group, weights=weight, minlength=len(weight))[firsts]
-    apart = distance[np.ix_(firsts, firsts)]
-    cost = apart * (mass[:, None] * mass) / (mass[:, None] + mass)
+    cost = distance[np.ix_(firsts, firsts)] if len(firsts) < len(group) else distance.copy()
+    cost *= np.multiply.outer(mass, mass)
+    cost /= np.add.outer(mass, mass)
     np.fill_diagonal(cost, np.inf)
+    joined_to = np.arange(len(firsts))
     nearest = cost.argmin(axis=1)
-    least = cost[label, nearest]
-    for _ in range(len(firsts) - most):
+    least = cost[joined_to, nearest]
+    n_left = len(firsts)
+    while n_left > most:
         one = int(least.argmin())
         two = int(nearest[one])
-        joined = cost[one] * (mass + mass[one]) + cost[two] * (mass + mass[two])
-        row = (joined - mass * cost[one, two]) / (mass + mass[one] + mass[two])
+        row = cost[one]
+        if row[two] != least[one]:  # joined since: no other group has come nearer, see below
+            nearest[one] = row.argmin()
+            least[one] = row[nearest[one]]
+            continue
+        # At least what joining the nearer part would cost: what ``least`` says is never too much.
+        row = row * (mass + mass[one]) + cost[two] * (mass + mass[two]) - mass * least[one]
+        row /= mass + (mass[one] + mass[two])
         row[[one, two]] = np.inf
-        cost[one] = cost[:, one] = np.where(np.isinf(cost[one]), np.inf, row)
-        cost[two] = cost[:, two] = least[two] = np.inf
+        cost[one] = cost[:, one] = row
+        cost[:, two] = least[two] = np.inf  # of a group that is gone
+        joined_to[two] = one
         mass[one] += mass[two]
-        label[label == two] = one
-        stale = ((nearest == one) | (nearest == two)) & np.isfinite(least)
-        stale[one] = True
-        nearest[stale] = cost[stale].argmin(axis=1)
-        least[stale] = cost[stale, nearest[stale]]
-        nearest = np.where(cost[one] < least, one, nearest)
-        least = np.minimum(cost[one], least)
-    return np.asarray(firsts[label[index.reshape(-1)]])
+        nearest[one] = row.argmin()
+        least[one] = row[nearest[one]]
+        n_left -= 1
+    while (joined_to[joined_to] != joined_to).any():
+        joined_to = joined_to[joined_to]
+    return np.asarray(firsts[joined_to[index.reshape(-1)]])
 
 
 def slack_upper_bits(laws: Array, labels: Labels, merged: Array, roundings: int) -> float:
