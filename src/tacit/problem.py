@@ -174,7 +174,7 @@ class Problem:
         ceilings: level r -> largest E[d(Rhat, R) | R = r] that is allowed.
         caps: view -> bits kappa, for single answers: p(rhat, y | x) <= 2^kappa p(rhat, y) for every
             rhat, every letter y of the view and every x, so that no answer makes any x more than
-            2^kappa times as likely as before ([M] fact 12). Views are named as in ``limits``: ``()``
+            2^kappa times as likely as before ([M] fact 15). Views are named as in ``limits``:
             ``()`` is the recipient alone, a tuple of axes a coalition, a string or frozenset one of
             ``views``. In the place of one number, ``()`` and ``views`` may have an array [y, x].
         analysable: whether the channel may read nothing but the level r of R, which must be a

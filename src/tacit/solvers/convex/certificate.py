@@ -253,8 +253,8 @@ def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
 def cap_worths(program: Program, row_cap: Array | None, full_cap: Array | None) -> Array:
     """What one more bit of each view's cap would be worth, at most, [batch, view + 1].
 
-    With a cap raised from K to K 2^b, b <= 1, the bound falls by (2^b - 1) sum cap m p(rhat, y), and
-    2^b - 1 <= b; p(rhat, y) sums to p(y) over the letters.
+    With a cap raised from K to K 2^b, b <= 1, the bound falls by (2^b - 1) sum cap m p(rhat, y),
+    and 2^b - 1 <= b; p(rhat, y) sums to p(y) over the letters.
     """
     n_batch = len(row_cap if row_cap is not None else full_cap if full_cap is not None else ())
     worths = np.zeros((max(1, n_batch), program.rows.n_views + 1))
