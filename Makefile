@@ -17,8 +17,12 @@ CODE := src tests benchmarks scripts hatch_build.py
 
 MINUTES := 10
 
+# Studies write durably. In memory, where 4 GB are free, tests do not wait for the disk.
+IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk '$$1 > 4e6 {print "/dev/shm"}')
+PYTEST := -m pytest -n auto --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest check bench redteam docs trace format format-check lint types imports \
+.PHONY: help demo test test-all lowest check bench redteam docs trace format format-check lint types imports \
 	coverage clean
 
 help:  ## Show the targets
@@ -28,15 +32,20 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 	rm -rf build/demo
 	$(BIN)/tacit demo --out build/demo
 
-test: $(DEV_STAMP)  ## Run the tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test test-all lowest: export PYTEST_DEBUG_TEMPROOT := $(IN_MEMORY)
+
+test: $(DEV_STAMP)  ## Run the tests, without the slow ones
+	$(BIN)/python $(PYTEST) -m "not slow"
+
+test-all: $(DEV_STAMP)  ## Run all tests, the slow ones too
+	$(BIN)/python $(PYTEST)
 
 # Left out: mathematics and killed processes, which are not about packages and take half of the time.
 lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.toml allows
-	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal \
+	$(LOWEST)/bin/python $(PYTEST) -m "not slow" \
 		--ignore=tests/redteam --ignore=tests/paper --ignore=tests/study/releases
 
-check: format-check lint types imports test docs  ## Everything that CI runs on the newest versions
+check: format-check lint types imports test-all docs  ## Everything that CI runs on the newest versions
 
 bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks

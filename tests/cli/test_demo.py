@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tacit.cli import failure
 from tests.cli.clinic import done, tacit
 from tests.cli.terminal import COLUMNS, on_terminal
@@ -22,6 +24,7 @@ def test_the_demo_for_machines(tmp_path: Path) -> None:
     assert "is there already and a study is made once" in again.json["error"]["message"]
 
 
+@pytest.mark.slow
 def test_the_whole_demo_fits(tmp_path: Path) -> None:
     [shown] = on_terminal(["demo"], cwd=tmp_path)
     assert shown.code == 0

@@ -80,6 +80,7 @@ N_RELEASES = 40
 LEAST_HITS = int(binom.ppf(1e-4, N_RELEASES, 0.95))
 
 
+@pytest.mark.slow
 def test_pooled_intervals_hold_the_truth():
     """A difference of means, by any tool that knows nothing of noise."""
     hits = 0

@@ -45,6 +45,7 @@ def test_the_originals_are_whole(forgeries: list[Forgery]) -> None:
         assert looked_at(forgery.folder) == ("whole", "")
 
 
+@pytest.mark.slow
 def test_no_forged_ledger_ends_in_a_raw_error(forgeries: list[Forgery]) -> None:
     with little_memory():
         tried = [try_case(forgeries[case % 2], 1, case) for case in range(SAMPLE)]

@@ -148,6 +148,7 @@ def test_a_doctored_law_is_found(place: Path) -> None:
     assert_found(verified(place, "certificate.json"), "says p_rhat_given_r[0][0]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["release.html", "limit.html"])
 def test_a_page_that_shows_something_else_than_its_data_is_found(place: Path, page: str) -> None:
     """Each line of the page, in turn."""
@@ -266,6 +267,7 @@ def test_a_doctored_paper_of_0_1_is_found(tmp_path: Path, paper: str) -> None:
 # -- papers that are none -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["release.json", "certificate.json"])
 def test_no_hostile_paper_ends_in_a_raw_error(place: Path, paper: str) -> None:
     kept = (place / paper).read_text()

@@ -78,6 +78,7 @@ def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cells:
         return Cells(study.attributes)
 
 
+@pytest.mark.slow
 def test_expressions(tmp_path: Path, cells: Cells) -> None:
     """Every third; ``python -m tests.redteam`` tries all."""
     seen = found_in(tmp_path)

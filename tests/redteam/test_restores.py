@@ -31,6 +31,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene.make(tmp_path)
 
 
+@pytest.mark.slow
 def test_independent_draws_would_give_the_records_away(scene: Scene) -> None:
     """The attack as it would be: the helper shows a rise where draws really are independent."""
     with Study.open(scene.folder) as study:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from tacit.study import Study, verify_study
+from tacit.remark import Remark
+from tacit.study import Study, estimate_file, verify_study
 from tests.study.clinic import channel_of, intents_of
-from tests.study.made_before import unpack_0_1, unpack_0_2
+from tests.study.made_before import unpack_0_1, unpack_0_2, unpack_papers_3
 
 
 def assert_same_parquet(made_now: Path, made_before: Path) -> None:
@@ -89,3 +90,31 @@ def test_a_study_of_0_2_goes_on(tmp_path: Path) -> None:
     *_, last = intents_of(made / "clinic")
     assert last.body["merges"] is not None
     assert channel_of(last).weights.shape[1] == 12
+
+
+PAPERS_3 = [f"receipt-{entry}.{kind}" for entry in (4, 6, 8) for kind in ("json", "html")]
+
+
+@pytest.mark.parametrize("paper", [*PAPERS_3, "1.csv.certificate.json", "3.csv.certificate.json"])
+def test_papers_whose_remarks_are_sentences_are_still_good(tmp_path: Path, paper: str) -> None:
+    made = unpack_papers_3(tmp_path)
+    found = verify_study(made / "clinic", made / paper)
+    assert found.problems == ()
+    assert not [note for note in found.notes if "paper" in note.values]
+
+
+@pytest.mark.parametrize("paper", ["receipt-8.json", "receipt-8.html", "1.csv.certificate.json"])
+def test_a_changed_sentence_in_an_old_paper_is_named(tmp_path: Path, paper: str) -> None:
+    made = unpack_papers_3(tmp_path)
+    path = made / paper
+    path.write_text(path.read_text().replace("nobody's own outcome", "everybody's own outcome"))
+    problems = verify_study(made / "clinic", path).problems
+    [changed] = [each for each in problems if each.code == "paper_differs"]
+    assert changed.values["field"] == "remarks[0]"
+    assert "paper_seal_wrong" in [each.code for each in problems]
+
+
+def test_an_old_certificate_still_says_its_sentences(tmp_path: Path) -> None:
+    said = "outcome is predicted from the private attributes; nobody's own outcome is read"
+    found = estimate_file(unpack_papers_3(tmp_path) / "1.csv")
+    assert Remark("said_in_certificate", {"text": said}) in found.remarks

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.display import bar, plain, show_json, show_rows
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.remarks import remark_in_words
 
 if TYPE_CHECKING:
     from tacit.study import EntryReceipt, Receipt
@@ -62,7 +63,7 @@ def _show_receipt(paper: Receipt | EntryReceipt) -> None:
     if isinstance(paper, Receipt):
         _show_worth(paper)
         for remark in paper.remarks:
-            print(f"  {plain(remark)}")
+            print(f"  {plain(remark_in_words(remark))}")
         _show_holdings(paper)
         print(f"  file       {plain(paper.file or 'not delivered yet')}")
         print(f"  digest     {paper.digest or 'not delivered yet'}")

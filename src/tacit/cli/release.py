@@ -148,7 +148,7 @@ def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
     print(f"  {receipt.in_words}")
     for remark in receipt.remarks:
-        print(f"  {plain(remark)}")
+        print(f"  {plain(remark_in_words(remark))}")
     print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
     print(f"  receipt: {command_line('tacit', 'receipt', folder, receipt.entry)}")

@@ -89,10 +89,16 @@ def _unused_values(*, column: str, values: int, example: str) -> str:
     return f"the mapping of {column} names {counted} that no record has, such as {example!r}"
 
 
-def _external_column(*, column: str) -> str:
-    from tacit.study.reports.receipts import external_in_words
+def _as_in_papers(code: str) -> Callable[..., str]:
+    """The words that pages of receipts have for it."""
 
-    return external_in_words(column)
+    def say(**values: Any) -> str:
+        from tacit.remark import Remark
+        from tacit.study.reports import receipts
+
+        return receipts.remark_in_words(Remark(code, values))
+
+    return say
 
 
 def _entry_lost(**trace: Any) -> str:
@@ -122,12 +128,6 @@ def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
     return f"release {release} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
-def _out_of_time(*, value: float, bound: float | None) -> str:
-    from tacit.study.reports.receipts import out_of_time_in_words
-
-    return out_of_time_in_words(value, bound)
-
-
 def _level_never_released(
     *,
     levels: list[str],
@@ -140,10 +140,6 @@ def _level_never_released(
     if worst_level is None:
         return f"{said}: --worst-level includes every level"
     return f"{said}; --worst-level: {worst_level:.3f} at most, {mean:.3f} on average"
-
-
-def _said_in_certificate(*, text: str) -> str:
-    return text
 
 
 def _rows_left_out(*, rows: int) -> str:
@@ -177,7 +173,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "entry_missing": _entry_missing,
     "entry_still_lost": _entry_still_lost,
     "entry_wrong": _fill("entry {entry}: {reason}"),
-    "external_column": _external_column,
+    "external_column": _as_in_papers("external_column"),
     "few_records": _few_records,
     "file_changed": _fill("{file} is not release {release} as it was delivered"),
     "file_gone": _fill("release {release} is no longer at {file}"),
@@ -205,7 +201,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "not_delivered": _fill("release {release} was recorded but never delivered"),
     "not_drawn_again": _fill("releases cannot be drawn again: {reason}"),
-    "out_of_time": _out_of_time,
+    "out_of_time": _as_in_papers("out_of_time"),
     "page_changed": _fill(
         "{paper} shows {shown} where its own data say {right}: the page was changed"
     ),
@@ -250,7 +246,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "it may hold more than is shown"
     ),
     "rows_left_out": _rows_left_out,
-    "said_in_certificate": _said_in_certificate,
+    "said_in_certificate": _as_in_papers("said_in_certificate"),
     "sealed_paper_not_in_ledger": _fill(
         "entry {entry} is not in the ledger as {paper} has it: the ledger was rolled back or "
         "rewritten since, or the paper is forged: without a key its seal cannot be checked"

@@ -166,11 +166,7 @@ def crosstab_files(
         else crosstab(linked, groups, confidence=confidence)
     )
     said = [Remark("rows_left_out", {"rows": left_out})] if left_out else []
-    said += [
-        Remark("said_in_certificate", {"text": text})
-        for _, certificate in certified
-        for text in certificate.remarks
-    ]
+    said += [remark for _, certificate in certified for remark in certificate.remarks]
     return replace(found, remarks=(*found.remarks, *said))
 
 
@@ -322,5 +318,5 @@ def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterat
         yield Remark("unlikely_letters")
     if not is_told:
         yield Remark("some_levels_only_together")
-    yield from (Remark("said_in_certificate", {"text": text}) for text in certificate.remarks)
+    yield from certificate.remarks
     yield Remark("analysable") if certificate.is_analysable else Remark("subgroups_differ")

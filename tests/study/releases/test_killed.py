@@ -110,6 +110,7 @@ def kill_points(steps: list[str]) -> list[int]:
     return sorted(chosen | set(range(1, len(steps) + 1, EVERY)) | {len(steps)})
 
 
+@pytest.mark.slow
 def test_killed_at_many_points(scene: Scene, server: Doomed) -> None:
     expected = undisturbed(scene, server)
     points = kill_points(expected.ended.steps)
@@ -164,6 +165,7 @@ def test_the_helper_notices_what_is_left_and_what_is_spent_twice(
         assert_answered_once(scene, expected)
 
 
+@pytest.mark.slow
 def test_killed_while_closing(scene: Scene, server: Doomed) -> None:
     """Closing again finishes what was begun: the key is gone, and all can still be verified."""
     command = ("close", str(scene.folder), "--yes")

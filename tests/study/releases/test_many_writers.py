@@ -29,6 +29,7 @@ SAME_BITS = 1e-9
 POLICY = Policy(everyone=0.04, groups={PARTIES[:2]: 0.06, PARTIES[2:4]: 0.06})
 
 
+@pytest.mark.slow
 def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None:
     folder = tmp_path / "clinic"
     with make_clinic(tmp_path, ledger) as study:

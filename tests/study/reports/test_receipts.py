@@ -1,14 +1,21 @@
-"""Figures in words: what is shown never promises more than what is."""
+"""Figures in words: what is shown never promises more than what is. Remarks of papers are data."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.accounting import bits_down, bits_up
+from tacit.errors import InvalidInputError
 from tacit.policy import limit_in_words
-from tacit.study.reports.receipts import value_in_words, worth_in_words
+from tacit.remark import Remark
+from tacit.study import Certificate, verify_study
+from tacit.study.reports.receipts import certificate_path, value_in_words, worth_in_words
+from tests.study.clinic import make_clinic
 
 BITS = st.floats(0, 64, allow_nan=False)
 
@@ -53,3 +60,79 @@ def test_other_measures_in_words() -> None:
     for kind, words in said.items():
         assert value_in_words(kind, 0.54, 0.695) == words
         assert words.startswith(worth_in_words(kind, 0.54, 0.695))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with a release of an external column, and its papers, which say so."""
+    place = tmp_path_factory.mktemp("told")
+    with make_clinic(place, external=["outcome"]) as study:
+        study.set_party("lab", 0.9)
+        receipt = study.release("lab", "outcome", bits=0.3, out=place / "lab.csv")
+        receipt.write(place / "receipt.json")
+        (place / "receipt.html").write_text(receipt.as_html())
+    return place
+
+
+def papers(place: Path) -> list[Path]:
+    return [place / "receipt.json", place / "receipt.html", certificate_path(place / "lab.csv")]
+
+
+def test_a_remark_of_a_paper_is_its_kind_and_its_figures(told: Path) -> None:
+    receipt, page, certificate = papers(told)
+    for paper in (receipt, certificate):
+        content = json.loads(paper.read_text())
+        assert (content["format"], content["remarks"]) == (
+            4,
+            [{"code": "external_column", "column": "outcome"}],
+        )
+    assert "outcome is predicted from the private attributes" in page.read_text()
+    for paper in (receipt, page, certificate):
+        assert verify_study(told / "clinic", paper).problems == ()
+    [remark] = Certificate.beside(told / "lab.csv").remarks
+    assert remark == Remark("external_column", {"column": "outcome"})
+
+
+def test_a_changed_figure_of_a_remark_is_named(told: Path, tmp_path: Path) -> None:
+    for paper in papers(told):
+        doctored = tmp_path / paper.name
+        doctored.write_text(paper.read_text().replace("outcome", "income"))
+        problems = verify_study(told / "clinic", doctored).problems
+        fields = {each.values["field"] for each in problems if each.code == "paper_differs"}
+        assert "remarks[0].column" in fields
+        assert "paper_seal_wrong" in [each.code for each in problems]
+
+
+NO_REMARKS = [
+    '"outcome is predicted"',
+    "7",
+    "{}",
+    '{"code": ["external_column"]}',
+    '{"code": "external_column"}',
+    '{"code": "external_column", "column": 7}',
+    '{"code": "external_column", "column": "outcome", "more": 1}',
+    '{"code": "out_of_time", "value": "0.1", "bound": null}',
+    '{"code": "out_of_time", "value": 0.1, "bound": Infinity}',
+    '{"code": "rows_left_out", "rows": "many"}',
+]
+
+
+@pytest.mark.parametrize("said", NO_REMARKS)
+def test_what_is_no_remark_of_a_paper_is_refused(told: Path, tmp_path: Path, said: str) -> None:
+    release = tmp_path / "lab.csv"
+    content = json.loads(certificate_path(told / "lab.csv").read_text())
+    content["remarks"] = [json.loads(said)]
+    certificate_path(release).write_text(json.dumps(content))
+    with pytest.raises(InvalidInputError, match="is no certificate of this version of tacit"):
+        Certificate.beside(release)
+
+
+@pytest.mark.parametrize("said", NO_REMARKS)
+def test_a_page_with_what_is_no_remark_is_forged(told: Path, tmp_path: Path, said: str) -> None:
+    page = (told / "receipt.html").read_text()
+    remark = '{"code":"external_column","column":"outcome"}'
+    assert remark in page
+    (tmp_path / "receipt.html").write_text(page.replace(remark, said))
+    problems = verify_study(told / "clinic", tmp_path / "receipt.html").problems
+    assert "page_forged" in [each.code for each in problems]
+    assert "paper_differs" in [each.code for each in problems]

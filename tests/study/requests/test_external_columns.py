@@ -30,7 +30,7 @@ def test_everything_about_an_external_column_says_that_it_is_predicted(tmp_path:
         study.set_party("lab", 0.9)
         assert study.quote("lab", "outcome", bits=0.3).remarks == (REMARK,)
         receipt = study.release("lab", "outcome", bits=0.3, out=out)
-        assert receipt.remarks == (SENTENCE,)
+        assert receipt.remarks == (REMARK,)
         assert SENTENCE.replace("'", "&#39;") in receipt.as_html()
         again = study.quote("lab", "outcome", bits=0.3)
         assert again.answered_by == receipt.entry
@@ -39,8 +39,8 @@ def test_everything_about_an_external_column_says_that_it_is_predicted(tmp_path:
         assert study.quote("lab", "diagnosis", bits=0.1).remarks == ()
         other = study.release("lab", "diagnosis", bits=0.1, out=tmp_path / "other.csv")
         assert other.remarks == ()
-    assert Certificate.beside(out).remarks == (SENTENCE,)
-    assert Remark("said_in_certificate", {"text": SENTENCE}) in estimate_file(out).remarks
+    assert Certificate.beside(out).remarks == (REMARK,)
+    assert REMARK in estimate_file(out).remarks
 
 
 def test_the_sentence_is_true(tmp_path: Path) -> None:

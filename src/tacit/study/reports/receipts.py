@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,8 +15,12 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
     model_serializer,
     model_validator,
+    validate_call,
 )
 
 from tacit.accounting import bits_up
@@ -25,6 +31,7 @@ from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words
 from tacit.problem import DISTORTIONS, MEAN
+from tacit.remark import Remark
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
@@ -34,16 +41,32 @@ if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.ledger import Entry
     from tacit.study.books.books import Books, Intent
 
-PAPER_FORMAT = 3
+PAPER_FORMAT = 4
 """Of papers, pages included: a page that looks different is another format.
 
 1: without seal, limit of the party, H(X) and remarks; made by 0.1.
 2: certificates do not say whether the file is analysable; made by 0.2.
+3: remarks are sentences.
 """
+
+_REMARKS_ARE_DATA = 4
+"""Since this format a remark is a kind and its figures."""
+
+_ADDED_BY_FORMAT = {
+    2: ("seal", "party_limit", "around_limit", "entropy_bits", "csv_letters", "remarks"),
+    3: (
+        *("is_analysable", "least_given_r", "most_given_r"),
+        *("objective", "ceilings", "analysable", "level_errors"),
+    ),
+}
+"""Format of papers -> what they say since then."""
 
 CERTIFICATE_SUFFIX = ".certificate.json"
 
 NO_SEAL = "none: the study's key was missing"
+
+_checked = validate_call(config=ConfigDict(strict=True, allow_inf_nan=False))
+"""Refuses values of a remark that are not those of its kind: papers come from outside."""
 
 _ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
 """Signs that could end, or begin, an element of the page that JSON stands in."""
@@ -73,6 +96,19 @@ class Paper(BaseModel):
     in_words: str
     seal: str | None = None
 
+    @model_serializer(mode="wrap")
+    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As the version wrote it that made this format: seals and pages depend on it."""
+        body: dict[str, Any] = serialize(self)
+        unknown = [names for since, names in _ADDED_BY_FORMAT.items() if self.format < since]
+        for name in chain(*unknown):
+            body.pop(name, None)
+        return body
+
+    def in_format(self, number: int) -> Self:
+        """The same paper as an earlier version would have made it."""
+        return self.model_copy(update={"format": number})
+
     def sealed(self, key: bytes | None) -> Self:
         """The same paper with its seal."""
         return self if key is None else self.model_copy(update={"seal": self._seal(key)})
@@ -95,6 +131,7 @@ class Paper(BaseModel):
             "bits_up": bits_up,
             "in_units": lambda value, kind: value_in_units(kind, value),
             "limit": limit_in_words,
+            "remark": remark_in_words,
             "time": time_in_words,
         }
         data = "".join(_ESCAPED.get(sign, sign) for sign in self.model_dump_json())
@@ -125,7 +162,8 @@ class ReleasePaper(Paper):
         party_bits: what the party holds about one record after it, at most.
         records: how many rows the file has.
         digest: of the file's content, keyed; ``None`` until the file was written.
-        remarks: what whoever reads the answers should know; papers of 0.1 have none.
+        remarks: what whoever reads the answers should know; papers of 0.1 have none. A sentence of
+            format 2 or 3 is the remark ``said_in_certificate``.
     """
 
     party: str
@@ -134,7 +172,19 @@ class ReleasePaper(Paper):
     party_bits: float
     records: int
     digest: str | None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+    @field_validator("remarks", mode="before")
+    @classmethod
+    def _read_remarks(cls, said: object, info: ValidationInfo) -> tuple[Remark, ...]:
+        if not isinstance(said, list | tuple):
+            raise ValueError("remarks are a list")
+        return tuple(_read_remark(each, info.data.get("format", 1)) for each in said)
+
+    @field_serializer("remarks")
+    def _write_remarks(self, remarks: tuple[Remark, ...]) -> list[dict[str, Any] | str]:
+        is_data = self.format >= _REMARKS_ARE_DATA
+        return [each.as_dict() if is_data else remark_in_words(each) for each in remarks]
 
 
 class Receipt(ReleasePaper):
@@ -171,15 +221,6 @@ class Receipt(ReleasePaper):
     ceilings: dict[str, float] = Field(default_factory=dict)
     analysable: bool = False
     level_errors: dict[str, float] = Field(default_factory=dict)
-
-    @model_serializer(mode="wrap")
-    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As 0.1 and 0.2 wrote it, where they did: a page has the receipt for machines in it."""
-        body: dict[str, Any] = serialize(self)
-        if self.format < PAPER_FORMAT:
-            for name in ("objective", "ceilings", "analysable", "level_errors"):
-                del body[name]
-        return body
 
     @property
     def shown_holdings(self) -> list[HoldingRecord]:
@@ -318,8 +359,7 @@ def certificate_path(release: Path) -> Path:
 def receipt_of(books: Books, intent: Intent) -> Receipt:
     """The custodian's receipt of a release."""
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
-    if record.is_out_of_time:
-        common["remarks"] += (out_of_time_in_words(record.value, record.bound),)
+    common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     return Receipt(
         **common,
         digest=None if delivery is None else delivery.digest,
@@ -393,20 +433,63 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
     }
 
 
-def remarks_on(external: str | None) -> tuple[str, ...]:
+def remarks_on(external: str | None) -> tuple[Remark, ...]:
     """What whoever gets an answer should know; nothing unless it is about an external column."""
-    return () if external is None else (external_in_words(external),)
+    return () if external is None else (Remark("external_column", {"column": external}),)
 
 
-def external_in_words(name: str) -> str:
+def remarks_on_time(is_out: bool, value: float, bound: float | None) -> tuple[Remark, ...]:
+    """That the clock ended the search, and how good a release it may have missed."""
+    return (Remark("out_of_time", {"value": value, "bound": bound}),) if is_out else ()
+
+
+def remark_in_words(remark: Remark) -> str:
+    """A remark of a paper, for people."""
+    return _WORDS[remark.code](**remark.values)
+
+
+def _read_remark(said: object, format_: int) -> Remark:
+    """A remark as a paper of this format has it.
+
+    Raises:
+        ValueError: no version of tacit makes such a remark.
+    """
+    match said:
+        case Remark():
+            return said
+        case str() if format_ < _REMARKS_ARE_DATA:
+            return Remark("said_in_certificate", {"text": said})
+        case {"code": str(code), **values} if format_ >= _REMARKS_ARE_DATA and code in _WORDS:
+            remark = Remark(code, {str(name): value for name, value in values.items()})
+            remark_in_words(remark)  # raises if its values are not those of its kind
+            return remark
+    raise ValueError("a remark that no paper of this format has")
+
+
+@_checked
+def _external_in_words(column: str) -> str:
     """What an answer about an external column is: the channel reads the private attributes only."""
-    return f"{name} is predicted from the private attributes; nobody's own {name} is read"
+    return f"{column} is predicted from the private attributes; nobody's own {column} is read"
 
 
-def out_of_time_in_words(value: float, bound: float | None) -> str:
+@_checked
+def _out_of_time_in_words(value: float, bound: float | None) -> str:
     """What it means that the clock ended the search for a better release."""
     more = "" if bound is None else f", by at most {bits_up(max(bound - value, 0.0))} bits"
     return f"the search for the best release ran out of time: a better one may exist{more}"
+
+
+@_checked
+def _text(text: str) -> str:
+    return text
+
+
+_WORDS: dict[str, Callable[..., str]] = {
+    "external_column": _external_in_words,
+    "out_of_time": _out_of_time_in_words,
+    "said_in_certificate": _text,
+}
+"""Kind of a remark in papers -> its words, from its values."""
 
 
 def time_in_words(time: str) -> str:

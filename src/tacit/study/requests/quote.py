@@ -19,10 +19,10 @@ from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent, Request
+from tacit.study.reports.receipts import remarks_on, remarks_on_time
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
 from tacit.study.requests.variants import Variant, design_variants, price_of_levels
-from tacit.tables import Question
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
@@ -218,10 +218,10 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
         remarks=(
-            *_remarks_on(request.question),
+            *remarks_on(request.question.external),
             *priced,
             *loose_bounds(shares),
-            *_out_of_time(drafted.is_out_of_time, drafted.value, drafted.bound),
+            *remarks_on_time(drafted.is_out_of_time, drafted.value, drafted.bound),
         ),
     )
 
@@ -249,9 +249,9 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
         remarks=(
-            *_remarks_on(request.question),
+            *remarks_on(request.question.external),
             *loose_bounds(shares),
-            *_out_of_time(record.is_out_of_time, record.value, record.bound),
+            *remarks_on_time(record.is_out_of_time, record.value, record.bound),
         ),
     )
 
@@ -280,17 +280,6 @@ def _levels(books: Books, request: Request, law: Array) -> tuple[QuotedLevel, ..
         for r, level in enumerate(labels)
         if level in errors
     )
-
-
-def _remarks_on(question: Question) -> tuple[Remark, ...]:
-    """What whoever gets an answer should know."""
-    external = question.external
-    return () if external is None else (Remark("external_column", {"column": external}),)
-
-
-def _out_of_time(is_so: bool, value: float, bound: float | None) -> tuple[Remark, ...]:
-    """That the clock ended the search, and how good a release it may have missed."""
-    return (Remark("out_of_time", {"value": value, "bound": bound}),) if is_so else ()
 
 
 def _others_bits(books: Books, class_of_x: ClassOfX, *more: IntegerChannel) -> float:

@@ -32,15 +32,6 @@ from tacit.study.reports.receipts import (
 
 _EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
 
-_ADDED_BY_FORMAT = {
-    2: ("seal", "party_limit", "around_limit", "entropy_bits", "csv_letters", "remarks"),
-    3: (
-        *("is_analysable", "least_given_r", "most_given_r"),
-        *("objective", "ceilings", "analysable", "level_errors"),
-    ),
-}
-"""Format of papers -> what they say since then."""
-
 _SAME = 1e-9
 """H(X) is computed again, and may differ by rounding on another machine."""
 
@@ -244,11 +235,9 @@ class PaperCheck:
 
     def _compare(self, made: Paper) -> None:
         """Name every field that differs from the paper as the ledger would have it."""
-        expected = made.model_dump(mode="json") | {"seal": self.paper.content.get("seal")}
-        for since, added in _ADDED_BY_FORMAT.items():
-            if self.paper.format < since:
-                expected = {k: v for k, v in expected.items() if k not in added}
-        expected["format"] = self.paper.format
+        expected = made.in_format(self.paper.format).model_dump(mode="json")
+        if "seal" in expected:  # it was checked before
+            expected["seal"] = self.paper.content.get("seal")
         found = list(_differences(self.paper.content, expected))
         for name, said, so in found[:_MOST_NAMED]:
             self._blame("paper_differs", field=name, said=said, ledger=so)
