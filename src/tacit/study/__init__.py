@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         read_column,
     )
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
+    from tacit.study.reports.risk import Risk, Told
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
     from tacit.study.requests.plan import (
         LimitMeaning,
@@ -51,9 +52,11 @@ __all__ = [
     "Receipt",
     "RecipientEstimate",
     "Restoration",
+    "Risk",
     "SmallCell",
     "Study",
     "StudyStatus",
+    "Told",
     "Variant",
     "Verification",
     "back_up",
@@ -88,6 +91,7 @@ __getattr__ = deferred(
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding", "QuotedLevel"),
         "requests.variants": ("Variant",),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
+        "reports.risk": ("Risk", "Told"),
         "reports.status": ("Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),

@@ -18,7 +18,6 @@ from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
-from tacit.scheme import Variable
 from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Request, compose
 from tacit.study.books.records import (
@@ -65,6 +64,7 @@ from tacit.study.reports.status import (
 )
 from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
+from tacit.study.requests.risk import list_variables
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
@@ -531,22 +531,11 @@ class Study:
         books = self._journal.refresh()
         return audit(
             books.audited_scheme,
-            about=self._variables(books),
+            about=list(list_variables(books)),
             table_records=int(books.counts.sum()),
             records=records,
             seed=seed,
         )
-
-    def _variables(self, books: Books) -> list[Variable]:
-        """Every column that can be asked for, and whatever else was asked."""
-        cells = Cells(self.attributes)
-        questions = [
-            *(cells.of_attributes([each.name]) for each in self.attributes),
-            *books.externals.values(),
-            *(intent.request.question for intent in books.intents.values()),
-        ]
-        named = {each.name: each for each in questions}.values()
-        return [Variable(each.name, each.p_r_given_x, each.labels) for each in named]
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
         """The receipt of a release by its number in the ledger, or of any other entry.
