@@ -112,6 +112,13 @@ def read_books(entries: Sequence[Entry]) -> Books:
         return _apply_each(books, entries[1:], records[1:], reading)
 
 
+def read_around(entries: Sequence[Entry], number: int) -> tuple[Books, Books]:
+    """The books before and after an entry that is not the first; raises as ``read_books`` does."""
+    before = read_books(entries[: number - 1])
+    _ = before.proved_account  # so that the books after it go on from there
+    return before, read_on(before, entries[number - 1 : number])
+
+
 def read_on(books: Books, entries: Sequence[Entry]) -> Books:
     """The books after one or more entries; raises as ``read_books`` does."""
     records = read_bodies(entries, _models_of(entries))

@@ -29,7 +29,7 @@ from tacit.study.books.records import (
     Record,
 )
 from tacit.study.digest_keys import DigestKeys
-from tacit.study.entry_kinds import describe_entry
+from tacit.study.entry_kinds import describe_entry, read_around
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
@@ -64,12 +64,13 @@ from tacit.study.reports.status import (
 )
 from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
-from tacit.study.requests.risk import list_variables
+from tacit.study.requests.risk import complete_receipt, list_variables
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_max_error,
     check_policy,
+    check_text,
     newcomer_remarks,
     refuse_below,
 )
@@ -122,6 +123,7 @@ class Study:
         everyone: float | None = None,
         limits: Sequence[Limit] = (),
         public_id: bool = False,
+        organisation: str | None = None,
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
@@ -139,6 +141,7 @@ class Study:
             everyone: limit in bits about one record on all parties together.
             limits: on other coalitions, as in ``Policy``.
             public_id: whether raw ids may stand in release files.
+            organisation: whose table it is, for receipts and reports.
             memory: the most states that a record's past is remembered by.
             ledger: address of the ledger, ``postgresql://...`` or ``sqlite:///...``, or
                 ``"folder"`` for a file in the study's folder; by default the one that the variable
@@ -159,6 +162,7 @@ class Study:
             private=tuple(map(Column.of, private)),
             external=tuple(map(Column.of, external)),
             is_id_public=public_id,
+            organisation=organisation,
             memory=memory,
             policy=Policy(everyone=everyone, limits=limits).rename(compose),
             ledger=ledger,
@@ -380,6 +384,7 @@ class Study:
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
+        reason: str | None = None,
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[Remark], None] = _warn,
@@ -403,6 +408,8 @@ class Study:
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose cost is above this: the mean, or the worst level's.
             again: a new release, although the same request was answered before.
+            reason: why, for the ledger and the receipt; of a release that was recorded before, the
+                first reason stays.
             watch: called while a release that is judged by information is searched for, with the
                 value and the bound of the best one so far, in bits, and the seconds since the
                 start; an exception that it raises ends the request, and nothing is spent.
@@ -421,6 +428,8 @@ class Study:
         refuse_own_files(self.configuration, target)
         if max_error is not None:
             check_max_error(max_error, utility)
+        if reason is not None:
+            check_text(reason, "the reason")
         journal.settle_rollback(certificate_path(target))
         writer = self._writer()
         measure = Measure.of_utility(utility, objective, ceilings)
@@ -437,7 +446,13 @@ class Study:
             ):
                 notify(remark)
             intent = record_intent(
-                journal, request, read, max_error=max_error, again=again, watch=watch
+                journal,
+                request,
+                read,
+                max_error=max_error,
+                again=again,
+                reason=reason,
+                watch=watch,
             )
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
@@ -552,7 +567,9 @@ class Study:
 
     def _unsealed_receipt(self, books: Books, number: int) -> Receipt | EntryReceipt:
         if number in books.intents:
-            return receipt_of(books, books.intents[number])
+            entries = self._journal.ledger.entries(self.configuration.study)
+            before, after = read_around(entries, number)
+            return complete_receipt(receipt_of(books, books.intents[number]), before, after)
         if not 1 <= number <= books.head.number:
             known = ", ".join(map(str, books.intents)) or "none yet"
             raise InvalidInputError(

@@ -11,6 +11,7 @@ from tacit.policy import coalition_name
 from tacit.scheme import Scheme, Step, Variable
 from tacit.study.books.books import Books
 from tacit.study.books.records import HoldingRecord
+from tacit.study.reports.receipts import Receipt
 from tacit.study.reports.risk import Risk, Told
 from tacit.study.requests.draft import Draft
 from tacit.tables import Question
@@ -60,6 +61,19 @@ def tell_risks(books: Books) -> tuple[Risk, ...]:
     scheme = books.scheme(books.proved_account)
     party, holdings = intent.request.party, intent.record.holdings
     return _risks(books, scheme, party, holdings, list(list_variables(books)))
+
+
+def complete_receipt(receipt: Receipt, before: Books, after: Books) -> Receipt:
+    """The receipt with what was held before, and what can be told about a person.
+
+    Args:
+        receipt: of a release.
+        before: the books up to it.
+        after: the books with it, as the last entry.
+    """
+    account = before.proved_account
+    held = tuple(account.upper_bits(frozenset(each.parties)) for each in receipt.holdings)
+    return receipt.model_copy(update={"held_before": held, "risks": tell_risks(after)})
 
 
 def _risks(

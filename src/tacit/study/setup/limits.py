@@ -15,6 +15,9 @@ from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.setup.names import check_new_names
 
+MOST_SIGNS = 1000
+"""Of a reason, or of an organisation's name."""
+
 UNCHANGED = Remark("unchanged")
 """On a change that makes no entry."""
 
@@ -25,6 +28,15 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
         raise InvalidInputError("information has no mean error: leave the largest error out")
     if not 0 <= max_error < inf:
         raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
+
+
+def check_text(text: str, name: str) -> None:
+    """Refuse what papers cannot show on a line or two."""
+    if not text.strip() or len(text) > MOST_SIGNS or not text.isprintable():
+        raise InvalidInputError(
+            f"{name} is {text[:40]!r}: give a text without line breaks, of at most {MOST_SIGNS:,} "
+            "signs"
+        )
 
 
 def check_limits(policy: Policy, known: Mapping[str, float]) -> None:
