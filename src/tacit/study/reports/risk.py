@@ -71,7 +71,6 @@ class Risk(BaseModel):
 
     Attributes:
         parties: who pools what.
-        name: for people.
         records: how many there are in the table.
         told: about every column and question that was asked, and last about the whole record.
     """
@@ -79,9 +78,13 @@ class Risk(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     parties: tuple[str, ...]
-    name: str
     records: int
     told: Annotated[tuple[Told, ...], Field(min_length=1)]
+
+    @property
+    def name(self) -> str:
+        """Of the coalition, for people."""
+        return " + ".join(self.parties)
 
     @property
     def in_words(self) -> str:

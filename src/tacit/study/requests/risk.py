@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tacit.auditing import infer_held
-from tacit.policy import coalition_name
 from tacit.scheme import Scheme, Step, Variable
 from tacit.study.books.books import Books
 from tacit.study.books.records import HoldingRecord
@@ -88,7 +87,6 @@ def _risks(
     return tuple(
         Risk(
             parties=parties,
-            name=coalition_name(frozenset(parties), scheme.parties),
             records=books.created.records,
             told=tuple(map(Told.of, infer_held(scheme, parties, variables))),
         )
