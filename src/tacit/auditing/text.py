@@ -52,7 +52,7 @@ def risk_in_words(told: Sequence[Inference]) -> str:
         told: about every variable, and last about the whole record.
     """
     *variables, whole = told
-    most = sorted(variables, key=lambda each: -round(each.gain, 9))[:1]  # equal: the first
+    most = sorted(variables, key=_by_gain)[:1]
     chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in most]
     worst = max(told, key=lambda each: each.times_as_likely)
     return "; ".join(
@@ -85,6 +85,11 @@ def _settled_in_words(told: Inference, level: str, table_records: int | None) ->
     return f"with certainty {fact}: {_records((told.certain or {})[level], table_records)}"
 
 
+def _by_gain(told: Inference) -> float:
+    """The largest gain first; gains that differ by rounding only are equal."""
+    return -round(told.gain, 9)
+
+
 def _growth(told: Inference) -> str:
     exposure, most = told.exposure, "" if told.exposure.is_exact else "at most "
     before, after = _percent_up(exposure.guess_before), _percent_up(exposure.guess_after)
@@ -113,7 +118,7 @@ def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[
     heads = [("", "guessed right, of 100"), ("", "before"), ("", "after"), ("worst", "answer")]
     rows: list[Sequence[str]] = []
     for finding in findings:
-        shown = sorted(filter(_is_news, finding.inferences), key=lambda each: -each.gain)
+        shown = sorted(filter(_is_news, finding.inferences), key=_by_gain)
         rows.append([finding.name, *[""] * len(heads)])
         rows += [_guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
     return [

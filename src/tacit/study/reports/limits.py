@@ -53,7 +53,7 @@ def list_limits(books: Books) -> tuple[StandingLimit, ...]:
     found = [
         StandingLimit(
             "own" if limit.own_party else limit.kind,
-            limit.in_words if limit.own_party is None else books.shown_name(limit.own_party),
+            limit.rename(books.shown_name).in_words,
             limit.bits,
             tuple(sorted(map(books.shown_name, coalition))),
             held(coalition),

@@ -367,6 +367,7 @@ def certificate_path(release: Path) -> Path:
 def receipt_of(books: Books, intent: Intent) -> Receipt:
     """The custodian's receipt of a release."""
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
+    levels, answers = record.question.labels, _answers(record)
     if record.is_out_of_time:
         common["remarks"] += (out_of_time_in_words(record.value, record.bound),)
     return Receipt(
@@ -389,9 +390,9 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         table=books.created.table,
         private=tuple(each.name for each in books.created.attributes),
         reason=record.reason,
-        levels=record.question.labels,
-        answers=_answers(record),
-        channel=record.p_rhat_given_r if _is_drawn(record) else None,
+        levels=levels,
+        answers=answers,
+        channel=record.p_rhat_given_r if max(len(answers), len(levels)) <= _MOST_DRAWN else None,
     )
 
 
@@ -402,10 +403,6 @@ def _answers(record: IntentRecord) -> tuple[str, ...]:
     return tuple(
         f"{letter} (t = {t})" for t in range(record.time_shares) for letter in record.letters
     )
-
-
-def _is_drawn(record: IntentRecord) -> bool:
-    return max(len(record.question.labels), record.n_letters) <= _MOST_DRAWN
 
 
 def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:

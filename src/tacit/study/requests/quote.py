@@ -211,7 +211,7 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
     never = [each.level for each in levels if each.is_released is False]
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
     return Quote(
-        **_asked(request),
+        **_asked(books, request),
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
@@ -243,7 +243,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     )
     shares = _shares(books, request.party, coalitions, books.proved_account, books.proved_account)
     return Quote(
-        **_asked(request),
+        **_asked(books, request),
         value=record.value,
         blind=record.blind,
         bound=record.bound,
@@ -265,10 +265,10 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     )
 
 
-def _asked(request: Request) -> dict[str, Any]:
+def _asked(books: Books, request: Request) -> dict[str, Any]:
     """What a quote says of the request itself."""
     return {
-        "party": request.party,
+        "party": books.shown_name(request.party),
         "request": request.question.name,
         "measure": request.measure.kind,
         "objective": request.measure.objective,
@@ -321,7 +321,10 @@ def _shares(
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
-            coalition_name(coalition, books.holders | {party}),
+            coalition_name(
+                frozenset(map(books.shown_name, coalition)),
+                frozenset(map(books.shown_name, books.holders | {party})),
+            ),
             binding[0].bits,
             whom_in_words(binding),
             before.upper_bits(coalition),
