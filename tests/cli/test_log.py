@@ -119,6 +119,8 @@ def test_no_other_party_takes_a_name_that_was_used(used: Path) -> None:
     assert "nobody can take for it" in unchanged(
         4, "party", "add", used, "institute a", "--limit", 1
     )
+    said = unchanged(4, "collusion", "set", used, "--group", "lab-b,institute a=0.3")
+    assert "nobody can take for it" in said
     assert "is unknown" in unchanged(4, "party", "rename", used, "lab-z", "lab-y")
     assert "unchanged" in str(done("party", "rename", used, "lab-a", "Institute A", "--json").json)
     done("party", "rename", used, "Institute A", "lab-a")  # back again

@@ -264,7 +264,7 @@ class Study:
         def record(books: Books) -> Record | None:
             self._journal.refuse_closed(books)
             if party not in books.limits:
-                check_new_names([party], [*books.limits, *books.aliases])
+                check_new_names([party], books.known_names)
             own = frozenset({party})
             refuse_below(Group(limit, own), own, books.proved_account)
             is_new = books.limits.get(party) != limit
@@ -304,8 +304,7 @@ class Study:
             party, called = books.find_party(name), compose(new_name)
             if books.shown_name(party) == called:
                 return None
-            others = [each for each in books.limits if each != party]
-            others += [alias for alias, whose in books.aliases.items() if whose != party]
+            others = (each for each in books.known_names if books.spell(each) != party)
             check_new_names([called], others)
             return RenamedRecord(party=party, name=called)
 

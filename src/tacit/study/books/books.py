@@ -508,6 +508,11 @@ class Books:
         same = [each for each in self.limits if compose(each) == composed]
         return same[0] if len(same) == 1 else composed
 
+    @property
+    def known_names(self) -> tuple[str, ...]:
+        """Every name that a party has, or had since it was let in."""
+        return (*self.limits, *self.aliases)
+
     def shown_name(self, party: str) -> str:
         """What a party is called now."""
         later = [alias for alias, recorded in self.aliases.items() if recorded == party]

@@ -70,7 +70,7 @@ class Plan:
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
-        check_limits(self.policy, {})
+        check_limits(self.policy, ())
         if self.organisation is not None:
             check_text(self.organisation, "the organisation")
         if self.memory < 1:

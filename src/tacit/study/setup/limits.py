@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import inf
 
 from tacit.accounting import Account, bits_up
@@ -39,16 +39,16 @@ def check_text(text: str, name: str) -> None:
         )
 
 
-def check_limits(policy: Policy, known: Mapping[str, float]) -> None:
+def check_limits(policy: Policy, known: Collection[str]) -> None:
     """Refuse limits of 0 bits, and names that are misleading beside those of known parties."""
     for limit in policy.limits:
         as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
-    check_new_names(sorted(policy.newcomers.keys() - known), known)
+    check_new_names(sorted(policy.newcomers.keys() - set(known)), known)
 
 
 def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
-    check_limits(policy, books.limits)
+    check_limits(policy, books.known_names)
     changed = books.with_policy(policy)
     account = changed.proved_account
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
