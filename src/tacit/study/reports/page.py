@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import ceil
 from typing import Any
 
@@ -19,7 +20,8 @@ NEARLY_FULL = 80.0
 _NAME_SIGNS = 18
 """Longer labels are cut in a picture; its title has them whole."""
 
-_CELL, _ROW, _LEFT, _TOP = 62, 34, 150, 74
+_CELL, _ROW, _LEFT, _TOP, _RIGHT = 62, 34, 150, 80, 80
+"""Units of the picture: a cell, a row, and room for labels."""
 
 _ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
 """Signs that could end, or begin, an element of the page that JSON stands in."""
@@ -27,10 +29,14 @@ _ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 def render(template: str, **context: Any) -> str:
     """A page from one of the templates."""
-    environment = Environment(
-        loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True
-    )
-    environment.filters |= {
+    return _environment().get_template(template).render(**context)
+
+
+@cache
+def _environment() -> Environment:
+    """Made once: compiling a template takes longer than filling it."""
+    made = Environment(loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True)
+    made.filters |= {
         "bits_up": bits_up,
         "chance_up": chance_up,
         "first_up": lambda text: text[:1].upper() + text[1:],
@@ -40,8 +46,8 @@ def render(template: str, **context: Any) -> str:
         "time": time_in_words,
         "times_up": times_up,
     }
-    environment.globals |= {"draw_bar": draw_bar, "draw_channel": draw_channel}
-    return environment.get_template(template).render(**context)
+    made.globals |= {"draw_bar": draw_bar, "draw_channel": draw_channel}
+    return made
 
 
 def json_inside(text: str) -> str:
@@ -86,7 +92,7 @@ def draw_channel(
         letters: answers.
         law: [level, answer].
     """
-    width, height = _LEFT + _CELL * len(letters) + 8, _TOP + _ROW * len(labels) + 8
+    width, height = _LEFT + _CELL * len(letters) + _RIGHT, _TOP + _ROW * len(labels) + 8
     parts = [_heading(letter, column) for column, letter in enumerate(letters)]
     for row, (label, shares) in enumerate(zip(labels, law, strict=True)):
         y = _TOP + _ROW * row
