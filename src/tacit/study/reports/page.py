@@ -20,7 +20,7 @@ NEARLY_FULL = 80.0
 _NAME_SIGNS = 18
 """Longer labels are cut in a picture; its title has them whole."""
 
-_CELL, _ROW, _LEFT, _TOP, _RIGHT = 62, 34, 150, 80, 80
+_CELL, _ROW, _LEFT, _TOP, _RIGHT = 62, 34, 150, 80, 116
 """Units of the picture: a cell, a row, and room for labels."""
 
 _ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
