@@ -143,10 +143,12 @@ def _show_question(quoted: Quote) -> None:
 
 def show_risks(risks: Sequence[Risk]) -> None:
     """What each coalition can tell about a record, two lines or more each."""
+    from tacit.auditing.text import wrap
+
     for risk in risks:
-        print(f"  {plain(risk.name)}: {plain(risk.in_words)}")
-        for line in risk.settled:
-            print(f"    ! {plain(line)}")
+        said = [f"{risk.name}: {risk.in_words}", *(f"! {line}" for line in risk.settled)]
+        for text in said:
+            print("\n".join(wrap(plain(text), "    ", "  ")))
 
 
 def _more(quoted: Quote) -> str:
