@@ -93,7 +93,7 @@ chains = st.integers(0, 2**32 - 1).map(random_chain)
 class Forgetful(Scheme):
     """A scheme that carries no law: every figure has to be a bound."""
 
-    def law(self, parties: Collection[str] | None = None) -> Array | None:
+    def class_law(self, parties: Collection[str] | None = None) -> Array | None:
         return None
 
 

@@ -15,6 +15,7 @@ from tacit.auditing import attack, audit
 from tacit.auditing.attack import clopper_pearson, posteriors
 from tacit.auditing.paths import memory_laws
 from tacit.scheme import Scheme
+from tacit.scheme.views import class_sums
 from tests.auditing.chains import (
     NAMES,
     RECORDS,
@@ -104,8 +105,8 @@ def test_observed_success_is_that_of_the_best_guess(exact_scheme: Scheme) -> Non
 class Overconfident(Scheme):
     """A scheme whose releases tell more than it says: its law is that of the prior alone."""
 
-    def law(self, parties: Collection[str] | None = None) -> Array | None:
-        return self.p_x[None]
+    def class_law(self, parties: Collection[str] | None = None) -> Array | None:
+        return class_sums(self.class_of_x, self.p_x)[None]
 
 
 def test_a_wrong_law_is_detected() -> None:

@@ -139,8 +139,9 @@ def test_a_rare_group_that_is_told_exactly_is_the_strongest_inference() -> None:
     finding, told = report.strongest
     assert finding.name == "lab"
     assert told.certain == pytest.approx({"1": 0.017}, abs=1e-6)
-    assert "can tell income for certain (1): 17 records." in " ".join(report.as_text().split())
-    lines = [line for line in report.as_text().splitlines() if "for certain (1)" in line]
+    said = "can tell with certainty that income is 1: 17 records."
+    assert said in " ".join(report.as_text().split())
+    lines = [line for line in report.as_text().splitlines() if "with certainty that" in line]
     assert sum("income" in line for line in lines[1:]) == 1  # of everyone it is not said again
 
 

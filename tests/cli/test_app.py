@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +45,22 @@ def test_help_loads_nothing_that_takes_time() -> None:
 
 
 def test_help_is_shown_without_any_words() -> None:
-    assert done().out == done("--help").out
+    assert done().out == done("--help").out == done("-h").out
+    assert done("party", "add", "-h").out == done("party", "add", "--help").out
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert done("--version").out == f"tacit {version('tacit')}\n"
+
+
+def test_a_shell_completes_commands() -> None:
+    """As bash asks for it, after ``tacit rel``."""
+    asked = {"_TACIT_COMPLETE": "complete_bash", "COMP_WORDS": "tacit rel", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['tacit']; from tacit.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | asked
+    )
+    assert ended.stdout.split() == ["release"]
 
 
 @pytest.mark.parametrize("path", commands(), ids=" ".join)
@@ -79,6 +96,9 @@ def test_results_of_every_command_are_json(
         ("quote", "c", "lab", "age", "--bits", "0.1"): "curve",
         ("release", "c", "lab", "age", "--bits", "0.1", "--out", "a.csv"): "holdings",
         ("status", "c"): "parties",
+        ("policy", "c"): "limits",
+        ("log", "c"): "entries",
+        ("report", "c", "--html", "report.html"): "releases",
         ("audit", "c", "--records", "500"): "findings",
         ("receipt", "c", "4", "--html", "r.html"): "everyone_bits",
         ("receipt", "c", "1"): "kind",
@@ -86,6 +106,9 @@ def test_results_of_every_command_are_json(
         ("estimate", "a.csv"): "levels",
         ("crosstab", "a.csv"): "cells",
         ("link", "c", "lab", patients, "--out", "links.csv"): "linked",
+        ("party", "rename", "c", "lab", "laboratory"): "name",
+        ("party", "add", "c", "other", "--limit", "0.3"): "limit",
+        ("party", "remove", "c", "other"): "party",
         ("backup", "c", "monday.tar"): "has_key",
         ("restore", "monday.tar", "c"): "files",
         ("close", "c", "--yes"): "is_closed",
@@ -140,6 +163,9 @@ def test_a_folder_that_is_no_study(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("notes").mkdir()
     for words in (
         ["status"],
+        ["policy"],
+        ["log"],
+        ["report"],
         ["audit"],
         ["verify"],
         ["receipt", "1"],
@@ -147,6 +173,8 @@ def test_a_folder_that_is_no_study(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ["quote", "lab-a", "age"],
         ["release", "lab-a", "age", "--out", "a.csv"],
         ["party", "add", "lab-a", "--limit", "1"],
+        ["party", "rename", "lab-a", "lab-b"],
+        ["party", "remove", "lab-a"],
         ["collusion", "set", "--any", "2=1"],
     ):
         command, *rest = words

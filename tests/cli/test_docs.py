@@ -45,7 +45,9 @@ def test_a_missing_option_would_be_found() -> None:
 
 
 def test_nothing_is_documented_that_is_not_there() -> None:
-    known = {name for path in commands() for name in options(path)} | {"--help"}
+    of_all = {"--help", "--version", "--install-completion", "--show-completion"}
+    assert all(name in tacit("--help").out for name in of_all)
+    known = {name for path in commands() for name in options(path)} | of_all
     assert set(re.findall(r"`(--[a-z-]+)", TEXT)) <= known
     titles = re.findall(r"^## tacit (.+)$", TEXT, re.MULTILINE)
     assert sorted(titles) == sorted(" ".join(path) for path in commands())

@@ -6,11 +6,12 @@ import json
 import os
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import done, unchanged
+from tests.cli.clinic import done, tacit, unchanged
 
 
 class Page(HTMLParser):
@@ -83,6 +84,85 @@ def test_a_receipt_shows_limits_units_and_times_for_people(used: Path) -> None:
     assert (receipt["party_limit"], receipt["around_limit"]) == (0.3, None)
     assert 'class="bar"' in html
     assert 'class="bar full"' not in html
+
+
+def test_the_page_of_a_release_is_for_an_ethics_board(fresh: Path) -> None:
+    why = "vote 2026-114 <b>"
+    done("release", fresh, "lab-a", "income", "--bits", 0.28, "--out", "a.csv", "--reason", why)
+    page, html = page_of(fresh, 4)
+    words = " ".join(" ".join(page.text).split())
+    for said in ("patients.csv", "age, diagnosis, income", why, "Budgets before and after"):
+        assert said in words
+    assert 'class="bar nearly" role="img" aria-label="93 % of the limit"' in html
+    assert html.startswith('<!doctype html>\n<html lang="en">')
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+    levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert re.findall("<th(?! scope=)[ >]", html) == []
+    receipt = done("receipt", fresh, 4, "--json").json
+    drawn = html[html.index("<svg") : html.index("</svg>")]
+    assert drawn.count("<rect") == 9
+    for share in (share for row in receipt["channel"] for share in row if share):
+        assert f">{100 * share:.1f}</text>" in drawn
+    done("verify", fresh, "--receipt", "receipt.html")
+
+
+def test_a_receipt_tells_what_was_held_before_and_what_can_be_told(used: Path) -> None:
+    receipt = done("receipt", used, 7, "--json").json
+    coalitions = [tuple(each["parties"]) for each in receipt["holdings"]]
+    before = dict(zip(coalitions, receipt["held_before"], strict=True))
+    [held] = {each["bits"] for each in done("receipt", used, 5, "--json").json["holdings"]}
+    assert before["lab-b",] == 0.0
+    assert before["lab-a", "lab-b"] == pytest.approx(held, abs=1e-9)
+    assert [risk["parties"] for risk in receipt["risks"]] == [["lab-b"], ["lab-a", "lab-b"]]
+    about = ["age", "diagnosis", "income", "all levels together"]
+    assert [told["about"] for told in receipt["risks"][0]["told"]] == about
+    audited = done("audit", used, "--json").json["findings"]
+    found = {tuple(each["parties"]): each["inferences"] for each in audited}
+    for risk in receipt["risks"]:
+        for told, known in zip(risk["told"], found[tuple(risk["parties"])], strict=True):
+            after = known["chance_of_right_guess"]["after"]
+            assert told["guess_after"] == pytest.approx(after, abs=1e-9)
+    assert "lab-a + lab-b: chance to guess diagnosis right: " in done("receipt", used, 7).out
+
+
+@pytest.mark.parametrize(
+    ("place", "field"),
+    [
+        (("risks", 0, "told", 0, "guess_after"), "risks[0].told[0].guess_after"),
+        (("risks", 1, "told", 3, "times_as_likely"), "risks[1].told[3].times_as_likely"),
+        (("held_before", 1), "held_before[1]"),
+        (("channel", 0, 0), "channel[0][0]"),
+        (("reason",), "reason"),
+        (("organisation",), "organisation"),
+    ],
+)
+def test_what_a_changed_receipt_says_is_named(used: Path, place: tuple, field: str) -> None:
+    receipt = done("receipt", used, 7, "--json").json
+    *outer, last = place
+    inside = receipt
+    for key in outer:
+        inside = inside[key]
+    inside[last] = inside[last] + 1e-6 if isinstance(inside[last], float) else "changed"
+    Path("r.json").write_text(json.dumps(receipt))
+    problems = tacit("verify", used, "--receipt", "r.json", "--json").json["problems"]
+    assert field in [each["field"] for each in problems if each["code"] == "paper_differs"]
+
+
+def test_a_receipt_of_a_release_leaves_the_risk_out_and_verifies(fresh: Path) -> None:
+    words = ["release", fresh, "lab-a", "income", "--out", "a.csv", "--reason", "why", "--json"]
+    receipt = done(*words).json
+    assert (receipt["risks"], receipt["held_before"], receipt["reason"]) == (None, None, "why")
+    Path("r.json").write_text(json.dumps(receipt))
+    done("verify", fresh, "--receipt", "r.json")
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "two\nlines", "x" * 1001])
+def test_a_reason_is_a_line_of_text(fresh: Path, reason: str) -> None:
+    words = ["release", fresh, "lab-a", "income", "--out", "a.csv", "--reason", reason]
+    assert "without line breaks" in unchanged(4, *words)
 
 
 def test_a_lower_limit_around_a_party_and_a_full_bar_are_shown(used: Path) -> None:

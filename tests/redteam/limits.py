@@ -41,6 +41,10 @@ class Limits:
         """After an entry ``party``."""
         return replace(self, own=self.own | {body["party"]: body["limit"]})
 
+    def without_party(self, body: Body) -> Limits:
+        """After an entry ``removed``."""
+        return replace(self, own={k: bits for k, bits in self.own.items() if k != body["party"]})
+
     def with_policy(self, body: Body) -> Limits:
         """After an entry ``policy``: in the place of those before. Groups let parties in."""
         sizes: dict[int, float] = {}

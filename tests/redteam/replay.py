@@ -142,6 +142,8 @@ class _Walk:
         match row.kind:
             case "party":
                 self.limits = self.limits.with_party(row.body)
+            case "removed":
+                self.limits = self.limits.without_party(row.body)
             case "policy":
                 self.limits = self.limits.with_policy(row.body)
             case "intent":

@@ -102,8 +102,30 @@ def test_a_study_begins_only_once(clinic: Path) -> None:
 def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
     entries = entries_of(unpack_0_1(tmp_path) / "closed")
     described = {entry.kind: describe_entry(entry) for entry in entries}
-    assert described.keys() == KINDS.keys() - {"rollback"}
+    assert described.keys() == KINDS.keys() - {"rollback", "renamed", "removed"}
     assert all(described.values())
+
+
+def test_names_are_described_and_forged_ones_refused(clinic: Path, tmp_path: Path) -> None:
+    with Study.open(clinic) as study:
+        study.rename_party("lab-a", "A")
+        study.set_party("lab-c", 0.1)
+        study.remove_party("lab-c")
+        study.release("lab-a", "age", bits=0.1, out=tmp_path / "a.csv")
+        assert study.verify().problems == ()
+        said = {each.kind: each.in_words for each in study.log()}
+    assert said["renamed"] == "lab-a is called A from now on"
+    assert said["removed"] == "lab-c is removed: it held nothing"
+    *entries, last = entries_of(clinic)
+    forgeries = {
+        "renamed": [{"party": "lab-z", "name": "Z"}, {"party": "lab-b", "name": "A"}],
+        "removed": [{"party": "lab-a"}],
+    }
+    forgeries["renamed"].append({"party": "lab-a", "name": "lab-b"})
+    for kind, bodies in forgeries.items():
+        for body in bodies:
+            with pytest.raises(LedgerError, match="makes no sense"):
+                read_books([*entries, last, replace(last, kind=kind, body=body)])
 
 
 def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:

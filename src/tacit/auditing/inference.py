@@ -17,9 +17,13 @@ from tacit.arrays import Array
 from tacit.auditing.exposure import Exposure, bounded_exposure, exact_exposure
 from tacit.information.measures import Bounds
 from tacit.scheme import Variable
+from tacit.scheme.views import ClassOfX, class_sums
 
 WHOLE = "all levels together"
 """What the record itself is called among the variables that are inferred."""
+
+_SOME = ("some combination",)
+"""One letter for all combinations of levels."""
 
 _CERTAIN = 1 - 1e-6
 """A level that is at least so likely counts as certain: it is wrong once in a million times."""
@@ -75,14 +79,51 @@ def infer_whole(known: Array | Bounds) -> Inference:
     """What is told about the whole record: by a law p(y, x), [y, x], or at most, by bounds."""
     if isinstance(known, Bounds):
         return Inference(WHOLE, bounded_exposure(known), _nothing(known, known.p_x))
-    return Inference(WHOLE, exact_exposure(known), _certain(("some combination",), known))
+    return Inference(WHOLE, exact_exposure(known), _certain(_SOME, known, known.sum(axis=1)))
+
+
+def infer_record(known: Array | Bounds, p_x: Array, class_of_x: ClassOfX) -> Inference:
+    """What is told about the whole record, from what is told about its class.
+
+    Given the class, what was received does not depend on the cell, so that only figures about
+    guesses differ: a guess names the likeliest cell of a class.
+
+    Args:
+        known: a law p(y, class), [y, class], or bounds.
+        p_x: law of the cells.
+        class_of_x: class of each cell.
+    """
+    if isinstance(known, Bounds):
+        return infer_whole(replace(known, p_x=p_x))
+    likeliest = np.zeros(known.shape[1])
+    np.maximum.at(likeliest, class_of_x, p_x)
+    p_class = class_sums(class_of_x, p_x)
+    heavy = known * (likeliest / np.where(p_class > 0, p_class, 1.0))
+    before = float(p_x.max())
+    after = min(1.0, max(before, float(heavy.max(axis=1).sum())))  # sums may round past either
+    guesses = {
+        "guess_before": before,
+        "guess_after": after,
+        "min_entropy_leakage": log2(after / before),
+    }
+    exposure = Exposure(True, dict(exact_exposure(known).figures) | guesses)
+    return Inference(WHOLE, exposure, _certain(_SOME, heavy, known.sum(axis=1)))
+
+
+def class_variable(variable: Variable, p_x: Array, class_of_x: ClassOfX) -> Variable:
+    """A variable as a function of the class: the mean of its law over the cells of each."""
+    p_class = class_sums(class_of_x, p_x)
+    sums = [class_sums(class_of_x, p_x * p_r) for p_r in variable.p_r_given_x.T]
+    rows = np.stack(sums, axis=1) / np.where(p_class > 0, p_class, 1.0)[:, None]
+    return Variable(variable.name, rows, variable.letters)
 
 
 def infer(variable: Variable, known: Array | Bounds) -> Inference:
     """The same about a variable."""
     if not isinstance(known, Bounds):
         joint = known @ variable.p_r_given_x
-        return Inference(variable.name, exact_exposure(joint), _certain(variable.letters, joint))
+        certain = _certain(variable.letters, joint, joint.sum(axis=1))
+        return Inference(variable.name, exact_exposure(joint), certain)
     p_r = known.p_x @ variable.p_r_given_x
     most = min(known.pointwise_max, -log2(p_r[p_r > 0].min()))
     exposure = bounded_exposure(replace(known, p_x=p_r, pointwise_max=most))
@@ -102,14 +143,14 @@ def _nothing(bounds: Bounds, p_r: Array) -> dict[str, float] | None:
     return {} if bounds.local_dp_epsilon < least else None
 
 
-def _certain(letters: Sequence[object], joint: Array) -> dict[str, float]:
-    """Level -> share of the records that are known to have it, from p(y, r), [y, r].
+def _certain(letters: Sequence[object], joint: Array, p_y: Array) -> dict[str, float]:
+    """Level -> share of the records that are known to have it, from p(y, r), [y, r], and p(y).
 
     All levels together where there is one letter for them all.
     """
     if joint.sum(axis=0).max() >= _CERTAIN:
         return {}  # it was certain before
-    p_y, level = joint.sum(axis=1), joint.argmax(axis=1)
+    level = joint.argmax(axis=1)
     is_certain = (p_y > 0) & (joint.max(axis=1) >= _CERTAIN * p_y)
     if len(letters) == 1:
         level = np.zeros_like(level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.auditing.attack import Attack, attack
 from tacit.auditing.finding import Finding
-from tacit.auditing.inference import Inference, infer, infer_whole
+from tacit.auditing.inference import Inference, class_variable, infer, infer_record, infer_whole
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.auditing.text import (
     attack_lines,
@@ -30,6 +30,7 @@ from tacit.policy import Parties, coalition_name
 from tacit.policy.reported_coalitions import list_coalitions
 from tacit.scheme import Scheme, Variable
 from tacit.scheme.variable import read_variable
+from tacit.scheme.views import class_sums, parent_classes
 
 _ATTACK_WORK = 2**33
 """Multiplications to spend on all attacks: a minute or so, reached by large coalitions only."""
@@ -245,7 +246,9 @@ def audit(
     coalitions, left_out = list_coalitions(scheme.policy, held)
     others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
     knowledge |= _knowledge(scheme, others)
-    whole = {parties: infer_whole(known) for parties, known in knowledge.items()}
+    cells = scheme.p_x, scheme.class_of_x
+    whole = {parties: infer_record(known, *cells) for parties, known in knowledge.items()}
+    on_classes = [class_variable(each, *cells) for each in variables]
     attacks = _attacks(scheme, whole, records, seed, confidence)
     findings = [
         Finding(
@@ -254,7 +257,7 @@ def audit(
             limit_bits=scheme.policy.least_bits_on(parties),
             exposure=told.exposure,
             certain=told.certain,
-            inferences=tuple(infer(each, knowledge[parties]) for each in variables),
+            inferences=tuple(infer(each, knowledge[parties]) for each in on_classes),
             attack=attacks[parties],
         )
         for parties, told in whole.items()
@@ -279,12 +282,13 @@ def _attributes(scheme: Scheme) -> list[Variable]:
 
 
 def infer_held(
-    scheme: Scheme, parties: Collection[str], variables: Sequence[Variable]
+    scheme: Scheme, parties: Collection[str], variables: Iterable[Variable]
 ) -> tuple[Inference, ...]:
     """What parties can tell together about each variable, and last about the whole record."""
-    named = frozenset(parties)
+    named, cells = frozenset(parties), (scheme.p_x, scheme.class_of_x)
     known = _knowledge(scheme, [named])[named]
-    return (*(infer(variable, known) for variable in variables), infer_whole(known))
+    told = [infer(class_variable(variable, *cells), known) for variable in variables]
+    return (*told, infer_record(known, *cells))
 
 
 def _check(scheme: Scheme, records: int, confidence: float) -> None:
@@ -297,14 +301,23 @@ def _check(scheme: Scheme, records: int, confidence: float) -> None:
 
 
 def _knowledge(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Array | Bounds]:
-    """The law p(y, x) where it is carried without a loss; else bounds."""
-    laws = {parties: scheme.law(parties) for parties in coalitions}
+    """The law p(y, class) where it is carried without a loss; else bounds."""
+    laws = {parties: scheme.class_law(parties) for parties in coalitions}
     lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
-    bounds = path_bounds(scheme.p_x, scheme.steps, set(lasts.values())) if lasts else {}
+    bounds = _path_bounds(scheme, set(lasts.values())) if lasts else {}
     return {
         parties: _tighter(bounds[lasts[parties]], scheme, parties) if law is None else law
         for parties, law in laws.items()
     }
+
+
+def _path_bounds(scheme: Scheme, lengths: set[int]) -> dict[int, Bounds]:
+    """Bounds by the memory's paths, on classes: a cell more of the same class adds nothing."""
+    finest = scheme.class_of_x
+    steps = [
+        replace(step, class_of_x=parent_classes(step.class_of_x, finest)) for step in scheme.steps
+    ]
+    return path_bounds(class_sums(finest, scheme.p_x), steps, lengths)
 
 
 def _tighter(bounds: Bounds, scheme: Scheme, parties: Parties) -> Bounds:

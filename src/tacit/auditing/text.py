@@ -7,7 +7,7 @@ from math import ceil, floor, isinf
 from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
-from tacit.auditing.inference import Inference
+from tacit.auditing.inference import WHOLE, Inference
 from tacit.information.measures import MEASURES, AuditTable, LeakageMeasure, Unit
 
 WIDTH = 80
@@ -21,6 +21,10 @@ _INDENT = "  "
 _MOST_VARIABLES = 4
 """Variables shown of one coalition, those that it learned most about; JSON has all."""
 
+_MOST_SETTLED = 3
+"""Facts shown in a quote or receipt that are certain, those about the fewest records; JSON has all.
+"""
+
 _NEWS_GAIN, _NEWS_TIMES = 5e-5, 1.1
 """A variable whose guess gains less, and whose levels become less likelier, is not shown."""
 
@@ -30,7 +34,8 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
     who = finding.name
     if told.certain:
         rarest = min(told.certain, key=told.certain.__getitem__)
-        return f"The strongest inference: {_certain_in_words(who, told, rarest, table_records)}"
+        fact = _settled_in_words(told, rarest, table_records)
+        return f"The strongest inference: {who} can tell {fact}."
     exposure = told.exposure
     most = "" if exposure.is_exact else "at most "
     return (
@@ -40,23 +45,49 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
     )
 
 
-def risk_in_words(told: Sequence[Inference], table_records: int | None) -> str:
+def risk_in_words(told: Sequence[Inference]) -> str:
     """The variable that is guessed best now, the whole record and the worst answer, in a line.
 
     Args:
         told: about every variable, and last about the whole record.
-        table_records: how many records there are; ``None`` if not known.
     """
     *variables, whole = told
-    most = sorted(variables, key=lambda each: -each.gain)[:1]
-    chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in (*most, whole)]
+    most = sorted(variables, key=_by_gain)[:1]
+    chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in most]
     worst = max(told, key=lambda each: each.times_as_likely)
-    certain = [
-        f"{each.about} is certain for {_records(each.certain_share, table_records)}"
-        for each in told
-        if each.certain
-    ]
-    return "; ".join([*chances, f"worst single answer: {_times(worst)} as likely", *certain])
+    return "; ".join(
+        [
+            *chances,
+            f"whole combination: {_growth(whole)}",
+            f"worst single answer: {_times(worst)} as likely",
+        ]
+    )
+
+
+def settled_lines(told: Sequence[Inference], table_records: int | None) -> list[str]:
+    """Facts about records that are certain, a line each, those about the fewest records first.
+
+    The arguments are those of ``risk_in_words``, and how many records there are.
+    """
+    facts = [(each, level) for each in told for level in each.certain or ()]
+    facts.sort(key=lambda fact: (fact[0].certain or {})[fact[1]])
+    lines = [f"tells {_settled_in_words(*fact, table_records)}" for fact in facts[:_MOST_SETTLED]]
+    more = len(facts) - _MOST_SETTLED
+    lines += [f"settles {more} more such fact{'s' * (more > 1)}"] * (more > 0)
+    if any(each.certain is None for each in told):
+        lines.append("whether an answer settles a fact is not known: what is held is only bounded")
+    return lines
+
+
+def _settled_in_words(told: Inference, level: str, table_records: int | None) -> str:
+    """A fact that is certain, and about how many records."""
+    fact = WHOLE if told.about == WHOLE else f"that {told.about} is {level}"
+    return f"with certainty {fact}: {_records((told.certain or {})[level], table_records)}"
+
+
+def _by_gain(told: Inference) -> float:
+    """The largest gain first; gains that differ by rounding only are equal."""
+    return -round(told.gain, 9)
 
 
 def _growth(told: Inference) -> str:
@@ -87,7 +118,7 @@ def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[
     heads = [("", "guessed right, of 100"), ("", "before"), ("", "after"), ("worst", "answer")]
     rows: list[Sequence[str]] = []
     for finding in findings:
-        shown = sorted(filter(_is_news, finding.inferences), key=lambda each: -each.gain)
+        shown = sorted(filter(_is_news, finding.inferences), key=_by_gain)
         rows.append([finding.name, *[""] * len(heads)])
         rows += [_guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
     return [
@@ -132,15 +163,11 @@ def _certain_lines(findings: Sequence[Finding], table_records: int | None) -> li
         for told in finding.told:
             for level, share in (told.certain or {}).items():
                 said = (told.about, level, round(share, 9))
-                sentence = _certain_in_words(finding.name, told, level, table_records)
+                fact = _settled_in_words(told, level, table_records)
+                sentence = f"{finding.name} can tell {fact}."
                 lines += [] if said in named else wrap(sentence, _INDENT)
                 named.add(said)
     return lines
-
-
-def _certain_in_words(who: str, told: Inference, level: str, table_records: int | None) -> str:
-    records = _records((told.certain or {})[level], table_records)
-    return f"{who} can tell {told.about} for certain ({level}): {records}."
 
 
 def average_lines(findings: Sequence[Finding]) -> list[str]:

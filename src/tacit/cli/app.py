@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -23,11 +23,14 @@ from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
 from tacit.cli.link import link
-from tacit.cli.party import add_party
+from tacit.cli.log import log
+from tacit.cli.party import add_party, remove_party, rename_party
 from tacit.cli.plan import plan
+from tacit.cli.policy import policy
 from tacit.cli.quote import quote
 from tacit.cli.receipt import receipt
 from tacit.cli.release import release
+from tacit.cli.report import report
 from tacit.cli.reproduce import reproduce
 from tacit.cli.restore import restore
 from tacit.cli.status import status
@@ -37,11 +40,16 @@ from tacit.errors import TacitError
 COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "party add": add_party,
+    "party rename": rename_party,
+    "party remove": remove_party,
     "collusion set": set_collusion,
     "plan": plan,
     "quote": quote,
     "release": release,
     "status": status,
+    "policy": policy,
+    "log": log,
+    "report": report,
     "audit": audit,
     "receipt": receipt,
     "verify": verify,
@@ -73,7 +81,10 @@ def command_tree(given: dict[str, Any] | None = None) -> typer.Typer:
         given: filled with the arguments of the command that runs, by the names of its parameters.
     """
     tree = typer.Typer(
-        name="tacit", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+        name="tacit",
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     tree.callback()(_about)
     groups = {name: typer.Typer(help=text, rich_markup_mode=None) for name, text in GROUPS.items()}
@@ -97,7 +108,22 @@ def _noting(command: Callable[..., None], given: dict[str, Any]) -> Callable[...
     return run_noted
 
 
-def _about() -> None:
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        print(f"tacit {version('tacit')}")
+        raise typer.Exit
+
+
+def _about(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
     """Hand out parts of private data, one request after another, within limits that hold
     however the recipients combine their files.
 

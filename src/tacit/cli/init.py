@@ -73,6 +73,10 @@ def init(
     public_id: Annotated[
         bool, typer.Option("--public-id", help="Write raw ids into release files.")
     ] = False,
+    organisation: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Whose table it is, for receipts and reports."),
+    ] = None,
     min_cell: Annotated[
         int,
         typer.Option(metavar="NUMBER", min=0, help="List cells with fewer records; 0 for none."),
@@ -126,6 +130,7 @@ def init(
             everyone=everyone,
             limits=parse_new_limits(limit or ()),
             public_id=public_id,
+            organisation=organisation,
             memory=memory,
             ledger=ledger,
             accept_reset=accept_reset,

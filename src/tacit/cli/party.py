@@ -1,4 +1,4 @@
-"""The command ``tacit party add``: let a party in, or change its limit."""
+"""The commands ``tacit party``: let a party in, change its limit, rename it, remove it."""
 
 from __future__ import annotations
 
@@ -40,3 +40,40 @@ def add_party(
     if not as_json:
         for line in limit_in_terms(holds, means):
             print(plain(line))
+
+
+def remove_party(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(metavar="PARTY", help="A party that holds nothing.")],
+    accept_rollback: AcceptRollback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a party that holds nothing.
+
+    What was released stays counted for ever, so a party that received something stays.
+    """
+    from tacit.study import Study
+
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
+        party = study.spelling(name)
+        remarks = study.remove_party(name)
+    show_done(
+        {"party": party}, f"{plain(party)} is removed: it held nothing", remarks, as_json=as_json
+    )
+
+
+def rename_party(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(metavar="PARTY", help="Any name that it has, or had.")],
+    new_name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called from now on.")],
+    accept_rollback: AcceptRollback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Call a party by another name; its earlier names still find it."""
+    from tacit.study import Study
+
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
+        remarks = study.rename_party(name, new_name)
+        party = study.spelling(new_name)
+    done = f"{plain(party)} is called {plain(new_name)} from now on"
+    show_done({"party": party, "name": new_name}, done, remarks, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from tacit.cli.release import columns_of, objective_of, read_ceilings, read_util
 from tacit.cli.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
-    from tacit.study import Quote
+    from tacit.study import Quote, Risk
     from tacit.study.requests.quote import CurvePoint
 
 
@@ -109,6 +110,7 @@ def _show_quote(quoted: Quote) -> None:
     print(f"  {_more(quoted)}")
     others = bits_up(quoted.others_bits)
     print(f"  to whoever knows every count, others' rows would add at most {others} bits")
+    show_risks(quoted.risks)
     print()
     _show_shares(quoted)
     _show_levels(quoted)
@@ -137,6 +139,16 @@ def _show_question(quoted: Quote) -> None:
     print(f"  {worth}")
     for remark in quoted.remarks:
         print(f"  {plain(remark_in_words(remark))}")
+
+
+def show_risks(risks: Sequence[Risk]) -> None:
+    """What each coalition can tell about a record, two lines or more each."""
+    from tacit.auditing.text import wrap
+
+    for risk in risks:
+        said = [f"{risk.name}: {risk.in_words}", *(f"! {line}" for line in risk.settled)]
+        for text in said:
+            print("\n".join(wrap(plain(text), "    ", "  ")))
 
 
 def _more(quoted: Quote) -> str:

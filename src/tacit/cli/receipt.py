@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.display import bar, plain, show_json, show_rows
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.quote import show_risks
 from tacit.cli.remarks import remark_in_words
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def _show_receipt(paper: Receipt | EntryReceipt) -> None:
         _show_worth(paper)
         for remark in paper.remarks:
             print(f"  {plain(remark_in_words(remark))}")
+        show_risks(paper.risks or ())
         _show_holdings(paper)
+        print(f"  reason     {plain(paper.reason or 'none was recorded')}")
         print(f"  file       {plain(paper.file or 'not delivered yet')}")
         print(f"  digest     {paper.digest or 'not delivered yet'}")
     print(f"  study      {paper.study}")
@@ -92,8 +95,14 @@ def _show_holdings(paper: Receipt) -> None:
     from tacit.policy import limit_in_words
 
     rows = [
-        (each.name, bar(each.bits, each.limit), bits_up(each.bits, 6), limit_in_words(each.limit))
-        for each in paper.shown_holdings
+        (
+            each.name,
+            bits_up(before, 6),
+            bar(each.bits, each.limit),
+            bits_up(each.bits, 6),
+            limit_in_words(each.limit),
+        )
+        for each, before in paper.shown_budgets
     ]
-    rows.append(("everyone", "", bits_up(paper.everyone_bits, 6), ""))
-    show_rows(("bits about one record", "", "holds at most", "limit"), rows)
+    rows.append(("everyone", "", "", bits_up(paper.everyone_bits, 6), ""))
+    show_rows(("bits about one record", "before", "", "holds at most", "limit"), rows)

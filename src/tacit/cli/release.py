@@ -52,6 +52,10 @@ def release(
         ),
     ] = None,
     again: Again = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Why it is released, for the ledger and the receipt."),
+    ] = None,
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,6 +83,7 @@ def release(
             bits=bits,
             max_error=max_error,
             again=again,
+            reason=reason,
             watch=watch_design(tell),
             progress=progress,
             notify=_show_note,

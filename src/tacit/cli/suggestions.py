@@ -61,12 +61,32 @@ def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
     words += ["--analysable"] if arguments.get("analysable") else []
     for name, option in (("bits", "--bits"), ("max_error", "--max-error")):
         words += [option, repr(arguments[name])] if name in arguments else []
-    return command_line(*words, "--out", given.get("out") or f"{party}.parquet")
+    words += ["--reason", arguments["reason"]] if "reason" in arguments else []
+    out = arguments.get("out") or given.get("out") or f"{party}.parquet"
+    return command_line(*words, "--out", out)
 
 
 def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
     words = ["tacit", "party", "add", _folder(given), arguments["name"], "--limit"]
-    return f"{command_line(*words)} BITS"
+    return f"{command_line(*words)} {_bits(arguments.get('limit'))}"
+
+
+def _bits(bits: float | None) -> str:
+    """Bits as they are typed; a word for them where somebody has to choose."""
+    return "BITS" if bits is None else f"{bits:.12g}"
+
+
+def _party_remove(arguments: Mapping[str, Any], given: Given) -> str:
+    return command_line("tacit", "party", "remove", _folder(given), arguments["name"])
+
+
+def _party_rename(arguments: Mapping[str, Any], given: Given) -> str:
+    names = arguments["name"], arguments["new_name"]
+    return command_line("tacit", "party", "rename", _folder(given), *names)
+
+
+def _close(_: Mapping[str, Any], given: Given) -> str:
+    return command_line("tacit", "close", _folder(given), "--yes")
 
 
 def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
@@ -76,15 +96,22 @@ def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
     return command_line("tacit", "collusion", "set", _folder(given), *options)
 
 
-def _limit_option(limit: Mapping[str, Any]) -> list[str]:
+def _collusion_recorded(arguments: Mapping[str, Any], given: Given) -> str | None:
+    limits = arguments["limits"]
+    options = [word for limit in limits for word in _limit_option(limit, limit["bits"])]
+    words = ["tacit", "collusion", "set", _folder(given), *options]
+    return command_line(*words) if options else None
+
+
+def _limit_option(limit: Mapping[str, Any], bits: float | None = None) -> list[str]:
     """The option that sets a limit; none for kinds that have no option of their own."""
     match limit["kind"]:
         case "everyone":
-            return ["--everyone", "BITS"]
+            return ["--everyone", _bits(bits)]
         case "sizes":
-            return ["--any", f"{limit['size']}=BITS"]
+            return ["--any", f"{limit['size']}={_bits(bits)}"]
         case "groups":
-            return ["--group", f"{','.join(limit['members'])}=BITS"]
+            return ["--group", f"{','.join(limit['members'])}={_bits(bits)}"]
         case _:
             return []
 
@@ -119,6 +146,10 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "release": _release,
     "restore": _restore,
     "change_collusion": _collusion_set,
+    "destroy_key": _close,
+    "remove_party": _party_remove,
+    "rename_party": _party_rename,
+    "set_collusion": _collusion_recorded,
     "set_party": _party_add,
     "verify": _verify,
 }

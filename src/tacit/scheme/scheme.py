@@ -31,6 +31,7 @@ from tacit.scheme.repeat import letters_told, repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
     DESIGN_LETTERS,
+    ClassOfX,
     CoalitionView,
     class_rows,
     class_sums,
@@ -209,11 +210,21 @@ class Scheme:
         letters were merged at a loss. Everyone is not carried, but while the memory has lost
         nothing its state tells what all letters tell: y is then the state.
         """
+        held = self.class_law(parties)
+        return None if held is None else self._on_cells(held)
+
+    def class_law(self, parties: Collection[str] | None = None) -> Array | None:
+        """The same as ``law`` on classes of cells, [y, class], see ``class_of_x``."""
         known = self._known(parties)
         held = self._memory.held(known) if self._memory.is_exact(known) else None
         if held is None and known == self.parties and self._memory.is_sufficient:
             held = self._memory.mass
-        return None if held is None else self._on_cells(held)
+        return held
+
+    @property
+    def class_of_x(self) -> ClassOfX:
+        """Class of each cell: what was released reads x by its class only ([M] fact 10)."""
+        return self._memory.class_of_x
 
     def _on_cells(self, law: Array) -> Array:
         """p(y, x) on cells from p(y, class), [y, class]."""

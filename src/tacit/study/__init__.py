@@ -16,7 +16,11 @@ if TYPE_CHECKING:
         estimate_file,
         read_column,
     )
+    from tacit.study.reports.limits import StandingLimit
+    from tacit.study.reports.log import LogEntry
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
+    from tacit.study.reports.report import StudyReport
+    from tacit.study.reports.risk import Risk, Told
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
     from tacit.study.requests.plan import (
         LimitMeaning,
@@ -42,6 +46,7 @@ __all__ = [
     "LevelEstimate",
     "LimitMeaning",
     "LimitPlan",
+    "LogEntry",
     "PlannedAnswer",
     "PlannedCurve",
     "PlannedPoint",
@@ -51,9 +56,13 @@ __all__ = [
     "Receipt",
     "RecipientEstimate",
     "Restoration",
+    "Risk",
     "SmallCell",
+    "StandingLimit",
     "Study",
+    "StudyReport",
     "StudyStatus",
+    "Told",
     "Variant",
     "Verification",
     "back_up",
@@ -87,7 +96,11 @@ __getattr__ = deferred(
         ),
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding", "QuotedLevel"),
         "requests.variants": ("Variant",),
+        "reports.limits": ("StandingLimit",),
+        "reports.log": ("LogEntry",),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
+        "reports.report": ("StudyReport",),
+        "reports.risk": ("Risk", "Told"),
         "reports.status": ("Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),

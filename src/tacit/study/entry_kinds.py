@@ -14,7 +14,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
+from tacit.accounting import bits_up
+from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
 from tacit.policy import bits_in_words
@@ -38,11 +39,14 @@ from tacit.study.books.records import (
     PolicyRecord,
     Reading,
     Record,
+    RemovedRecord,
+    RenamedRecord,
     RollbackRecord,
     read_bodies,
     refuse_nonsense,
 )
 from tacit.study.proofs.replay import SAME, Replay, check_intent
+from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import value_in_words
 from tacit.tables import Question
 
@@ -68,6 +72,8 @@ class EntryKind(Generic[R]):
         check: what is wrong with the entry, in words. It gets the replay before the entry, whose
             account it brings up to date, and the books after the entry.
         has_payload: whether such an entry carries bytes beside its body.
+        action: the method of ``Study`` that makes such an entry, and what it is given, by the
+            names of its parameters; ``None`` where no single call does.
         may_follow_close: whether such an entry may be appended to a study that is closed.
     """
 
@@ -77,6 +83,7 @@ class EntryKind(Generic[R]):
     describe: Callable[[R], str]
     check: Callable[[Replay, Books, R], Iterable[str]] = _check_nothing
     has_payload: bool = False
+    action: Callable[[R], tuple[str, dict[str, Any]]] | None = None
     may_follow_close: bool = False
 
 
@@ -110,6 +117,13 @@ def read_books(entries: Sequence[Entry]) -> Books:
     with refuse_nonsense(entries[0]) as reading:
         books = _begin_books(records[0], entries[0])
         return _apply_each(books, entries[1:], records[1:], reading)
+
+
+def read_around(entries: Sequence[Entry], number: int) -> tuple[Books, Books]:
+    """The books before and after an entry that is not the first; raises as ``read_books`` does."""
+    before = read_books(entries[: number - 1])
+    _ = before.proved_account  # so that the books after it go on from there
+    return before, read_on(before, entries[number - 1 : number])
 
 
 def read_on(books: Books, entries: Sequence[Entry]) -> Books:
@@ -149,6 +163,23 @@ def describe_entry(entry: Entry) -> str:
     """What an entry says, for people."""
     kind = _kind_of(entry)
     return kind.describe(kind.model.of(entry))
+
+
+def log_entry(entry: Entry) -> LogEntry:
+    """An entry as the log has it."""
+    kind = _kind_of(entry)
+    record = kind.model.of(entry)
+    action, arguments = (None, {}) if kind.action is None else kind.action(record)
+    return LogEntry(
+        entry.number,
+        entry.time,
+        entry.kind,
+        kind.describe(record),
+        getattr(record, "party", None),
+        getattr(record, "reason", None),
+        action,
+        arguments,
+    )
 
 
 def _kind_of(entry: Entry) -> EntryKind[Any]:
@@ -244,7 +275,81 @@ def _describe_party(record: PartyRecord) -> str:
     return f"{record.party} may learn {record.limit:.12g} bits about a record"
 
 
-register_kind(EntryKind("party", PartyRecord, _apply_party, _describe_party, _check_party))
+def _party_action(record: PartyRecord) -> tuple[str, dict[str, Any]]:
+    return "set_party", {"name": record.party, "limit": record.limit}
+
+
+register_kind(
+    EntryKind(
+        "party", PartyRecord, _apply_party, _describe_party, _check_party, action=_party_action
+    )
+)
+
+
+# -- removed: a party that holds nothing leaves ---------------------------------------------------
+
+
+def _apply_removed(books: Books, record: RemovedRecord, entry: Entry) -> Books:
+    refuse_removal(books, record.party)
+    kept = {party: limit for party, limit in books.limits.items() if party != record.party}
+    aliases = {name: party for name, party in books.aliases.items() if party != record.party}
+    return replace(books, limits=kept, aliases=aliases)
+
+
+def refuse_removal(books: Books, party: str) -> None:
+    """Refuse to remove a party that holds something, or that a limit names."""
+    shown = books.shown_name(party)
+    if party in books.holders:
+        held = bits_up(books.holding(frozenset({party})).bits, 6)
+        raise InvalidInputError(
+            f"{shown} received something and holds up to {held} bits: that stays counted for ever, "
+            f"so it cannot be removed; to give it nothing more, set its limit to {held}",
+            suggestions=[Suggestion("set_party", {"name": party, "limit": float(held)})],
+        )
+    named = [limit.in_words for limit in books.policy.limits if party in limit.parties]
+    if named:
+        raise InvalidInputError(
+            f"{shown} is named by the limit on {' and on '.join(named)}: take that away first"
+        )
+
+
+def _describe_removed(record: RemovedRecord) -> str:
+    return f"{record.party} is removed: it held nothing"
+
+
+def _removed_action(record: RemovedRecord) -> tuple[str, dict[str, Any]]:
+    return "remove_party", {"name": record.party}
+
+
+register_kind(
+    EntryKind("removed", RemovedRecord, _apply_removed, _describe_removed, action=_removed_action)
+)
+
+
+# -- renamed: a party is called by another name ---------------------------------------------------
+
+
+def _apply_renamed(books: Books, record: RenamedRecord, entry: Entry) -> Books:
+    if record.party not in books.limits:
+        raise ValueError(f"there is no party {record.party!r}")
+    taken = books.aliases.get(record.name, record.name)
+    if taken != record.party and (taken in books.limits or record.name in books.aliases):
+        raise ValueError(f"{record.name!r} is another party")
+    others = {name: party for name, party in books.aliases.items() if name != record.name}
+    return replace(books, aliases=others | {record.name: record.party})
+
+
+def _describe_renamed(record: RenamedRecord) -> str:
+    return f"{record.party} is called {record.name} from now on"
+
+
+def _renamed_action(record: RenamedRecord) -> tuple[str, dict[str, Any]]:
+    return "rename_party", {"name": record.party, "new_name": record.name}
+
+
+register_kind(
+    EntryKind("renamed", RenamedRecord, _apply_renamed, _describe_renamed, action=_renamed_action)
+)
 
 
 # -- policy: limits on coalitions, in the place of those before -----------------------------------
@@ -272,7 +377,20 @@ def _describe_policy(record: PolicyRecord) -> str:
     return f"limits on coalitions: {record.policy.in_words}"
 
 
-register_kind(EntryKind("policy", PolicyRecord, _apply_policy, _describe_policy, _check_policy))
+def _policy_action(record: PolicyRecord) -> tuple[str, dict[str, Any]]:
+    return "set_collusion", {"limits": [limit.as_dict() for limit in record.policy.limits]}
+
+
+register_kind(
+    EntryKind(
+        "policy",
+        PolicyRecord,
+        _apply_policy,
+        _describe_policy,
+        _check_policy,
+        action=_policy_action,
+    )
+)
 
 
 # -- intent: a release, recorded before its first letter is drawn ---------------------------------
@@ -323,9 +441,30 @@ def _describe_intent(record: IntentRecord) -> str:
     return f"{record.question.name} for {record.party}: {worth}"
 
 
+def _release_action(record: IntentRecord) -> tuple[str, dict[str, Any]]:
+    question, measure = record.question, record.measure
+    asked = {"asked": [question.name]} if question.sql is None else {"sql": question.sql}
+    utility = measure.kind if measure.costs is None else [list(row) for row in measure.costs]
+    told = {"bits": record.bits, "reason": record.reason, "ceilings": measure.ceilings}
+    return "release", {
+        "party": record.party,
+        **asked,
+        "utility": utility,
+        "objective": measure.objective,
+        "analysable": record.analysable,
+        **{name: value for name, value in told.items() if value},
+    }
+
+
 register_kind(
     EntryKind(
-        "intent", IntentRecord, _apply_intent, _describe_intent, check_intent, has_payload=True
+        "intent",
+        IntentRecord,
+        _apply_intent,
+        _describe_intent,
+        check_intent,
+        has_payload=True,
+        action=_release_action,
     )
 )
 
@@ -393,4 +532,17 @@ def _describe_closed(record: ClosedRecord) -> str:
     return f"the key was destroyed after {record.releases} releases"
 
 
-register_kind(EntryKind("closed", ClosedRecord, _apply_closed, _describe_closed, _check_closed))
+def _closed_action(record: ClosedRecord) -> tuple[str, dict[str, Any]]:
+    return "destroy_key", {}
+
+
+register_kind(
+    EntryKind(
+        "closed",
+        ClosedRecord,
+        _apply_closed,
+        _describe_closed,
+        _check_closed,
+        action=_closed_action,
+    )
+)

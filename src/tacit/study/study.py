@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -18,7 +19,6 @@ from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
-from tacit.scheme import Variable
 from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Request, compose
 from tacit.study.books.records import (
@@ -28,9 +28,11 @@ from tacit.study.books.records import (
     PartyRecord,
     PolicyRecord,
     Record,
+    RemovedRecord,
+    RenamedRecord,
 )
 from tacit.study.digest_keys import DigestKeys
-from tacit.study.entry_kinds import describe_entry
+from tacit.study.entry_kinds import describe_entry, log_entry, read_around, refuse_removal
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
@@ -46,6 +48,8 @@ from tacit.study.releases.release import (
     find_intent,
     record_intent,
 )
+from tacit.study.reports.limits import StandingLimit, list_limits
+from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import (
     EntryReceipt,
     Receipt,
@@ -53,6 +57,7 @@ from tacit.study.reports.receipts import (
     entry_receipt,
     receipt_of,
 )
+from tacit.study.reports.report import StudyReport
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
@@ -65,11 +70,13 @@ from tacit.study.reports.status import (
 )
 from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
+from tacit.study.requests.risk import complete_receipt, list_variables
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_max_error,
     check_policy,
+    check_text,
     newcomer_remarks,
     refuse_below,
 )
@@ -122,6 +129,7 @@ class Study:
         everyone: float | None = None,
         limits: Sequence[Limit] = (),
         public_id: bool = False,
+        organisation: str | None = None,
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
@@ -139,6 +147,7 @@ class Study:
             everyone: limit in bits about one record on all parties together.
             limits: on other coalitions, as in ``Policy``.
             public_id: whether raw ids may stand in release files.
+            organisation: whose table it is, for receipts and reports.
             memory: the most states that a record's past is remembered by.
             ledger: address of the ledger, ``postgresql://...`` or ``sqlite:///...``, or
                 ``"folder"`` for a file in the study's folder; by default the one that the variable
@@ -159,6 +168,7 @@ class Study:
             private=tuple(map(Column.of, private)),
             external=tuple(map(Column.of, external)),
             is_id_public=public_id,
+            organisation=organisation,
             memory=memory,
             policy=Policy(everyone=everyone, limits=limits).rename(compose),
             ledger=ledger,
@@ -254,7 +264,7 @@ class Study:
         def record(books: Books) -> Record | None:
             self._journal.refuse_closed(books)
             if party not in books.limits:
-                check_new_names([party], books.limits)
+                check_new_names([party], books.known_names)
             own = frozenset({party})
             refuse_below(Group(limit, own), own, books.proved_account)
             is_new = books.limits.get(party) != limit
@@ -266,6 +276,40 @@ class Study:
             *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
             *limits_below_own(self._journal.books, [party]),
         ]
+
+    def remove_party(self, name: str) -> list[Remark]:
+        """Remove a party that holds nothing; one that received something stays counted for ever.
+
+        Raises:
+            InvalidInputError: it holds something, or a limit on a group names it.
+        """
+
+        def record(books: Books) -> Record | None:
+            self._journal.refuse_closed(books)
+            party = books.find_party(name)
+            refuse_removal(books, party)
+            return RemovedRecord(party=party)
+
+        self._journal.append("removed", record)
+        return []
+
+    def rename_party(self, name: str, new_name: str) -> list[Remark]:
+        """Call a party by another name; its earlier names still find it.
+
+        The ledger, receipts, certificates and refusals go on naming it as they did.
+        """
+
+        def record(books: Books) -> Record | None:
+            self._journal.refuse_closed(books)
+            party, called = books.find_party(name), compose(new_name)
+            if books.shown_name(party) == called:
+                return None
+            others = (each for each in books.known_names if books.spell(each) != party)
+            check_new_names([called], others)
+            return RenamedRecord(party=party, name=called)
+
+        is_recorded = self._journal.append("renamed", record)
+        return [] if is_recorded else [UNCHANGED]
 
     def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.
@@ -380,6 +424,7 @@ class Study:
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
+        reason: str | None = None,
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[Remark], None] = _warn,
@@ -403,6 +448,8 @@ class Study:
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose cost is above this: the mean, or the worst level's.
             again: a new release, although the same request was answered before.
+            reason: why, for the ledger and the receipt; of a release that was recorded before, the
+                first reason stays.
             watch: called while a release that is judged by information is searched for, with the
                 value and the bound of the best one so far, in bits, and the seconds since the
                 start; an exception that it raises ends the request, and nothing is spent.
@@ -421,6 +468,8 @@ class Study:
         refuse_own_files(self.configuration, target)
         if max_error is not None:
             check_max_error(max_error, utility)
+        if reason is not None:
+            check_text(reason, "the reason")
         journal.settle_rollback(certificate_path(target))
         writer = self._writer()
         measure = Measure.of_utility(utility, objective, ceilings)
@@ -437,7 +486,13 @@ class Study:
             ):
                 notify(remark)
             intent = record_intent(
-                journal, request, read, max_error=max_error, again=again, watch=watch
+                journal,
+                request,
+                read,
+                max_error=max_error,
+                again=again,
+                reason=reason,
+                watch=watch,
             )
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
@@ -519,6 +574,44 @@ class Study:
             self.configuration.study, self._journal.books, lost.remarks("entry_lost")
         )
 
+    def limits(self) -> tuple[StandingLimit, ...]:
+        """Every standing limit, also on coalitions that hold nothing yet."""
+        return list_limits(self._journal.refresh())
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """Every entry of the ledger: who got what, when and why."""
+        intents = self._journal.refresh().intents
+        logged = map(log_entry, self._journal.ledger.entries(self.configuration.study))
+        files = {
+            number: each.delivery.file
+            for number, each in intents.items()
+            if each.delivery is not None
+        }
+        return tuple(
+            replace(each, arguments={**each.arguments, "out": files[each.number]})
+            if each.number in files
+            else each
+            for each in logged
+        )
+
+    def report(self) -> StudyReport:
+        """One document for a record of processing: columns, limits, releases and reasons."""
+        status = self.status()
+        books = self._journal.books
+        created = books.created
+        [first] = self._journal.ledger.entries(self.configuration.study)[:1]
+        return StudyReport(
+            organisation=created.organisation,
+            table=created.table,
+            made=first.time,
+            columns={each.name: each.labels for each in created.attributes},
+            external=tuple(books.externals),
+            is_id_public=created.is_id_public,
+            status=status,
+            limits=list_limits(books),
+            releases=tuple(receipt_of(books, each) for each in books.intents.values()),
+        )
+
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""
         return small_cells(self._journal.books, below)
@@ -531,22 +624,11 @@ class Study:
         books = self._journal.refresh()
         return audit(
             books.audited_scheme,
-            about=self._variables(books),
+            about=list(list_variables(books)),
             table_records=int(books.counts.sum()),
             records=records,
             seed=seed,
         )
-
-    def _variables(self, books: Books) -> list[Variable]:
-        """Every column that can be asked for, and whatever else was asked."""
-        cells = Cells(self.attributes)
-        questions = [
-            *(cells.of_attributes([each.name]) for each in self.attributes),
-            *books.externals.values(),
-            *(intent.request.question for intent in books.intents.values()),
-        ]
-        named = {each.name: each for each in questions}.values()
-        return [Variable(each.name, each.p_r_given_x, each.labels) for each in named]
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
         """The receipt of a release by its number in the ledger, or of any other entry.
@@ -563,7 +645,9 @@ class Study:
 
     def _unsealed_receipt(self, books: Books, number: int) -> Receipt | EntryReceipt:
         if number in books.intents:
-            return receipt_of(books, books.intents[number])
+            entries = self._journal.ledger.entries(self.configuration.study)
+            before, after = read_around(entries, number)
+            return complete_receipt(receipt_of(books, books.intents[number]), before, after)
         if not 1 <= number <= books.head.number:
             known = ", ".join(map(str, books.intents)) or "none yet"
             raise InvalidInputError(

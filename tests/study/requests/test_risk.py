@@ -7,59 +7,89 @@ from pathlib import Path
 
 import pytest
 
-from tacit.auditing.text import risk_in_words
 from tacit.policy import Policy
-from tacit.study import Study
-from tacit.study.books.records import Measure
-from tacit.study.requests.draft import draft
-from tacit.study.requests.risk import infer_after
+from tacit.study import Risk, Study
+from tacit.study.requests.risk import list_variables, tell_risks
 from tests.cli.clinic import write_patients
 
-HAMMING = Measure.of_utility("hamming")
+ROUNDING = 1e-9
+"""Sums of some hundred doubles."""
 
 
-def test_a_draft_tells_what_the_audit_will_tell(tmp_path: Path) -> None:
+def test_a_quote_tells_what_the_release_and_the_audit_tell_later(tmp_path: Path) -> None:
     table = write_patients(tmp_path / "patients.csv", 2_000)
-    private = ["diagnosis", "income"]
     with Study.create(
-        tmp_path / "study", table, id="patient_id", private=private, ledger="folder"
+        tmp_path / "study", table, id="patient_id", private=["diagnosis", "income"], ledger="folder"
     ) as study:
-        study.set_collusion(Policy(sizes={2: 0.6}))
+        study.set_collusion(Policy(sizes={2: 0.35}))
         for party in ("a", "b"):
             study.set_party(party, 0.5)
-        study.release("a", "diagnosis", bits=0.3, out=tmp_path / "a.csv")
-        study.release("b", "income", bits=0.1, out=tmp_path / "b1.csv")
-        books = study._journal.refresh()
-        request = study._request(
-            books, "b", "diagnosis", None, Measure.of_utility("hamming"), 0.2, False
-        )
-        told = infer_after(books, draft(books, request), study._variables(books))
-        study.release("b", "diagnosis", bits=0.2, out=tmp_path / "b2.csv")
-        audited = study.audit(records=100).of("b").told
-    assert [each.about for each in told] == [each.about for each in audited]
-    for early, late in zip(told, audited, strict=True):
-        assert early.exposure.is_exact == late.exposure.is_exact
-        assert early.exposure.figures == pytest.approx(late.exposure.figures, abs=1e-9)
-        assert early.certain == late.certain
+        study.release("a", "diagnosis", bits=0.2, out=tmp_path / "a.csv")
+        study.release("b", "income", bits=0.05, out=tmp_path / "b1.csv")
+        quoted = study.quote("b", sql="income = 'high'", bits=0.05).risks
+        study.release("b", sql="income = 'high'", bits=0.05, out=tmp_path / "b2.csv")
+        released = tell_risks(study._journal.refresh())
+        audited = study.audit(records=100)
+    assert [risk.parties for risk in quoted] == [("b",), ("a", "b")]
+    assert [risk.name for risk in quoted] == ["b", "a + b"]
+    for early, late in zip(quoted, released, strict=True):
+        assert_same_risk(early, late)
+        for told, found in zip(early.told, audited.of(early.parties).told, strict=True):
+            exposure = found.exposure
+            assert (told.about, told.is_exact) == (found.about, exposure.is_exact)
+            assert told.guess_before == pytest.approx(exposure.guess_before, abs=ROUNDING)
+            assert told.guess_after == pytest.approx(exposure.guess_after, abs=ROUNDING)
+            assert told.times_as_likely == pytest.approx(found.times_as_likely, abs=ROUNDING)
+            assert told.certain == found.certain
+    assert "income = 'high'" in [told.about for told in quoted[0].told]
 
 
-def test_the_risk_of_an_exact_answer_is_said_in_a_line(tmp_path: Path) -> None:
+def assert_same_risk(one: Risk, other: Risk) -> None:
+    assert (one.parties, one.records) == (other.parties, other.records)
+    for early, late in zip(one.told, other.told, strict=True):
+        assert early.about == late.about
+        assert early.guess_after == pytest.approx(late.guess_after, abs=ROUNDING)
+        assert early.times_as_likely == pytest.approx(late.times_as_likely, abs=ROUNDING)
+
+
+def test_risks_that_differ_are_told_apart(tmp_path: Path) -> None:
+    table = write_patients(tmp_path / "patients.csv", 600)
+    with Study.create(
+        tmp_path / "study", table, id="patient_id", private=["income"], ledger="folder"
+    ) as study:
+        study.set_party("a", 0.5)
+        [one] = study.quote("a", "income", bits=0.2).risks
+        [other] = study.quote("a", "income", bits=0.3).risks
+    with pytest.raises(AssertionError):
+        assert_same_risk(one, other)
+
+
+def test_the_risk_of_an_exact_answer_is_said_in_lines(tmp_path: Path) -> None:
     table = write_patients(tmp_path / "patients.csv", 2_000)
     with Study.create(
         tmp_path / "study", table, id="patient_id", private=["income"], ledger="folder"
     ) as study:
         study.set_party("a", 3)
+        [risk] = study.quote("a", sql="income = 'high'").risks
         books = study._journal.refresh()
-        request = study._request(
-            books, "a", None, "income = 'high'", Measure.of_utility("hamming"), None, False
-        )
-        told = infer_after(books, draft(books, request), study._variables(books))
     counts = books.counts
     [income] = books.created.attributes
     high = int(counts[income.labels.index("high")])
-    said = risk_in_words(told, 2_000)
     guess = 100 * (high + max(set(counts.tolist()) - {high})) / 2_000
-    assert said.startswith(f"chance to guess income right: {100 * counts.max() / 2_000:.2f} -> ")
-    assert f"-> {guess:.2f} of 100; chance to guess all levels together right: " in said
-    assert f"worst single answer: {ceil(200_000 / high) / 100:.2f} times" in said
-    assert f"income is certain for {high} records" in said
+    chance = f"chance to guess income right: {100 * counts.max() / 2_000:.2f} -> {guess:.2f} of 100"
+    assert risk.in_words.startswith(f"{chance}; whole combination: ")
+    assert f"worst single answer: {ceil(200_000 / high) / 100:.2f} times as likely" in risk.in_words
+    assert f"tells with certainty that income is high: {high} records" in risk.settled
+    assert risk.as_dict()["settled"] == list(risk.settled)
+
+
+def test_an_answer_that_settles_nothing_is_not_flagged(tmp_path: Path) -> None:
+    table = write_patients(tmp_path / "patients.csv", 600)
+    with Study.create(
+        tmp_path / "study", table, id="patient_id", private=["income", "age"], ledger="folder"
+    ) as study:
+        study.set_party("a", 0.1)
+        [risk] = study.quote("a", "income").risks
+        assert risk.settled == ()
+        names = [each.name for each in list_variables(study._journal.refresh())]
+    assert names == ["income", "age"]

@@ -364,6 +364,7 @@ class Books:
         externals: external column -> its question.
         memory: the most states that a record's past is remembered by.
         limits: party -> bits about one record, over everything that it will ever hold.
+        aliases: later name of a party -> the name that entries have; the last one is shown.
         policy: limits on coalitions.
         account: what every coalition holds, proved.
         intents: all releases, by their number in the ledger.
@@ -380,6 +381,7 @@ class Books:
     memory: int
     past: str
     limits: dict[str, float] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
@@ -495,13 +497,26 @@ class Books:
     def spell(self, party: str) -> str:
         """The name of a party as it is recorded, or of a new one: composed (Unicode's NFC).
 
-        A party that an earlier version recorded in another form is found by either.
+        A party that an earlier version recorded in another form is found by either; one that was
+        renamed, by each of its names.
         """
         if party in self.limits:
             return party
         composed = compose(party)
+        if composed in self.aliases:
+            return self.aliases[composed]
         same = [each for each in self.limits if compose(each) == composed]
         return same[0] if len(same) == 1 else composed
+
+    @property
+    def known_names(self) -> tuple[str, ...]:
+        """Every name that a party has, or had since it was let in."""
+        return (*self.limits, *self.aliases)
+
+    def shown_name(self, party: str) -> str:
+        """What a party is called now."""
+        later = [alias for alias, recorded in self.aliases.items() if recorded == party]
+        return later[-1] if later else party
 
     def find_party(self, name: str) -> str:
         """The name of a party as it is recorded.
@@ -511,7 +526,7 @@ class Books:
         """
         party = self.spell(name)
         if party not in self.limits:
-            known = nearest_first(party, self.limits) or "none yet"
+            known = nearest_first(party, map(self.shown_name, self.limits)) or "none yet"
             raise InvalidInputError(
                 f"party {party!r} is unknown (parties: {known}): let it in",
                 suggestions=[Suggestion("set_party", {"name": party})],

@@ -37,6 +37,7 @@ STUDY_FORMAT = 2
 Bits = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Weight = Annotated[float, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 NO_LEVELS: Mapping[str, float] = MappingProxyType({})
@@ -170,6 +171,8 @@ class CreatedRecord(Record):
         snapshot_digest: of the encoded table.
         snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
             studies that 0.1 made, whose digest is checked instead.
+        organisation: whose table it is, for papers; ``None`` where nobody said it.
+        table: name of the table, for papers; ``None`` in studies that 0.1 and 0.2 made.
     """
 
     format: int
@@ -184,6 +187,8 @@ class CreatedRecord(Record):
     key_check: Digest
     snapshot_digest: Digest
     snapshot_seal: Digest | None = None
+    organisation: Text | None = None
+    table: str | None = None
 
     @model_validator(mode="after")
     def _counts_every_record_once(self) -> Self:
@@ -203,6 +208,19 @@ class PartyRecord(Record):
 
     party: str
     limit: Bits
+
+
+class RemovedRecord(Record):
+    """A party that holds nothing is no party any more."""
+
+    party: str
+
+
+class RenamedRecord(Record):
+    """A party is called by another name from now on; entries go on naming it as before."""
+
+    party: str
+    name: Annotated[str, Field(min_length=1)]
 
 
 class PolicyRecord(Record):
@@ -473,6 +491,7 @@ class IntentRecord(Record):
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
         level_errors: level that records have -> mean cost of the answers there; none where answers
             only inform, and in releases that 0.1 and 0.2 recorded.
+        reason: why it was released, as the custodian said it; ``None`` where nobody did.
     """
 
     identity: str
@@ -496,6 +515,7 @@ class IntentRecord(Record):
     level_multipliers: dict[str, Weight] = Field(default_factory=dict)
     ceiling_multipliers: dict[str, Weight] = Field(default_factory=dict)
     level_errors: dict[str, Weight] = Field(default_factory=dict)
+    reason: Text | None = None
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:

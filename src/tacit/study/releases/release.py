@@ -83,6 +83,7 @@ def record_intent(
     *,
     max_error: float | None,
     again: bool,
+    reason: str | None,
     watch: DesignProgress | None,
 ) -> Intent:
     """Design a request's release and record it: this spends its bits.
@@ -96,12 +97,13 @@ def record_intent(
         read: makes the request of the latest books, and refuses what they do not allow.
         max_error: refuse answers whose cost, as it is judged, is above this.
         again: whether a new release is asked for.
+        reason: why it is released, as the custodian says it.
         watch: as for ``draft_or_refuse``.
     """
     while True:
         books = journal.books
         best = draft_or_refuse(books, request, max_error, watch)
-        record = intent_record(best, books.past)
+        record = intent_record(best, books.past, reason)
         intent = journal.record_intent(record, best.channel.to_bytes(), books)
         if intent is not None:
             return intent

@@ -35,18 +35,22 @@ from tacit.remark import Remark
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
+from tacit.study.reports.risk import Risk
 from tacit.tables.delivery.release_file import csv_text
 
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.ledger import Entry
     from tacit.study.books.books import Books, Intent
+    from tacit.study.books.records import IntentRecord
 
 PAPER_FORMAT = 4
 """Of papers, pages included: a page that looks different is another format.
 
 1: without seal, limit of the party, H(X) and remarks; made by 0.1.
 2: certificates do not say whether the file is analysable; made by 0.2.
-3: remarks are sentences.
+3: remarks are sentences; receipts do not say whose table it is, why it was released, what was held
+   before, what can be told about a person, and the law of the answers; pages are those in
+   ``templates/format_3``.
 """
 
 _REMARKS_ARE_DATA = 4
@@ -58,8 +62,18 @@ _ADDED_BY_FORMAT = {
         *("is_analysable", "least_given_r", "most_given_r"),
         *("objective", "ceilings", "analysable", "level_errors"),
     ),
+    4: (
+        *("organisation", "table", "private", "reason", "levels", "answers", "channel"),
+        *("held_before", "risks"),
+    ),
 }
-"""Format of papers -> what they say since then."""
+"""Format of papers -> what receipts and certificates say since then."""
+
+_OLD_PAGES = 3
+"""The last format whose pages are those in ``templates/format_3``."""
+
+_MOST_DRAWN = 24
+"""The law of a request with more levels or answers is not drawn, and not in a receipt."""
 
 CERTIFICATE_SUFFIX = ".certificate.json"
 
@@ -67,9 +81,6 @@ NO_SEAL = "none: the study's key was missing"
 
 _checked = validate_call(config=ConfigDict(strict=True, allow_inf_nan=False))
 """Refuses values of a remark that are not those of its kind: papers come from outside."""
-
-_ESCAPED = {sign: f"\\u{ord(sign):04x}" for sign in "<>&"}
-"""Signs that could end, or begin, an element of the page that JSON stands in."""
 
 
 class Paper(BaseModel):
@@ -122,20 +133,11 @@ class Paper(BaseModel):
             file.write(self.model_dump_json(indent=2).encode() + b"\n")
 
     def _as_page(self, template: str) -> str:
-        from jinja2 import Environment, PackageLoader
+        from tacit.study.reports.page import json_inside, render
 
-        environment = Environment(
-            loader=PackageLoader("tacit.study"), autoescape=True, trim_blocks=True
-        )
-        environment.filters |= {
-            "bits_up": bits_up,
-            "in_units": lambda value, kind: value_in_units(kind, value),
-            "limit": limit_in_words,
-            "remark": remark_in_words,
-            "time": time_in_words,
-        }
-        data = "".join(_ESCAPED.get(sign, sign) for sign in self.model_dump_json())
-        return environment.get_template(template).render(paper=self, json=data, no_seal=NO_SEAL)
+        data = json_inside(self.model_dump_json())
+        place = f"format_3/{template}" if self.format <= _OLD_PAGES else template
+        return render(place, paper=self, json=data, no_seal=NO_SEAL)
 
 
 class EntryReceipt(Paper):
@@ -206,6 +208,18 @@ class Receipt(ReleasePaper):
         analysable: whether the answers were to depend on nothing but what was asked.
         level_errors: level -> mean cost of the answers where it is true; none where answers only
             inform. Receipts of 0.1 and 0.2 say none of these four.
+        organisation: whose table it is, where the study says it.
+        table: name of the table, where it is recorded.
+        private: names of the private columns.
+        reason: why it was released, as the custodian said it.
+        levels: of what was asked.
+        answers: what each column of ``channel`` is.
+        channel: law of the answer given the level, [level, answer]; ``None`` where it is too
+            large to be drawn: the certificate has it.
+        held_before: what each of ``holdings`` held before it, at most. This and ``risks`` are
+            ``None`` in what ``Study.release`` returns; ``Study.receipt`` has them.
+        risks: what the party can tell about a person after it, and the coalition that is nearest
+            to its limit.
     """
 
     file: str | None
@@ -221,12 +235,37 @@ class Receipt(ReleasePaper):
     ceilings: dict[str, float] = Field(default_factory=dict)
     analysable: bool = False
     level_errors: dict[str, float] = Field(default_factory=dict)
+    organisation: str | None = None
+    table: str | None = None
+    private: tuple[str, ...] = ()
+    reason: str | None = None
+    levels: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    channel: list[list[float]] | None = None
+    held_before: tuple[float, ...] | None = None
+    risks: tuple[Risk, ...] | None = None
+
+    @model_validator(mode="after")
+    def _draws_what_it_names(self) -> Self:
+        shape = [len(self.answers)] * len(self.levels)
+        if self.channel is not None and [len(row) for row in self.channel] != shape:
+            raise ValueError("channel has another shape than levels and answers")
+        if self.held_before is not None and len(self.held_before) != len(self.holdings):
+            raise ValueError("held_before is not of the coalitions in holdings")
+        return self
 
     @property
     def shown_holdings(self) -> list[HoldingRecord]:
         """Who holds what of which limit after it, the party itself first."""
-        first_own = sorted(self.holdings, key=lambda each: each.parties != (self.party,))
-        return [self._with_standing_limit(holding) for holding in first_own]
+        return [holding for holding, _ in self.shown_budgets]
+
+    @property
+    def shown_budgets(self) -> list[tuple[HoldingRecord, float]]:
+        """The same, each with what it held before, 0 where that is not said."""
+        before = self.held_before or (0.0,) * len(self.holdings)
+        pairs = zip(self.holdings, before, strict=True)
+        first_own = sorted(pairs, key=lambda pair: pair[0].parties != (self.party,))
+        return [(self._with_standing_limit(holding), bits) for holding, bits in first_own]
 
     def _with_standing_limit(self, holding: HoldingRecord) -> HoldingRecord:
         """The limit recorded with a release is lower than the party's if fewer bits were asked."""
@@ -360,6 +399,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     """The custodian's receipt of a release."""
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
+    levels, answers = record.question.labels, _answers(record)
     return Receipt(
         **common,
         digest=None if delivery is None else delivery.digest,
@@ -376,6 +416,22 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         ceilings=record.measure.ceilings,
         analysable=record.analysable,
         level_errors=record.level_errors,
+        organisation=books.created.organisation,
+        table=books.created.table,
+        private=tuple(each.name for each in books.created.attributes),
+        reason=record.reason,
+        levels=levels,
+        answers=answers,
+        channel=record.p_rhat_given_r if max(len(answers), len(levels)) <= _MOST_DRAWN else None,
+    )
+
+
+def _answers(record: IntentRecord) -> tuple[str, ...]:
+    """What each column of a release's law is: a letter, and which channel's where several do."""
+    if record.time_shares == 1:
+        return record.letters
+    return tuple(
+        f"{letter} (t = {t})" for t in range(record.time_shares) for letter in record.letters
     )
 
 

@@ -248,11 +248,17 @@ def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
     ]
 
 
+def _name(books: Books, coalition: Parties) -> str:
+    """What the parties of a coalition are called now."""
+    shown = frozenset(map(books.shown_name, coalition))
+    return coalition_name(shown, frozenset(map(books.shown_name, books.holders)))
+
+
 def _holding(books: Books, coalition: Parties) -> Holding:
     holding, binding = books.holding(coalition), books.all_limits.binding_on(coalition)
     return Holding(
         tuple(sorted(coalition)),
-        coalition_name(coalition, books.holders),
+        _name(books, coalition),
         binding[0].bits,
         whom_in_words(binding),
         holding.bits,

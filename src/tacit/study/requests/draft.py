@@ -374,12 +374,13 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
     return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 
-def intent_record(drafted: Draft, past: str) -> IntentRecord:
+def intent_record(drafted: Draft, past: str, reason: str | None) -> IntentRecord:
     """What the ledger is to say of a draft; the integer channel goes beside it.
 
     Args:
         drafted: what is to be released.
         past: name of all that was released before it.
+        reason: why it is released, as the custodian says it.
     """
     transition = drafted.transition
     return IntentRecord(
@@ -411,4 +412,5 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
             for coalition, labels in transition.merges.items()
         ),
         analysable=drafted.request.analysable,
+        reason=reason,
     )

@@ -20,8 +20,10 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.reports.receipts import remarks_on, remarks_on_time
+from tacit.study.reports.risk import Risk
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
+from tacit.study.requests.risk import foresee_risks
 from tacit.study.requests.variants import Variant, design_variants, price_of_levels
 
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -132,6 +134,9 @@ class Quote:
             again delivers once more, at no cost; ``None`` for a new one.
         others_bits: what everybody else's rows add at most, to any coalition that knows every
             count of the table; limits are on what a person's own rows tell.
+        risks: what the party could tell about a record after it, and the coalition that would be
+            nearest to its limit; none for a request that was answered before, whose receipt has
+            them.
         remarks: what whoever gets the answer should know.
     """
 
@@ -153,6 +158,7 @@ class Quote:
     curve: tuple[CurvePoint, ...]
     answered_by: int | None
     others_bits: float
+    risks: tuple[Risk, ...]
     remarks: tuple[Remark, ...]
 
     def __repr__(self) -> str:
@@ -183,6 +189,7 @@ class Quote:
             "own": self.own.as_dict(),
             "worst": self.worst.as_dict(),
             "coalitions": [share.as_dict() for share in self.coalitions],
+            "risks": [risk.as_dict() for risk in self.risks],
             "remarks": [each.as_dict() for each in self.remarks],
         }
         return asdict(self) | parts
@@ -204,7 +211,7 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
     never = [each.level for each in levels if each.is_released is False]
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
     return Quote(
-        **_asked(request),
+        **_asked(books, request),
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
@@ -217,6 +224,7 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
         curve=tuple(_curve(books, drafted, own, until)),
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
+        risks=foresee_risks(books, drafted),
         remarks=(
             *remarks_on(request.question.external),
             *priced,
@@ -235,7 +243,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     )
     shares = _shares(books, request.party, coalitions, books.proved_account, books.proved_account)
     return Quote(
-        **_asked(request),
+        **_asked(books, request),
         value=record.value,
         blind=record.blind,
         bound=record.bound,
@@ -248,6 +256,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         curve=(),
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
+        risks=(),
         remarks=(
             *remarks_on(request.question.external),
             *loose_bounds(shares),
@@ -256,10 +265,10 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     )
 
 
-def _asked(request: Request) -> dict[str, Any]:
+def _asked(books: Books, request: Request) -> dict[str, Any]:
     """What a quote says of the request itself."""
     return {
-        "party": request.party,
+        "party": books.shown_name(request.party),
         "request": request.question.name,
         "measure": request.measure.kind,
         "objective": request.measure.objective,
@@ -301,7 +310,10 @@ def _shares(
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
-            coalition_name(coalition, books.holders | {party}),
+            coalition_name(
+                frozenset(map(books.shown_name, coalition)),
+                frozenset(map(books.shown_name, books.holders | {party})),
+            ),
             binding[0].bits,
             whom_in_words(binding),
             before.upper_bits(coalition),

@@ -1,20 +1,42 @@
-"""What the asking party could tell about a record after a release that is not recorded yet."""
+"""What a party, and the coalition nearest to its limit, can tell about a record after a release."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from tacit.auditing import Inference, infer_held
+import numpy as np
+
+from tacit.auditing import infer_held
 from tacit.scheme import Scheme, Step, Variable
 from tacit.study.books.books import Books
+from tacit.study.books.records import HoldingRecord
+from tacit.study.reports.receipts import Receipt
+from tacit.study.reports.risk import Risk, Told
 from tacit.study.requests.draft import Draft
+from tacit.tables import Question
 
 
-def infer_after(
-    books: Books, drafted: Draft, variables: Sequence[Variable]
-) -> tuple[Inference, ...]:
-    """What the party could tell about each variable, and last about the whole record."""
-    party = drafted.request.party
+def list_variables(books: Books) -> Iterator[Variable]:
+    """Every column that can be asked for, and whatever else was asked; each is large on its own."""
+    attributes = books.created.attributes
+    shape = [len(each.labels) for each in attributes]
+    for axis, each in enumerate(attributes):
+        levels = np.indices(shape, sparse=True)[axis]
+        codes = np.broadcast_to(levels, shape).reshape(-1)
+        yield Variable(each.name, np.eye(shape[axis])[codes], each.labels)
+    asked = [intent.request.question for intent in books.intents.values()]
+    known = {each.name for each in attributes}
+    others = {each.name: each for each in (*books.externals.values(), *asked)}
+    yield from (_variable(each) for name, each in others.items() if name not in known)
+
+
+def _variable(question: Question) -> Variable:
+    return Variable(question.name, question.p_r_given_x, question.labels)
+
+
+def foresee_risks(books: Books, drafted: Draft) -> tuple[Risk, ...]:
+    """What could be told after a release that is not recorded yet; see ``tell_risks``."""
+    party, question = drafted.request.party, drafted.request.question
     step = Step(
         party,
         drafted.channel.law,
@@ -24,4 +46,49 @@ def infer_after(
     )
     steps = [*books.scheme(drafted.before).steps, step]
     scheme = Scheme.resume(books.p_x, drafted.after.memory, steps, books.policy)
-    return infer_held(scheme, {party}, variables)
+    known = list(list_variables(books))
+    is_new = question.name not in {each.name for each in known}
+    variables = [*known, *([_variable(question)] if is_new else [])]
+    return _risks(books, scheme, party, drafted.holdings, variables)
+
+
+def tell_risks(books: Books) -> tuple[Risk, ...]:
+    """What could be told after the last release, by its party and by the coalition nearest to its
+    limit: about every column, every question that was asked, and last the whole record.
+    """
+    intent = next(reversed(books.intents.values()))
+    scheme = books.scheme(books.proved_account)
+    party, holdings = intent.request.party, intent.record.holdings
+    return _risks(books, scheme, party, holdings, list(list_variables(books)))
+
+
+def complete_receipt(receipt: Receipt, before: Books, after: Books) -> Receipt:
+    """The receipt with what was held before, and what can be told about a person.
+
+    Args:
+        receipt: of a release.
+        before: the books up to it.
+        after: the books with it, as the last entry.
+    """
+    account = before.proved_account
+    held = tuple(account.upper_bits(frozenset(each.parties)) for each in receipt.holdings)
+    return receipt.model_copy(update={"held_before": held, "risks": tell_risks(after)})
+
+
+def _risks(
+    books: Books,
+    scheme: Scheme,
+    party: str,
+    holdings: Sequence[HoldingRecord],
+    variables: Iterable[Variable],
+) -> tuple[Risk, ...]:
+    others = [each for each in holdings if each.parties != (party,)]
+    nearest = sorted(others, key=lambda each: (each.limit - each.bits, len(each.parties)))[:1]
+    return tuple(
+        Risk(
+            parties=parties,
+            records=books.created.records,
+            told=tuple(map(Told.of, infer_held(scheme, parties, variables))),
+        )
+        for parties in ((party,), *(each.parties for each in nearest))
+    )

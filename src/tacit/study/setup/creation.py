@@ -33,7 +33,7 @@ from tacit.study.folder import (
     store_evidence,
 )
 from tacit.study.journal import update_high_water_mark
-from tacit.study.setup.limits import check_limits
+from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.registry import ENGINES
@@ -60,6 +60,7 @@ class Plan:
     private: tuple[Column, ...]
     external: tuple[Column, ...]
     is_id_public: bool
+    organisation: str | None
     memory: int
     policy: Policy
     ledger: str | None
@@ -69,7 +70,9 @@ class Plan:
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
-        check_limits(self.policy, {})
+        check_limits(self.policy, ())
+        if self.organisation is not None:
+            check_text(self.organisation, "the organisation")
         if self.memory < 1:
             raise InvalidInputError(f"memory is {self.memory}: remember at least one state")
         if self.is_id_public and len(self.id_columns) > 1:
@@ -250,6 +253,8 @@ def _created(
         key_check=keys.check,
         snapshot_digest=snapshot.digest(keys.snapshot),
         snapshot_seal=snapshot.seal(keys.snapshot),
+        organisation=plan.organisation,
+        table=Path(find_source(plan.table).shown).name,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import inf
 
 from tacit.accounting import Account, bits_up
@@ -14,6 +14,9 @@ from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
 from tacit.study.setup.names import check_new_names
+
+MOST_SIGNS = 1000
+"""Of a reason, or of an organisation's name."""
 
 UNCHANGED = Remark("unchanged")
 """On a change that makes no entry."""
@@ -27,16 +30,25 @@ def check_max_error(max_error: float, utility: str | Costs) -> None:
         raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
 
 
-def check_limits(policy: Policy, known: Mapping[str, float]) -> None:
+def check_text(text: str, name: str) -> None:
+    """Refuse what papers cannot show on a line or two."""
+    if not text.strip() or len(text) > MOST_SIGNS or not text.isprintable():
+        raise InvalidInputError(
+            f"{name} is {text[:40]!r}: give a text without line breaks, of at most {MOST_SIGNS:,} "
+            "signs"
+        )
+
+
+def check_limits(policy: Policy, known: Collection[str]) -> None:
     """Refuse limits of 0 bits, and names that are misleading beside those of known parties."""
     for limit in policy.limits:
         as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
-    check_new_names(sorted(policy.newcomers.keys() - known), known)
+    check_new_names(sorted(policy.newcomers.keys() - set(known)), known)
 
 
 def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
-    check_limits(policy, books.limits)
+    check_limits(policy, books.known_names)
     changed = books.with_policy(policy)
     account = changed.proved_account
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):

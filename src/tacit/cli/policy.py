@@ -1,0 +1,37 @@
+"""The command ``tacit policy``: every limit, also on coalitions that hold nothing yet."""
+
+from __future__ import annotations
+
+from tacit.cli.display import bar, show_json, show_rows
+from tacit.cli.options import AsJson, Folder
+
+
+def policy(folder: Folder, as_json: AsJson = False) -> None:
+    """Every limit, also on coalitions that hold nothing yet.
+
+    Of the coalitions under a limit, the one that holds most is named.
+    """
+    from tacit.accounting import bits_down, bits_up
+    from tacit.policy import limit_in_words
+    from tacit.study import Study
+
+    with Study.open(folder) as study:
+        limits = study.limits()
+    if as_json:
+        show_json({"limits": [each.as_dict() for each in limits]})
+        return
+    rows = [
+        (
+            each.limited_by,
+            limit_in_words(each.bits),
+            bar(each.held, each.bits),
+            bits_up(each.held),
+            bits_down(each.left),
+            " + ".join(each.nearest) or "nobody yet",
+        )
+        for each in limits
+    ]
+    if rows:
+        show_rows(("limit on", "bits", "", "held", "left", "held most by"), rows)
+    else:
+        print("no limits yet, and no parties")
