@@ -174,6 +174,8 @@ class Problem:
         ceilings: level r -> largest E[d(Rhat, R) | R = r] that is allowed.
         analysable: whether the channel may read nothing but the level r of R, which must be a
             function of x ([M] fact 14).
+        caps: view, by its key in ``limits`` -> bits of its worst single answer: p(rhat, y | x) is
+            at most 2**bits p(rhat, y) for every answer, every letter y and every x ([M] fact 12).
 
     Attributes:
         is_information: whether the utility is I(Rhat; R) rather than an expected distortion.
@@ -189,6 +191,7 @@ class Problem:
     objective: str = field(default=MEAN, kw_only=True)
     ceilings: Mapping[int, float] = field(default_factory=dict, kw_only=True)
     analysable: bool = field(default=False, kw_only=True)
+    caps: Mapping[ViewKey, float] = field(default_factory=dict, kw_only=True)
     is_information: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -203,6 +206,7 @@ class Problem:
         put(self, "views", _checked_views(self.views, self.joint.shape[:-1]))
         put(self, "rhat_size", _checked_rhat_size(self.rhat_size, self.is_information))
         put(self, "ceilings", _checked_ceilings(self.ceilings, self.joint.shape[-1]))
+        put(self, "caps", _checked_caps(self.caps, self.limits))
         _check_levels(self)
         if self.analysable:
             _check_analysable(self.joint_zxr.sum(axis=0))
@@ -391,6 +395,14 @@ def _checked_ceilings(ceilings: Mapping[Any, Any], n_r: int) -> Mapping[int, flo
         if error < inf:
             checked[int(level)] = float(error)
     return checked
+
+
+def _checked_caps(caps: Mapping[Any, Any], known: Mapping[ViewKey, float]) -> Mapping[Any, float]:
+    for key in caps:
+        if key not in known:
+            raise InvalidInputError(f"caps name the view {key!r}: the views are {[*known]}")
+    checked = {key: _limit(f"caps[{key!r}]", bits) for key, bits in caps.items()}
+    return {key: bits for key, bits in checked.items() if bits < inf}
 
 
 def _check_levels(problem: Problem) -> None:

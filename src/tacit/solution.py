@@ -57,6 +57,8 @@ class Solution:
         weights: weights of the channels that were mixed; ``(1.0,)`` for one channel.
         level_multipliers: level -> its weight in the bound on the worst level; they sum to 1.
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
+        worst_answers: view -> the largest log2 p(rhat, y | x) / p(rhat, y), in bits.
+        cap_multipliers: view -> what one more bit of its cap would be worth, at most.
     """
 
     problem: Problem
@@ -71,6 +73,8 @@ class Solution:
     weights: tuple[float, ...] = (1.0,)
     level_multipliers: Mapping[int, float] = field(default_factory=dict)
     ceiling_multipliers: Mapping[int, float] = field(default_factory=dict)
+    worst_answers: Mapping[ViewKey, float] = field(default_factory=dict)
+    cap_multipliers: Mapping[ViewKey, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.problem import MEAN, Problem
 from tacit.solution import GAP_TOL, Solution
 from tacit.solvers.analysable import lift, restate
+from tacit.solvers.caps_stand_in import meet_caps, refuse_broken_caps
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
 from tacit.solvers.information_utility.solve import Progress, solve_information
 from tacit.solvers.levels import solve_levels
@@ -56,12 +58,14 @@ def solve(
         raise InvalidInputError(
             "time_limit and progress are for utility='information': leave them out for a distortion"
         )
+    refuse_broken_caps(problem)
+    plain = replace(problem, caps={})
     if not problem.analysable:
-        return _solve(problem, gap_tol, frugal, time_limit, progress)
-    own = restate(problem)
+        return meet_caps(problem, _solve(plain, gap_tol, frugal, time_limit, progress))
+    own = restate(plain)
     if problem.is_shares:
-        return lift(problem, solve_shares(own, gap_tol))
-    return lift(problem, _solve(own, gap_tol, frugal, time_limit, progress))
+        return meet_caps(problem, lift(plain, solve_shares(own, gap_tol)))
+    return meet_caps(problem, lift(plain, _solve(own, gap_tol, frugal, time_limit, progress)))
 
 
 def _solve(
