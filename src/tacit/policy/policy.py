@@ -499,6 +499,17 @@ class Policy:
             if coalition
         )
 
+    def caps_among(self, holders: Iterable[str]) -> dict[Parties, float]:
+        """Caps on the coalitions of parties that hold something; only those that have one."""
+        present = frozenset(holders)
+        return _least_bits(
+            (coalition, limit.cap)
+            for limit in self._limits
+            if limit.cap < inf
+            for coalition in limit.coalitions_among(present)
+            if coalition
+        )
+
     def binding_on(self, parties: Collection[str]) -> tuple[Limit, ...]:
         """The smallest limit on these parties or a coalition around them; all that are as small."""
         named = frozenset(parties)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -13,7 +14,7 @@ from warnings import warn
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
-from tacit.information.laws import as_positive_bits
+from tacit.information.laws import as_limit, as_positive_bits
 from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
@@ -72,6 +73,7 @@ from tacit.study.setup.limits import (
     check_policy,
     newcomer_remarks,
     refuse_below,
+    refuse_cap_below,
 )
 from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
@@ -242,13 +244,22 @@ class Study:
 
     # -- who may learn what -----------------------------------------------------------------
 
-    def set_party(self, name: str, limit: float) -> list[Remark]:
+    def set_party(self, name: str, limit: float, *, cap: float | None = None) -> list[Remark]:
         """Let a party in, or change its limit: bits about one record, over all it ever holds.
+
+        Args:
+            name: of the party.
+            limit: bits on average.
+            cap: bits of the worst single answer: after any answer, no combination of levels is
+                more than 2**cap times as likely as before. ``inf`` takes a cap away; ``None``
+                leaves the cap as it is.
 
         Returns:
             Remarks for the custodian.
         """
         as_positive_bits(limit, name=f"the limit of {name}")
+        if cap is not None:
+            as_limit(cap, name=f"the cap of {name}")
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:
@@ -256,9 +267,13 @@ class Study:
             if party not in books.limits:
                 check_new_names([party], books.limits)
             own = frozenset({party})
-            refuse_below(Group(limit, own), own, books.proved_account)
-            is_new = books.limits.get(party) != limit
-            return PartyRecord(party=party, limit=limit) if is_new else None
+            known = books.limits.get(party), books.caps.get(party)
+            kept = known[1] if cap is None else None if cap == inf else float(cap)
+            wanted = Group(limit, own, cap=inf if kept is None else kept)
+            refuse_below(wanted, own, books.proved_account)
+            refuse_cap_below(wanted, own, books.proved_account)
+            is_new = known != (limit, kept)
+            return PartyRecord(party=party, limit=limit, cap=kept) if is_new else None
 
         is_recorded = self._journal.append("party", record)
         return [

@@ -11,7 +11,14 @@ import numpy as np
 from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
 from tacit.errors import CeilingError, InfeasibleError, Suggestion, UnconvergedError
-from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
+from tacit.policy import (
+    Parties,
+    bits_in_words,
+    bits_of,
+    coalition_name,
+    times_in_words,
+    whom_in_words,
+)
 from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
@@ -28,6 +35,7 @@ from tacit.study.books.books import (
     record_holdings,
 )
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
+from tacit.study.proofs.caps import ToldStep, keeps_cap, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
@@ -42,6 +50,9 @@ _LEAST_BITS = 10 * RESERVE_BITS
 
 _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
+
+_ROUNDED_CAP = 1e-9
+"""Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
 _LEAST_GAIN = 1e-6
 """An answer that is worth no more than this above a blind guess is worth nothing."""
@@ -115,6 +126,7 @@ class Draft:
             bits * prices.get(self.design.keys[coalition], 0.0)
             for coalition, bits in self.design.rooms.items()
         )
+        unused += RESERVE_BITS * sum(solution.cap_multipliers.values())
         return min(solution.bound - unused, self.value)
 
     @property
@@ -146,7 +158,7 @@ class Draft:
         """Every limited coalition that the release feeds, after it."""
         keys, multipliers = self.design.keys, self.design.solution.multipliers
         prices = {each: multipliers.get(keys[each], 0.0) for each in self.limits}
-        return record_holdings(self.after, self.limits, prices)
+        return record_holdings(self.after, self.limits, self.design.caps, prices)
 
     @property
     def level_multipliers(self) -> dict[str, float]:
@@ -200,19 +212,56 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
     design = _design(books, before, request, ceiling, watch)
-    channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
-    after, transition = before.after(request.party, channel, limits=design.limits)
-    broken = _broken_limits(design, before, after)
-    law = request.told_law(before, channel)
-    if broken or request.broken_ceilings(law):
-        channel = IntegerChannel.quantised(design.table)
-        after, transition = before.after(request.party, channel, limits=design.limits)
-        broken = _broken_limits(design, before, after)
-        law = request.told_law(before, channel)
-    for coalition, held in broken.items():
+    channel, after, transition = _round(books, request, design, before)
+    for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
+    law = request.told_law(before, channel)
     value, blind = request.value_of(law), request.blind_value(books.p_x)
     return Draft(request, design, channel, transition, before, after, law, value, blind)
+
+
+def _round(
+    books: Books, request: Request, design: Design, before: Account
+) -> tuple[IntegerChannel, Account, Transition]:
+    """The design in whole numbers, without rare letters where limits and ceilings allow that.
+
+    It keeps every cap exactly: it is mixed with a constant answer until it does. The constant
+    answer alone always does.
+    """
+    mass = before.memory.mass
+    channel = IntegerChannel.quantised(_without_rare_letters(design.table, mass))
+    after, transition = before.after(request.party, channel, limits=design.limits, caps=design.caps)
+    is_whole = not (
+        _broken_limits(design, before, after)
+        or request.broken_ceilings(request.told_law(before, channel))
+    )
+    if is_whole and _keeps_caps(books, design, channel, after, transition):
+        return channel, after, transition
+    for channel in IntegerChannel.towards_constant(design.table, mass):
+        after, transition = before.after(
+            request.party, channel, limits=design.limits, caps=design.caps
+        )
+        if _keeps_caps(books, design, channel, after, transition):
+            break
+    return channel, after, transition
+
+
+def _keeps_caps(
+    books: Books,
+    design: Design,
+    channel: IntegerChannel,
+    after: Account,
+    transition: Transition,
+) -> bool:
+    """Whether a rounded design keeps every cap; exactly, where rounding decides."""
+    held = {coalition: after.worst_answer(coalition) for coalition in design.caps}
+    over = {each: held[each] - cap for each, cap in design.caps.items() if held[each] > cap}
+    if not over:
+        return True
+    if max(over.values()) > _ROUNDED_CAP:
+        return False
+    steps = [*told_steps(books), ToldStep(design.party, channel, design.class_of_x, transition)]
+    return all(keeps_cap(after, steps, each, design.caps[each]) for each in over)
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
@@ -318,6 +367,7 @@ def _design(
             ceilings=request.ceilings,
             analysable=request.analysable,
             individual=None if ceiling == inf else ceiling,
+            cap=books.caps.get(request.party),
             gap_tol=GAP_TOL,
             time_limit=_MOST_SECONDS,
             progress=watch,
@@ -325,7 +375,8 @@ def _design(
     except CeilingError as error:
         raise CeilingError(question.labels[error.level], error.ceiling, error.reachable) from None
     except InfeasibleError as error:
-        raise _held_already(books, frozenset(error.coalition)) from None
+        coalition = frozenset(error.coalition)
+        raise (_told_already if error.is_cap else _held_already)(books, coalition) from None
     if design.solution.status is Status.INACCURATE:
         _refuse_far(books, design, request)
     return design
@@ -361,6 +412,43 @@ def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
     return refusal(books, reason, coalition)
 
 
+def _told_already(books: Books, coalition: Parties) -> InfeasibleError:
+    """The refusal for a coalition whose worst single answer may tell more than its cap."""
+    reason = f"{worst_answer_in_words(books, coalition)}, and may be told nothing more"
+    return cap_refusal(books, reason, coalition)
+
+
+def cap_refusal(
+    books: Books, reason: str, coalition: Parties, suggestions: Iterable[Suggestion] = ()
+) -> InfeasibleError:
+    """A refusal because of a coalition's smallest cap."""
+    binding = books.all_limits.capped_by(coalition)
+    return InfeasibleError(
+        tuple(sorted(coalition)),
+        binding[0].cap,
+        books.proved_account.worst_answer(coalition),
+        reason=reason,
+        limited_by=whom_in_words(binding),
+        is_cap=True,
+        suggestions=suggestions,
+    )
+
+
+def worst_answer_in_words(books: Books, coalition: Parties) -> str:
+    """What the worst single answer of a coalition tells, of its smallest cap."""
+    account, binding = books.proved_account, books.all_limits.capped_by(coalition)
+    name, whom = coalition_name(coalition, books.holders | coalition), whom_in_words(binding)
+    by = "" if whom == name else f" (the cap on {whom})"
+    is_bound = account.is_covered(coalition) or account.memory.spread > 0
+    up_to = "up to " if is_bound else ""
+    return (
+        f"the worst single answer of {name} makes a combination of levels {up_to}"
+        f"{times_in_words(account.worst_answer(coalition))} times as likely, of "
+        f"{times_in_words(binding[0].cap)} that its cap of {bits_in_words(binding[0].cap)} "
+        f"allows{by}"
+    )
+
+
 def holding_in_words(books: Books, coalition: Parties) -> str:
     """What a coalition that a release would feed holds of its smallest limit."""
     account, everyone = books.proved_account, books.holders | coalition
@@ -394,6 +482,7 @@ def intent_record(drafted: Draft, past: str) -> IntentRecord:
         next_state=transition.next_state.tolist(),
         holdings=drafted.holdings,
         everyone_bits=drafted.after.everyone_bits,
+        everyone_worst_answer=drafted.after.worst_answer(drafted.after.memory.present),
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,
