@@ -66,6 +66,8 @@ def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
 
 def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
     words = ["tacit", "party", "add", _folder(given), arguments["name"], "--limit"]
+    if "limit" in arguments:  # the cap is to be raised
+        return f"{command_line(*words, repr(arguments['limit']))} --cap BITS"
     return f"{command_line(*words)} BITS"
 
 
@@ -77,14 +79,15 @@ def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
 
 
 def _limit_option(limit: Mapping[str, Any]) -> list[str]:
-    """The option that sets a limit; none for kinds that have no option of their own."""
+    """The option that sets a limit, or its cap; none for kinds that have no option of their own."""
+    amount = "cap=BITS" if limit.get("raised") == "cap" else "BITS"
     match limit["kind"]:
         case "everyone":
-            return ["--everyone", "BITS"]
+            return ["--everyone-cap" if amount == "cap=BITS" else "--everyone", "BITS"]
         case "sizes":
-            return ["--any", f"{limit['size']}=BITS"]
+            return ["--any", f"{limit['size']}={amount}"]
         case "groups":
-            return ["--group", f"{','.join(limit['members'])}=BITS"]
+            return ["--group", f"{','.join(limit['members'])}={amount}"]
         case _:
             return []
 

@@ -64,7 +64,13 @@ from tacit.study.reports.status import (
     table_remarks,
     too_high,
 )
-from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
+from tacit.study.requests.plan import (
+    LimitMeaning,
+    LimitPlan,
+    explain_limit,
+    make_plan,
+    missing_cap,
+)
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
@@ -280,7 +286,13 @@ class Study:
             *([] if is_recorded else [UNCHANGED]),
             *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
             *limits_below_own(self._journal.books, [party]),
+            *missing_cap(self._journal.books, party),
         ]
+
+    def cap_of(self, party: str) -> float | None:
+        """The cap that was set for a party by itself; ``None`` for none."""
+        books = self._journal.refresh()
+        return books.caps.get(books.find_party(party))
 
     def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.

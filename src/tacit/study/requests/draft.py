@@ -436,16 +436,17 @@ def cap_refusal(
 
 def worst_answer_in_words(books: Books, coalition: Parties) -> str:
     """What the worst single answer of a coalition tells, of its smallest cap."""
-    account, binding = books.proved_account, books.all_limits.capped_by(coalition)
-    name, whom = coalition_name(coalition, books.holders | coalition), whom_in_words(binding)
+    binding, held = books.all_limits.capped_by(coalition), books.proved_account.worst_answer
+    cap, whom, worst = binding[0].cap, whom_in_words(binding), held(coalition)
+    if not worst:
+        return f"the cap on {whom} is {bits_in_words(cap)}"
+    name, view = coalition_name(coalition, books.holders), books.proved_account.view(coalition)
     by = "" if whom == name else f" (the cap on {whom})"
-    is_bound = account.is_covered(coalition) or account.memory.spread > 0
-    up_to = "up to " if is_bound else ""
+    up_to = "" if view is not None and view.is_exact else "up to "
     return (
         f"the worst single answer of {name} makes a combination of levels {up_to}"
-        f"{times_in_words(account.worst_answer(coalition))} times as likely, of "
-        f"{times_in_words(binding[0].cap)} that its cap of {bits_in_words(binding[0].cap)} "
-        f"allows{by}"
+        f"{times_in_words(worst)} times as likely, of {times_in_words(cap)} that a cap of "
+        f"{bits_in_words(cap)} allows{by}"
     )
 
 
