@@ -48,6 +48,7 @@ def add_party(
         around = study.policy.least_bits_on({party})
         holds = limit if around is None else min(limit, around)
         means, kept = study.explain_limit(holds), study.cap_of(party)
+        remarks += study.missing_cap(party)
     promise = "" if kept is None else f"; {cap_in_words(kept)}"
     done = f"{plain(party)} may learn {bits_in_words(limit)} about a record{promise}"
     told = {

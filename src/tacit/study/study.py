@@ -286,13 +286,17 @@ class Study:
             *([] if is_recorded else [UNCHANGED]),
             *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
             *limits_below_own(self._journal.books, [party]),
-            *missing_cap(self._journal.books, party),
         ]
 
     def cap_of(self, party: str) -> float | None:
         """The cap that was set for a party by itself; ``None`` for none."""
         books = self._journal.refresh()
         return books.caps.get(books.find_party(party))
+
+    def missing_cap(self, party: str) -> list[Remark]:
+        """What it means on this table that a party has no cap, and a cap to give it."""
+        books = self._journal.refresh()
+        return missing_cap(books, books.find_party(party))
 
     def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.
