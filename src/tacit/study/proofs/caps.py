@@ -221,8 +221,11 @@ def _times(first: Factor, second: Factor) -> Factor:
 
 
 def _excess(own: Whole, merged: Whole) -> Factor:
-    """By how much a member may exceed the letter it became part of, rounded up."""
+    """By how much a member may exceed the letter it became part of: 1 if in proportion, or more."""
     occurs = merged != 0
-    shares = [float(share) for share in own[occurs] / merged[occurs]]  # each correctly rounded
+    part, whole = own[occurs], merged[occurs]
+    if (part * whole[0] == whole * part[0]).all():
+        return Fraction(1)
+    shares = [float(share) for share in part / whole]  # each correctly rounded
     least = nextafter(min(shares), 0.0)
     return Fraction(nextafter(max(shares), inf)) / Fraction(least) if least > 0 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -72,6 +73,8 @@ class Draft:
         law: p(r, letter), [r, letter].
         value: mean cost of the answers, or bits about R where information is the measure.
         blind: what answering without looking at the record is worth.
+        capped: a coalition whose cap the design would break once rounded and remembered, so that it
+            was mixed with a constant answer; ``None`` where that was not needed.
     """
 
     request: Request
@@ -83,6 +86,7 @@ class Draft:
     law: Array
     value: float
     blind: float
+    capped: Parties | None
 
     @property
     def gain(self) -> float:
@@ -212,56 +216,56 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
     design = _design(books, before, request, ceiling, watch)
-    channel, after, transition = _round(books, request, design, before)
+    channel, after, transition, capped = _round(books, request, design, before)
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
     law = request.told_law(before, channel)
     value, blind = request.value_of(law), request.blind_value(books.p_x)
-    return Draft(request, design, channel, transition, before, after, law, value, blind)
+    return Draft(request, design, channel, transition, before, after, law, value, blind, capped)
 
 
 def _round(
     books: Books, request: Request, design: Design, before: Account
-) -> tuple[IntegerChannel, Account, Transition]:
+) -> tuple[IntegerChannel, Account, Transition, Parties | None]:
     """The design in whole numbers, without rare letters where limits and ceilings allow that.
 
     It keeps every cap exactly: it is mixed with a constant answer until it does. The constant
-    answer alone always does.
+    answer alone always does. The last that is returned is whose cap made that necessary.
     """
-    mass = before.memory.mass
-    channel = IntegerChannel.quantised(_without_rare_letters(design.table, mass))
-    after, transition = before.after(request.party, channel, limits=design.limits, caps=design.caps)
-    is_whole = not (
-        _broken_limits(design, before, after)
-        or request.broken_ceilings(request.told_law(before, channel))
-    )
-    if is_whole and _keeps_caps(books, design, channel, after, transition):
-        return channel, after, transition
-    for channel in IntegerChannel.towards_constant(design.table, mass):
+    mass, capped = before.memory.mass, None
+    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass))
+    for channel in chain([frequent], IntegerChannel.towards_constant(design.table, mass)):
         after, transition = before.after(
             request.party, channel, limits=design.limits, caps=design.caps
         )
-        if _keeps_caps(books, design, channel, after, transition):
+        broken = _broken_cap(books, design, channel, after, transition)
+        is_whole = channel is not frequent or not (
+            _broken_limits(design, before, after)
+            or request.broken_ceilings(request.told_law(before, channel))
+        )
+        if broken is None and is_whole:
             break
-    return channel, after, transition
+        capped = capped if channel is frequent else capped or broken
+    return channel, after, transition, capped
 
 
-def _keeps_caps(
+def _broken_cap(
     books: Books,
     design: Design,
     channel: IntegerChannel,
     after: Account,
     transition: Transition,
-) -> bool:
-    """Whether a rounded design keeps every cap; exactly, where rounding decides."""
+) -> Parties | None:
+    """A coalition whose cap a rounded design breaks; decided exactly where rounding decides."""
     held = {coalition: after.worst_answer(coalition) for coalition in design.caps}
     over = {each: held[each] - cap for each, cap in design.caps.items() if held[each] > cap}
-    if not over:
-        return True
-    if max(over.values()) > _ROUNDED_CAP:
-        return False
+    worst = max(over, key=over.__getitem__, default=None)
+    if worst is None or over[worst] > _ROUNDED_CAP:
+        return worst
     steps = [*told_steps(books), ToldStep(design.party, channel, design.class_of_x, transition)]
-    return all(keeps_cap(after, steps, each, design.caps[each]) for each in over)
+    return next(
+        (each for each in over if not keeps_cap(after, steps, each, design.caps[each])), None
+    )
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:

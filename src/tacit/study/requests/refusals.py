@@ -126,6 +126,8 @@ def higher_caps(books: Books, coalition: Parties) -> list[Suggestion]:
 
 def tight_cap(best: Draft) -> Parties | None:
     """A coalition whose cap leaves an answer no room, while its limit leaves bits; or ``None``."""
+    if best.capped is not None:
+        return best.capped
     for coalition, cap in best.design.caps.items():
         bits_left = best.limits[coalition] - best.after.upper_bits(coalition)
         is_at_cap = cap - best.after.worst_answer(coalition) < _AT_CAP
@@ -147,8 +149,9 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     capped = tight_cap(best)
     if capped is not None:
         reason = (
-            f"{worst_answer_in_words(books, capped)}, which leaves {request.party} nothing better "
-            "than a blind guess; it may learn more only if caps are raised"
+            f"{worst_answer_in_words(books, capped)}{_as_remembered(best, capped)}, which leaves "
+            f"{request.party} nothing better than a blind guess; it may learn more only if caps "
+            "are raised"
         )
         return cap_refusal(books, reason, capped, higher_caps(books, capped))
     coalition = tightest(best)
@@ -165,6 +168,14 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
         return refusal(books, reason, coalition, [release_suggestion(books, other)])
     reason = f"{reason}; it may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
+
+
+def _as_remembered(best: Draft, capped: Parties) -> str:
+    """Where a cap would be broken because the memory tells too few pasts apart: that it does."""
+    if best.design.caps[capped] - best.after.worst_answer(capped) < _AT_CAP:
+        return ""
+    n_states = len(best.after.memory.mass)
+    return f" (a memory of {n_states} states cannot tell that a better answer keeps it)"
 
 
 def _is_held_to_ask(books: Books, best: Draft) -> bool:
