@@ -519,7 +519,7 @@ class Policy:
 
     def least_bits_on(self, parties: Collection[str]) -> float | None:
         """What these parties may hold together; ``None`` where nothing limits them."""
-        return next((limit.bits for limit in self.binding_on(parties)), None)
+        return next((each.bits for each in self.binding_on(parties) if each.bits < inf), None)
 
     def least_cap_on(self, parties: Collection[str]) -> float:
         """Cap on these parties or a coalition around them; infinite for none."""

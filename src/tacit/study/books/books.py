@@ -341,7 +341,7 @@ def record_holdings(
     Args:
         account: what every coalition holds.
         limits: on the coalitions.
-        caps: on those of them that have one.
+        caps: on those of them that have one; a cap that is kept bounds the worst answer.
         prices: what a bit more would be worth; 0 for a coalition that is not named.
     """
     return tuple(
@@ -354,7 +354,7 @@ def record_holdings(
             letters=None if view is None else view.n_letters,
             slack=0.0 if view is None else view.slack,
             cap=caps.get(coalition),
-            worst_answer=worst,
+            worst_answer=min(worst, caps.get(coalition, inf)),
         )
         for coalition, (bits, worst, view) in account.holdings(limits).items()
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
         own = caps.get(frozenset(holding.parties))
         if holding.cap != own:
             yield f"it was held to a cap of {_cap(holding.cap)} for {holding.name}, not {_cap(own)}"
-        worst = account.worst_answer(frozenset(holding.parties))
+        worst = min(account.worst_answer(frozenset(holding.parties)), inf if own is None else own)
         yield from _worst_answer_problems(holding.worst_answer, worst, holding.name)
     worst = account.worst_answer(account.memory.present)
     yield from _worst_answer_problems(intent.record.everyone_worst_answer, worst, "everyone")

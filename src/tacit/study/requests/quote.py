@@ -340,7 +340,7 @@ def _fits(share: QuotedHolding) -> int:
     """How often what this release adds fits into what it leaves."""
     if share.added < 1e-9:
         return MOST_COUNTED
-    return min(MOST_COUNTED, floor(share.left / share.added))
+    return floor(min(MOST_COUNTED, share.left / share.added))
 
 
 def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> list[CurvePoint]:
