@@ -59,7 +59,6 @@ class InfeasibleError(TacitError):
         bits_short: how many bits the limit would have to grow to cover what is held.
         limited_by: on whom a study's limit was set: the parties themselves, others with them, any
             so many, or everyone; ``None`` where it is a limit that is about to be set.
-        is_cap: whether the limit is a cap: bits then are those of the worst single answer.
     """
 
     def __init__(
@@ -70,11 +69,9 @@ class InfeasibleError(TacitError):
         *,
         reason: str | None = None,
         limited_by: str | None = None,
-        is_cap: bool = False,
         suggestions: Iterable[Suggestion] = (),
     ) -> None:
         self.coalition: Any = coalition
-        self.is_cap = is_cap
         self.limit_bits = limit_bits
         self.held_bits = held_bits
         self.bits_short = max(0.0, held_bits - limit_bits)
@@ -83,17 +80,26 @@ class InfeasibleError(TacitError):
 
     def _holds_too_much(self) -> str:
         enough = ceil(self.held_bits * 1e9) / 1e9  # rounded up, so that pasting it works
-        if self.is_cap:
-            return (
-                f"the worst single answer that coalition {self.coalition!r} may hold already tells "
-                f"{self.held_bits:.6g} bits, {self.bits_short:.3g} more than its cap of "
-                f"{self.limit_bits:.6g}: raise the cap to at least {enough:.9f} or leave that "
-                "coalition out"
-            )
         return (
             f"coalition {self.coalition!r} already holds {self.held_bits:.6g} bits about a record, "
             f"{self.bits_short:.3g} more than its limit of {self.limit_bits:.6g}: "
             f"raise the limit to at least {enough:.9f} or leave that coalition out"
+        )
+
+
+class CapError(InfeasibleError):
+    """An answer that was given already says more about a record than its cap allows.
+
+    ``limit_bits`` and ``held_bits`` are of the worst single answer: its factor is 2 to these bits.
+    """
+
+    def _holds_too_much(self) -> str:
+        enough = ceil(self.held_bits * 1e9) / 1e9
+        return (
+            f"coalition {self.coalition!r} already has an answer that makes a record "
+            f"{2.0**self.held_bits:.6g} times as likely as before ({self.held_bits:.6g} bits), "
+            f"above its cap of {self.limit_bits:.6g} bits: raise the cap to at least "
+            f"{enough:.9f} or leave it out"
         )
 
 

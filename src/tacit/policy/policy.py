@@ -67,7 +67,8 @@ class Limit(ABC):
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
         object.__setattr__(self, "bits", as_limit(self.bits, name=f"the limit on {self.in_words}"))
-        object.__setattr__(self, "cap", as_limit(self.cap, name=f"the cap on {self.in_words}"))
+        if self.cap != inf:
+            object.__setattr__(self, "cap", as_limit(self.cap, name=f"the cap on {self.in_words}"))
 
     @property
     @abstractmethod
@@ -597,8 +598,9 @@ def _least(limits: Iterable[Limit]) -> list[Limit]:
     least: dict[tuple[object, ...], Limit] = {}
     for limit in limits:
         known = least.setdefault(limit.whom, limit)
-        bits, cap = min(limit.bits, known.bits), min(limit.cap, known.cap)
-        least[limit.whom] = replace(known, bits=bits, cap=cap)
+        if known is not limit:
+            bits, cap = min(limit.bits, known.bits), min(limit.cap, known.cap)
+            least[limit.whom] = replace(known, bits=bits, cap=cap)
     return list(least.values())
 
 

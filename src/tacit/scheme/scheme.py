@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
-from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
+from tacit.errors import (
+    CapError,
+    InfeasibleError,
+    InvalidInputError,
+    Suggestion,
+    UnconvergedError,
+)
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
@@ -672,9 +678,9 @@ def _broken_caps(memory: Memory, caps: Mapping[Parties, float]) -> dict[Parties,
 
 def _cap_error(
     coalition: Parties, caps: Mapping[Parties, float], held: float, reason: str | None = None
-) -> InfeasibleError:
+) -> CapError:
     who = tuple(sorted(coalition))
-    return InfeasibleError(who, caps[coalition], held, reason=reason, is_cap=True)
+    return CapError(who, caps[coalition], held, reason=reason)
 
 
 def _is_affordable(problem: Problem) -> bool:

@@ -32,8 +32,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.information.laws import add_up, gamma, information_upper_nats
-from tacit.information.leakage import pointwise_maximal_leakage
+from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma, information_upper_nats
 from tacit.policy import Parties
 
 MOST_LETTERS = 512
@@ -68,6 +67,10 @@ _CACHED = 2**15
 
 _FAR = 1e6
 """Bits. Rows of which one rules out what the other does not are so far apart."""
+
+_ROUNDING_BITS = 16 * UNIT_ROUNDOFF / LN2
+"""Bits that one more rounding, behind each of a few masses, can change in a logarithm of their
+quotients, at most."""
 
 _TINY_SHARE = 1e-200
 """A smaller part of a merged row may be 0."""
@@ -511,7 +514,7 @@ def spreads_after(
         roundings: behind each entry of ``laws``.
     """
     sizes = np.bincount(labels[labels >= 0])
-    rounding = 8 * gamma(roundings + int(sizes.max()) + 8) / LN2
+    rounding = _ROUNDING_BITS * (roundings + int(sizes.max()) + 8)
     after = np.zeros(len(merged))
     for row in np.flatnonzero(labels >= 0):
         label, own = labels[row], float(spreads[row])
@@ -533,11 +536,13 @@ def worst_answer_bits(law: Array, spreads: Array, roundings: int) -> float:
     """
     if len(law) <= 1 and not spreads.any():
         return 0.0
-    p_x = law.sum(axis=0)
-    told = pointwise_maximal_leakage(law.T) + spreads
+    p_x, p_y = law.sum(axis=0), law.sum(axis=1)
+    product = np.where(law > 0, p_y[:, None] * p_x, 1.0)
+    occurs = p_y > 0
+    told = np.log2((law / product).max(axis=1)[occurs]) + spreads[occurs]
     rarest = np.where(law > 0, p_x, inf).min(axis=1)  # no x is more than 1 / p(x) times as likely
-    most = float(np.minimum(told, -np.log2(rarest)).max())
-    return max(most, 0.0) + 8 * gamma(roundings + sum(law.shape) + 8) / LN2
+    most = float(np.minimum(told, -np.log2(rarest[occurs])).max())
+    return max(most, 0.0) + _ROUNDING_BITS * (roundings + sum(law.shape) + 8)
 
 
 def is_lossless(laws: Array, labels: Labels, merged: Array) -> bool:

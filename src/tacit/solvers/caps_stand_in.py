@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.errors import InfeasibleError
+from tacit.errors import CapError
 from tacit.information import mutual_information
 from tacit.problem import MEAN, Problem, View
 from tacit.solution import Solution, Status
@@ -30,7 +30,7 @@ def refuse_broken_caps(problem: Problem) -> None:
     for key, cap in problem.caps.items():
         held = worst_answer(problem.view(key), mass, np.ones((*mass.shape, 1)))
         if held > cap + _ROUNDING:
-            raise InfeasibleError(key, cap, held)
+            raise CapError(key, cap, held)
 
 
 def meet_caps(problem: Problem, solution: Solution) -> Solution:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
-from tacit.errors import CeilingError, InfeasibleError, Suggestion, UnconvergedError
+from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, UnconvergedError
 from tacit.policy import (
     Parties,
     bits_in_words,
@@ -378,9 +378,10 @@ def _design(
         )
     except CeilingError as error:
         raise CeilingError(question.labels[error.level], error.ceiling, error.reachable) from None
+    except CapError as error:
+        raise _told_already(books, frozenset(error.coalition)) from None
     except InfeasibleError as error:
-        coalition = frozenset(error.coalition)
-        raise (_told_already if error.is_cap else _held_already)(books, coalition) from None
+        raise _held_already(books, frozenset(error.coalition)) from None
     if design.solution.status is Status.INACCURATE:
         _refuse_far(books, design, request)
     return design
@@ -416,7 +417,7 @@ def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
     return refusal(books, reason, coalition)
 
 
-def _told_already(books: Books, coalition: Parties) -> InfeasibleError:
+def _told_already(books: Books, coalition: Parties) -> CapError:
     """The refusal for a coalition whose worst single answer may tell more than its cap."""
     reason = f"{worst_answer_in_words(books, coalition)}, and may be told nothing more"
     return cap_refusal(books, reason, coalition)
@@ -424,16 +425,15 @@ def _told_already(books: Books, coalition: Parties) -> InfeasibleError:
 
 def cap_refusal(
     books: Books, reason: str, coalition: Parties, suggestions: Iterable[Suggestion] = ()
-) -> InfeasibleError:
+) -> CapError:
     """A refusal because of a coalition's smallest cap."""
     binding = books.all_limits.capped_by(coalition)
-    return InfeasibleError(
+    return CapError(
         tuple(sorted(coalition)),
         binding[0].cap,
         books.proved_account.worst_answer(coalition),
         reason=reason,
         limited_by=whom_in_words(binding),
-        is_cap=True,
         suggestions=suggestions,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.accounting import bits_down, bits_up
-from tacit.errors import CeilingError, InfeasibleError, Suggestion, TacitError
+from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
 from tacit.study.books.books import Books, Request
@@ -39,7 +39,7 @@ def refusal_with_suggestion(
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
-    if error.is_cap:
+    if isinstance(error, CapError):
         reason = f"{error}; {request.party} may learn more only if caps are raised"
         return cap_refusal(books, reason, coalition, higher_caps(books, coalition))
     left = error.limit_bits - (error.held_bits if is_own else books.proved_account.everyone_bits)

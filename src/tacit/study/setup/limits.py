@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf
 
 from tacit.accounting import Account, bits_up
-from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.errors import CapError, InfeasibleError, InvalidInputError
 from tacit.information.laws import as_positive_bits
 from tacit.policy import Limit, Parties, bits_in_words, times_in_words
 from tacit.problem import Costs
@@ -94,12 +94,11 @@ def refuse_cap_below(limit: Limit, coalition: Parties, account: Account) -> None
         return
     name = " + ".join(sorted(coalition))
     who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
-    raise InfeasibleError(
+    raise CapError(
         tuple(sorted(coalition)),
         limit.cap,
         held,
         reason=f"a cap of {bits_in_words(limit.cap)} on {limit.in_words} is below what {who} may "
         f"hold already: an answer that makes a combination of levels up to {times_in_words(held)} "
         f"times as likely; give at least {bits_up(held, 6)}",
-        is_cap=True,
     )
