@@ -175,7 +175,7 @@ class Problem:
         analysable: whether the channel may read nothing but the level r of R, which must be a
             function of x ([M] fact 14).
         caps: view, by its key in ``limits`` -> bits of its worst single answer: p(rhat, y | x) is
-            at most 2**bits p(rhat, y) for every answer, every letter y and every x ([M] fact 12).
+            at most 2**bits p(rhat, y) for every answer, every letter y and every x ([M] fact 15).
 
     Attributes:
         is_information: whether the utility is I(Rhat; R) rather than an expected distortion.

@@ -57,7 +57,7 @@ class Limit(ABC):
         bits: about one record, that each coalition it limits may hold on average; infinite where
             there is only a cap.
         cap: bits of the worst single answer: after any answer, no combination of levels is more
-            than 2**cap times as likely as before ([M] fact 12); infinite for no cap.
+            than 2**cap times as likely as before ([M] fact 15); infinite for no cap.
     """
 
     kind: ClassVar[str]

@@ -5,8 +5,8 @@ later, I(Y, F; X) <= I(W, F; X) + I(Y; X, M | W): the last term is the **slack**
 slacks add up. A merge lowers I(Y; X) by I(Y; X | W), so what a coalition is said to hold rises by
 I(Y; M | X, W) only, the **rise** of the merge. It is 0 where the memory has a single state.
 
-A merge hides how much a single answer tells, too. Let the law p(y, m, x) of a letter y lie between
-a and b times that of the letter w it became part of. Whatever answers f come later,
+A merge hides how much a single answer tells, too ([M] fact 15). Let the law p(y, m, x) of a letter
+y lie between a and b times that of the letter w it became part of. Whatever answers f come later,
 p(y, f | x) <= b p(w, f | x) and p(y, f) >= a p(w, f). So y, f makes an x at most b / a times more
 likely than w, f does. The largest log2 b / a of the members is the **spread** of a letter in bits;
 spreads of merges one after another add up. It is infinite where a member rules out what another

@@ -1,4 +1,4 @@
-"""Whether a cap is kept, in whole numbers, from the integer tables alone ([M] fact 12).
+"""Whether a cap is kept, in whole numbers, from the integer tables alone ([M] fact 15).
 
 With k releases, 2**(32 k) p(y, m | x) is a whole number: a sum of products of weights. So the
 largest p(y | x) / p(y) of a coalition is a fraction, and it is compared with 2**cap as such.
