@@ -14,7 +14,6 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from tacit.accounting import Account
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
@@ -43,7 +42,7 @@ from tacit.study.books.records import (
     read_bodies,
     refuse_nonsense,
 )
-from tacit.study.proofs.caps import keeps_cap, told_steps
+from tacit.study.proofs.caps import told_steps
 from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.receipts import value_in_words
 from tacit.tables import Question
@@ -244,15 +243,15 @@ def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[
         limit = bits_in_words(record.limit)
         yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
     own = {} if record.cap is None else {frozenset({record.party}): record.cap}
-    yield from _caps_too_low(replay.account, after, own)
+    yield from _caps_too_low(replay, after, own)
 
 
-def _caps_too_low(account: Account, after: Books, caps: Mapping[Parties, float]) -> Iterator[str]:
+def _caps_too_low(replay: Replay, after: Books, caps: Mapping[Parties, float]) -> Iterator[str]:
     """Caps that what was released before them breaks, in words."""
     steps = told_steps(after)
     for coalition, cap in caps.items():
-        if not keeps_cap(account, steps, coalition, cap):
-            held = account.worst_answer(coalition)
+        if not replay.laws.keeps_cap(replay.account, steps, coalition, cap):
+            held = replay.account.worst_answer(coalition)
             yield (
                 f"it caps {' + '.join(sorted(coalition))} at {bits_in_words(cap)}, and an answer "
                 f"may have told {held:.6f} already"
@@ -286,7 +285,7 @@ def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterato
         if held > limit + SAME:
             name = " + ".join(sorted(coalition))
             yield f"it limits {name} to {bits_in_words(limit)}, which held {held:.6f} already"
-    yield from _caps_too_low(account, after, after.all_limits.caps_among(after.holders))
+    yield from _caps_too_low(replay, after, after.all_limits.caps_among(after.holders))
 
 
 def _describe_policy(record: PolicyRecord) -> str:

@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from tacit.accounting import Account
 from tacit.policy import AnySize, Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.study.proofs.caps import ToldStep, keeps_cap, ratio_of
+from tacit.study.proofs.caps import ExactLaws, ToldStep, ratio_of
 from tests.strategies import channels
 
 PARTIES = ("a", "b", "a", "b")
 PAIRS = Policy(limits=[AnySize(1.0, 2, cap=1.0)])
+
+
+def keeps_cap(account: Account, steps: list[ToldStep], who: Parties, cap: float) -> bool:
+    """Proved at once, and release by release as in a replay."""
+    at_once, one_by_one = ExactLaws(), ExactLaws()
+    is_kept = at_once.keeps_cap(account, steps, who, cap)
+    answers = [one_by_one.keeps_cap(account, steps[:n], who, cap) for n in range(len(steps) + 1)]
+    assert answers[-1] == is_kept
+    return is_kept
 
 
 def worst_ratio(counts: NDArray[np.int64], steps: list[ToldStep], who: Parties) -> Fraction:

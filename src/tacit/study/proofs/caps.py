@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 from math import inf, nextafter
 from typing import Any
 
@@ -25,7 +24,7 @@ from tacit.scheme.memory import Transition
 from tacit.scheme.views import ClassOfX, Labels
 from tacit.study.books.books import Books
 
-MOST_ENTRIES = 2**20
+MOST_ENTRIES = 2**18
 """Whole numbers of one view: with more, the bound in double precision has to do."""
 
 _MOST_CAP = 1000.0
@@ -67,25 +66,53 @@ class TooLargeError(Exception):
     """A view with too many whole numbers, or one that the record tells otherwise."""
 
 
-def keeps_cap(account: Account, steps: Sequence[ToldStep], coalition: Parties, cap: float) -> bool:
-    """Whether no answer that a coalition can hold makes an x more than 2**cap times as likely.
+class ExactLaws:
+    """What coalitions hold in whole numbers, followed from release to release."""
 
-    Its own answers are followed where its law is carried, else those of a coalition around it, or
-    of everyone. Where these are too many, the bound in double precision decides.
+    def __init__(self) -> None:
+        self._known: dict[Parties | None, tuple[int, _Told | None]] = {}
 
-    Args:
-        account: what every coalition holds after the last step.
-        steps: every release, in order.
-        coalition: the parties.
-        cap: bits.
-    """
-    holders, allowed = coalition & account.memory.present, ratio_of(cap)
-    around = account.memory.covering(holders)
-    try:
-        proofs = (_worst_ratio(account.counts, steps, each) for each in (*around, None))
-        return any(worst <= allowed for worst in proofs)
-    except TooLargeError:
-        return account.worst_answer(holders) <= cap
+    def keeps_cap(
+        self, account: Account, steps: Sequence[ToldStep], coalition: Parties, cap: float
+    ) -> bool:
+        """Whether no answer that a coalition can hold makes an x more than 2**cap times as likely.
+
+        Its own answers are followed where its law is carried, else those of a coalition around it,
+        or of everyone. Where these are too many, the bound in double precision decides.
+
+        Args:
+            account: what every coalition holds after the last step.
+            steps: every release, in order; those of the call before, and more.
+            coalition: the parties.
+            cap: bits.
+        """
+        holders, allowed = coalition & account.memory.present, ratio_of(cap)
+        around = account.memory.covering(holders)
+        try:
+            laws = (self._follow(account.counts, steps, each) for each in (*around, None))
+            return any(law.worst_ratio(account.counts) <= allowed for law in laws)
+        except TooLargeError:
+            return account.worst_answer(holders) <= cap
+
+    def _follow(
+        self, counts: Counts, steps: Sequence[ToldStep], coalition: Parties | None
+    ) -> _Told:
+        """What a coalition holds after all steps, everyone for ``None``."""
+        n_followed, law = self._known.get(coalition, (0, _start(counts)))
+        self._known[coalition] = len(steps), None  # unless all of them can be followed
+        if law is None:
+            raise TooLargeError
+        present = frozenset(step.party for step in steps[:n_followed])
+        for step in steps[n_followed:]:
+            present |= {step.party}
+            refined = law.refined(step, counts)
+            law = (
+                refined.everyone_after(step, counts)
+                if coalition is None
+                else refined.after(step, counts, coalition & present)
+            )
+        self._known[coalition] = len(steps), law
+        return law
 
 
 def ratio_of(cap: float) -> Fraction:
@@ -96,59 +123,56 @@ def ratio_of(cap: float) -> Fraction:
     return Fraction(nextafter(nextafter(2.0**bits, 0.0), 0.0))
 
 
-def _worst_ratio(counts: Counts, steps: Sequence[ToldStep], coalition: Parties | None) -> Fraction:
-    """The largest p(y | x) / p(y) of what a coalition holds, everyone for ``None``."""
-    cells = np.flatnonzero(counts)
-    last = steps[-1].class_of_x[cells] if steps else np.zeros(len(cells), dtype=np.intp)
-    _, some, class_of = np.unique(last, return_index=True, return_inverse=True)
-    records = np.bincount(class_of.reshape(-1), weights=counts[cells]).astype(np.int64)
-    some_x = cells[some]
-    if coalition is None:
-        told = reduce(lambda known, step: known.everyone_after(step, some_x), steps, _start(some_x))
-        return told.worst_ratio(records)
-    told, present = _start(some_x), frozenset[str]()
-    for step in steps:
-        present |= {step.party}
-        told = told.after(step, some_x, coalition & present)
-    return told.worst_ratio(records)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Told:
     """What a coalition holds, in whole numbers.
 
     Attributes:
-        law: p(y, m | x) in units of 2**(-32 k), [x, y, m].
+        law: p(y, m | x) in units of 2**(-32 k), [x, y, m], x being a class that has records.
         factors: of each letter y.
+        class_of: class of each cell that has records, in the order of the cells.
     """
 
     law: Whole
     factors: tuple[Factor, ...]
+    class_of: ClassOfX
 
-    def after(self, step: ToldStep, some_x: NDArray[np.intp], holders: Parties) -> _Told:
+    def refined(self, step: ToldStep, counts: Counts) -> _Told:
+        """The same on the classes of a release."""
+        finer = step.class_of_x[np.flatnonzero(counts)]
+        _, some, class_of = np.unique(finer, return_index=True, return_inverse=True)
+        return _Told(self.law[self.class_of[some]], self.factors, class_of.reshape(-1))
+
+    def _weights(self, step: ToldStep, counts: Counts) -> Whole:
+        """The integer table on the classes that have records, [m, x, letter]."""
+        some_x = np.flatnonzero(counts)[np.unique(self.class_of, return_index=True)[1]]
+        return step.channel.weights[:, step.class_of_x[some_x]].astype(object)
+
+    def after(self, step: ToldStep, counts: Counts, holders: Parties) -> _Told:
         """With one more release, which ``holders`` may have received."""
         labels = step.transition.merges.get(holders)
-        moved = self._moved(step, some_x)  # [x, y, letter, m]
+        moved = self._moved(step, self._weights(step, counts))  # [x, y, letter, m]
         if step.party not in holders:
             return _merged(replace(self, law=moved.sum(axis=2)), labels)
         n_x, n_y, n_letters, n_states = moved.shape
         factors = tuple(each for each in self.factors for _ in range(n_letters))
-        grown = _Told(moved.reshape(n_x, n_y * n_letters, n_states), factors)
+        law = moved.reshape(n_x, n_y * n_letters, n_states)
+        grown = _Told(law, factors, self.class_of)
         return _merged(grown, _occurring(grown.law) if labels is None else labels)
 
-    def everyone_after(self, step: ToldStep, some_x: NDArray[np.intp]) -> _Told:
+    def everyone_after(self, step: ToldStep, counts: Counts) -> _Told:
         """The same for everyone: a letter y is the state, [x, m, 1]."""
-        weights = step.channel.weights[:, step.class_of_x[some_x]].astype(object)  # [m, x, letter]
+        weights = self._weights(step, counts)
         if len(weights) != self.law.shape[1]:
             raise TooLargeError
         grown = self.law * weights.transpose(1, 0, 2)  # [x, m, letter]
         factors = tuple(each for each in self.factors for _ in range(weights.shape[2]))
-        law = grown.reshape(len(some_x), -1, 1)
-        return _merged(_Told(law, factors), step.transition.next_state.reshape(-1))
+        law = grown.reshape(len(grown), -1, 1)
+        labels = step.transition.next_state.reshape(-1)
+        return _merged(_Told(law, factors, self.class_of), labels)
 
-    def _moved(self, step: ToldStep, some_x: NDArray[np.intp]) -> Whole:
+    def _moved(self, step: ToldStep, weights: Whole) -> Whole:
         """p(y, letter, m' | x), [x, y, letter, m']."""
-        weights = step.channel.weights[:, step.class_of_x[some_x]].astype(object)
         next_state = step.transition.next_state
         n_x, n_y, _ = self.law.shape
         shape = (n_x, n_y, next_state.shape[1], int(next_state.max()) + 1)
@@ -164,8 +188,9 @@ class _Told:
         return moved
 
     def worst_ratio(self, records: Counts) -> Fraction:
-        """The largest p(y | x) / p(y), given the records of each class x."""
-        law, counts = self.law.sum(axis=2), [int(each) for each in records]
+        """The largest p(y | x) / p(y), given the records of each cell."""
+        by_class = np.bincount(self.class_of, weights=records[records > 0])
+        law, counts = self.law.sum(axis=2), [int(each) for each in by_class]
         n_records = sum(counts)
         worst = Fraction(1)
         for letter, factor in zip(law.T, self.factors, strict=True):
@@ -180,9 +205,10 @@ class _Told:
         return worst
 
 
-def _start(some_x: NDArray[np.intp]) -> _Told:
-    """Nothing released yet."""
-    return _Told(np.full((len(some_x), 1, 1), 1, dtype=object), (Fraction(1),))
+def _start(counts: Counts) -> _Told:
+    """Nothing released yet: no two cells are told apart."""
+    one_class = np.zeros(np.count_nonzero(counts), dtype=np.intp)
+    return _Told(np.full((1, 1, 1), 1, dtype=object), (Fraction(1),), one_class)
 
 
 def _occurring(law: Whole) -> Labels:
@@ -203,7 +229,7 @@ def _merged(told: _Told, labels: Labels | None) -> _Told:
     for letter in np.flatnonzero(labels >= 0):
         law[:, labels[letter]] += told.law[:, letter]
     factors = [*_factors(told, labels, law)]
-    return _Told(law, tuple(factors))
+    return _Told(law, tuple(factors), told.class_of)
 
 
 def _factors(told: _Told, labels: Labels, law: Whole) -> Iterator[Factor]:

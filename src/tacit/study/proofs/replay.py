@@ -8,7 +8,7 @@ near to the best they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -20,7 +20,7 @@ from tacit.scheme.memory import Transition
 from tacit.scheme.views import CoalitionView
 from tacit.study.books.books import Books, Intent, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.proofs.caps import keeps_cap, told_steps
+from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.proofs.optimality import Proof, prove
 from tacit.study.proofs.refutation import better_value
 
@@ -46,12 +46,14 @@ class Replay:
         account: what every coalition holds, proved again.
         proved_gaps: release -> its mean cost is within this of the best that keeps the reserve.
         reserve_worths: release -> the last bits below the limits could have saved this at most.
+        laws: what coalitions with a cap hold, in whole numbers.
     """
 
     books: Books
     account: Account
     proved_gaps: dict[int, float]
     reserve_worths: dict[int, float]
+    laws: ExactLaws = field(default_factory=ExactLaws)
 
 
 class ReplayError(LedgerError):
@@ -135,7 +137,7 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
     account, steps = replay.account, told_steps(after)
     caps = replay.books.caps_on(intent.request.party)
     for coalition, cap in caps.items():
-        if not keeps_cap(account, steps, coalition, cap):
+        if not replay.laws.keeps_cap(account, steps, coalition, cap):
             name, held = " + ".join(sorted(coalition)), account.worst_answer(coalition)
             yield (
                 f"an answer may tell {name} {held:.9f} bits about a combination of levels, more "

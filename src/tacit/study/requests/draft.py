@@ -36,7 +36,7 @@ from tacit.study.books.books import (
     record_holdings,
 )
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
-from tacit.study.proofs.caps import ToldStep, keeps_cap, told_steps
+from tacit.study.proofs.caps import ExactLaws, ToldStep, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
@@ -263,6 +263,7 @@ def _broken_cap(
     if worst is None or over[worst] > _ROUNDED_CAP:
         return worst
     steps = [*told_steps(books), ToldStep(design.party, channel, design.class_of_x, transition)]
+    keeps_cap = ExactLaws().keeps_cap
     return next(
         (each for each in over if not keeps_cap(after, steps, each, design.caps[each])), None
     )
