@@ -33,6 +33,7 @@ from tacit.scheme.views import (
     followed,
     is_lossless,
     largest_group,
+    least_worst_answer,
     merge_as_recorded,
     merge_by_spread,
     merge_laws,
@@ -42,7 +43,6 @@ from tacit.scheme.views import (
     split_classes,
     spreads_after,
     tell,
-    worst_answer_bits,
 )
 
 CARRIED_BYTES = 2**30
@@ -210,16 +210,11 @@ class BoundedMemory:
 
     def worst_answer(self, parties: Parties) -> float:
         """By its own law, those around it, or that of everyone: what tells more bounds it."""
-        held = self._worst_answer_of_everyone
-        for each in self.covering(parties & self.present):
-            view = self.carried[each]
-            roundings = self.roundings + view.n_summed
-            held = min(held, worst_answer_bits(view.held, view.spreads, roundings))
-        return held
-
-    @property
-    def _worst_answer_of_everyone(self) -> float:
-        return worst_answer_bits(self.mass, self._spreads, self.roundings)
+        views = [self.carried[each] for each in self.covering(parties & self.present)]
+        if parties != self.present and any(view.spread is None for view in views):
+            return least_worst_answer(views, self.roundings)
+        everyone = CoalitionView(self.mass.T[..., None], spread=self.spreads)
+        return least_worst_answer([*views, everyone], self.roundings)
 
     @property
     def spread(self) -> float:

@@ -545,6 +545,13 @@ def worst_answer_bits(law: Array, spreads: Array, roundings: int) -> float:
     return max(most, 0.0) + _ROUNDING_BITS * (roundings + sum(law.shape) + 8)
 
 
+def least_worst_answer(views: Iterable[CoalitionView], roundings: int) -> float:
+    """Upper bound on what the worst single answer tells that all of these views know, in bits."""
+    return min(
+        worst_answer_bits(view.held, view.spreads, roundings + view.n_summed) for view in views
+    )
+
+
 def is_lossless(laws: Array, labels: Labels, merged: Array) -> bool:
     """Whether rows [s, x] that went into one merged row [label, x] are all in proportion to it.
 
