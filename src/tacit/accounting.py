@@ -83,6 +83,7 @@ class Account:
         made: Transition | None = None,
         *,
         limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
         everyone_bits: float | None = None,
     ) -> tuple[Account, Transition]:
         """The account after a release, and what the release does to the memory.
@@ -93,6 +94,7 @@ class Account:
             made: as recorded, where the release was made before. Its slacks are believed where it
                 names them, and proved again where it does not.
             limits: on coalitions, in force for this release beside the policy.
+            caps: on the worst single answer of coalitions: merging keeps below them.
             everyone_bits: the bound on everyone as recorded, where that is believed.
         """
         if everyone_bits is None:
@@ -100,7 +102,7 @@ class Account:
             added = information_added_upper_bits(memory.mass, channel, memory.roundings)
             everyone_bits = add_up(memory.everyone_bits, added)
         after, transition = self.memory.after(
-            party, channel.law, made, limits=limits, everyone_bits=everyone_bits
+            party, channel.law, made, limits=limits, caps=caps, everyone_bits=everyone_bits
         )
         return Account(self.counts, after), transition
 
@@ -142,15 +144,28 @@ class Account:
         """Records in each class of cells."""
         return class_sums(self.memory.class_of_x, self.counts.astype(float)).astype(np.int64)
 
+    def worst_answer(self, parties: Parties) -> float:
+        """Upper bound on the bits of the worst single answer that parties can hold together.
+
+        After any answer, no combination of levels is more than 2**bits times as likely as before.
+        Rounding is included, so that it may lie above a cap that is met exactly: whether a cap is
+        kept is for ``tacit.study.proofs.caps`` to say.
+        """
+        holders = parties & self.memory.present
+        return self.memory.worst_answer(holders) if holders else 0.0
+
     def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
         return self.memory.view(parties & self.memory.present)
 
     def holdings(
         self, coalitions: Iterable[Parties]
-    ) -> dict[Parties, tuple[float, CoalitionView | None]]:
-        """``upper_bits`` and ``view`` of coalitions."""
-        return {each: (self.upper_bits(each), self.view(each)) for each in coalitions}
+    ) -> dict[Parties, tuple[float, float, CoalitionView | None]]:
+        """``upper_bits``, ``worst_answer`` and ``view`` of coalitions."""
+        return {
+            each: (self.upper_bits(each), self.worst_answer(each), self.view(each))
+            for each in coalitions
+        }
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is that of others, because their law is not carried."""

@@ -15,7 +15,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -173,6 +173,9 @@ def _keystream(key: bytes, start: int, stop: int) -> memoryview:
 TOTAL = 2**32
 """What every row of an integer channel sums to: as many as a 32-bit uniform number has values."""
 
+_SMALLEST_SHARE = -24
+"""Shares of a constant answer that are tried: 2**-24, 2**-23, ..., 1."""
+
 Weights = NDArray[np.uint64]
 Codes = NDArray[np.unsignedinteger]
 """One small number per record, in any unsigned type."""
@@ -217,6 +220,25 @@ class IntegerChannel:
         rows = given.reshape(-1, given.shape[-1])
         laws = as_channel(rows, np.ones(len(rows)))
         return cls(_largest_remainders(laws).reshape(given.shape))
+
+    @classmethod
+    def towards_constant(cls, channel: Array, mass: Array) -> Iterator[Self]:
+        """The nearest integer channel, then those of mixtures with a constant answer.
+
+        Rounding may break a cap by very little, and merging states by more: a mixture with a
+        larger share of the constant answer tells less. That answer has the channel's own law of
+        letters, so that none is new. It comes last, alone, and tells nobody anything.
+
+        Args:
+            channel: p(letter | m, x), [m, x, letter].
+            mass: p(m, x), [m, x].
+        """
+        yield cls.quantised(channel)
+        letters = np.einsum("mx,mxa->a", mass, channel)
+        constant = np.broadcast_to(letters / letters.sum(), channel.shape)
+        for power in range(_SMALLEST_SHARE, 1):
+            share = 2.0**power
+            yield cls.quantised((1 - share) * channel + share * constant)
 
     @property
     def law(self) -> Array:

@@ -95,4 +95,4 @@ def test_a_new_party_is_told_what_its_limit_means(coins: Path) -> None:
 def test_a_lower_limit_on_a_coalition_is_explained(fresh: Path) -> None:
     said = done("party", "add", fresh, "lab-c", "--limit", 2).out.splitlines()
     assert said[-1].startswith("0.9 bits: ")
-    assert len(said) == 2 + 3
+    assert len(said) == 3 + 3  # what was set, two notes, three attributes

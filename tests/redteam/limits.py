@@ -61,6 +61,17 @@ class Limits:
                 let_in[party] = min(bits, let_in.get(party, inf))
         return Limits(self.own | let_in, _bits(body.get("everyone")), sizes, groups)
 
+    def with_party_cap(self, body: Body) -> Limits:
+        """Caps after an entry ``party``: in the place of the one before, if any."""
+        return replace(self, own=self.own | {body["party"]: _bits(body.get("cap"))})
+
+    def with_policy_caps(self, body: Body) -> Limits:
+        """Caps after an entry ``policy``: in the place of those before."""
+        caps: dict[str, Any] = {"everyone": {}, "sizes": {}, "groups": {}}
+        for kind, whom, bits in body.get("caps", ()):
+            caps[kind][frozenset(whom) if kind == "groups" else whom] = bits
+        return Limits(self.own, caps["everyone"].get(None, inf), caps["sizes"], caps["groups"])
+
     def on(self, coalition: Coalition) -> float:
         """The least limit on a coalition, or on one that contains it."""
         found = [bits for group, bits in self.groups.items() if coalition <= group]

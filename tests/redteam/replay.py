@@ -55,6 +55,7 @@ class Replayed:
         held: number of a release -> coalition -> what it holds after it.
         recorded: number of a release -> coalition -> the recorded bound.
         compared: how many bounds and limits were compared with the truth.
+        compared_worst: how many caps and worst answers were.
         undecided: comparisons that the bounds on the truth were too wide for.
         overshot: releases that told their party more than the bits that were asked for.
     """
@@ -63,6 +64,7 @@ class Replayed:
     held: dict[int, dict[Coalition, Bits]] = field(default_factory=dict)
     recorded: dict[int, dict[Coalition, float]] = field(default_factory=dict)
     compared: int = 0
+    compared_worst: int = 0
     undecided: int = 0
     overshot: dict[int, tuple[float, float]] = field(default_factory=dict)
 
@@ -103,6 +105,7 @@ class _Walk:
         bits: what each of them holds.
         chain: sum of I(Rhat; X | M), above what everyone holds.
         limits: in force now.
+        caps: in force now, on the worst single answer.
     """
 
     created: dict[str, Any]
@@ -114,6 +117,7 @@ class _Walk:
     bits: dict[Coalition, Bits]
     chain: arb
     limits: Limits
+    caps: Limits
     found: Replayed = field(default_factory=Replayed)
 
     @staticmethod
@@ -131,6 +135,7 @@ class _Walk:
             bits={},
             chain=arb(0),
             limits=Limits.at_start(created),
+            caps=Limits.at_start({"everyone": None}),
         )
 
     @property
@@ -142,10 +147,12 @@ class _Walk:
         match row.kind:
             case "party":
                 self.limits = self.limits.with_party(row.body)
+                self.caps = self.caps.with_party_cap(row.body)
             case "removed":
                 self.limits = self.limits.without_party(row.body)
             case "policy":
                 self.limits = self.limits.with_policy(row.body)
+                self.caps = self.caps.with_policy_caps(row.body)
             case "intent":
                 self._release(row)
         self._compare_limits(row)
@@ -200,6 +207,26 @@ class _Walk:
             limit = self.limits.on(coalition)
             if limit < inf:
                 self._compare(coalition, limit, f"after entry {row.number} the limit of")
+            cap = self.caps.on(coalition)
+            if cap < inf:
+                self._compare_worst(coalition, cap, f"after entry {row.number} the cap of")
+
+    def _compare_worst(self, coalition: Coalition, bound: float, what: str) -> None:
+        """The worst single answer of a coalition with a bound in bits, in whole numbers."""
+        ratio = self.views[coalition].worst_ratio()
+        self.found.compared_worst += 1
+        if ratio is None:
+            self.found.undecided += 1
+            return
+        with ctx.workprec(PRECISION):
+            most = arb(2) ** arb(bound)
+            is_above = arb(ratio.numerator) > most * ratio.denominator
+        if is_above:
+            name = " + ".join(sorted(coalition))
+            self.found.faults.append(
+                f"{what} {name} is {bound!r}, an answer makes a cell {float(ratio)!r} times as "
+                "likely"
+            )
 
     def _compare(self, coalition: Coalition, bound: float, what: str) -> None:
         held = self._held(coalition)
@@ -218,12 +245,15 @@ class _Walk:
         self.found.recorded[number] = {who: each["bits"] for who, each in recorded.items()}
         for coalition, each in recorded.items():
             self._compare(coalition, each["bits"], f"release {number}: the bound on")
+            if "worst_answer" in each:
+                what = f"release {number}: the worst answer of"
+                self._compare_worst(coalition, each["worst_answer"], what)
         self._compare(self.holders, body["everyone_bits"], f"release {number}: the bound on")
         for coalition, limit in fed.items():
             name = " + ".join(sorted(coalition))
             if coalition not in recorded:
                 self.found.faults.append(f"release {number} does not record the limit of {name}")
-            elif recorded[coalition]["limit"] > limit:
+            elif (recorded[coalition]["limit"] or inf) > limit:
                 seen = recorded[coalition]["limit"]
                 self.found.faults.append(
                     f"release {number} holds {name} to {seen!r}, not to {limit!r}"

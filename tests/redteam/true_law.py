@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import log2, sqrt
 
 from flint import arb, ctx
@@ -105,6 +106,20 @@ class View:
 
     masses: dict[tuple[int, int], Numbers]
     slack: arb
+
+    def worst_ratio(self) -> Fraction | None:
+        """The largest p(seen | x) / p(seen); ``None`` where letters were merged."""
+        if self.slack != 0:
+            return None
+        seen = self.by_letter
+        p_x = [sum(column) for column in zip(*seen.values(), strict=True)]
+        total = sum(p_x)
+        return max(
+            Fraction(own * total, sum(mass) * p)
+            for mass in seen.values()
+            for own, p in zip(mass, p_x, strict=True)
+            if own
+        )
 
     @staticmethod
     def of_nothing(counts: Numbers) -> View:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -11,6 +13,7 @@ import typer
 from tacit.cli.display import plain, show_done
 from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.errors import InvalidInputError
+from tacit.information.laws import as_positive_bits
 
 if TYPE_CHECKING:
     from tacit.policy import Limit, Policy
@@ -19,33 +22,45 @@ if TYPE_CHECKING:
 _Coalition = TypeVar("_Coalition")
 """A number of parties, or the parties themselves."""
 
+Amount = dict[str, float | None]
+"""Bits and cap, as far as they are named; ``None`` takes what is named away."""
+
 
 def set_collusion(
     folder: Folder,
     everyone: Annotated[
         str | None, typer.Option(metavar="BITS", help="Bits for all parties together, or none.")
     ] = None,
+    everyone_cap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BITS",
+            help="Bits of the worst single answer of all parties together, or none: after any "
+            "answer, no combination of levels is more than 2^BITS times as likely as before.",
+        ),
+    ] = None,
     any_of: Annotated[
         list[str] | None,
         typer.Option(
             "--any",
-            metavar="N=BITS",
-            help="Bits for any N parties together, or N=none; again for each N. none alone takes "
-            "all of these away.",
+            metavar="N=BITS[,cap=BITS]",
+            help="Bits for any N parties together, and a cap on their worst single answer; "
+            "N=cap=BITS for a cap only; or N=none; again for each N. none alone takes all of these "
+            "away.",
         ),
     ] = None,
     group: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B=BITS",
-            help="Bits for these parties together, or A,B=none; again for each group.",
+            metavar="A,B=BITS[,cap=BITS]",
+            help="The same for these parties together, or A,B=none; again for each group.",
         ),
     ] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KIND:WHOM=BITS",
-            help="Bits for whom a limit of another kind, of an installed package, is on, or "
+            metavar="KIND:WHOM=BITS[,cap=BITS]",
+            help="The same for whom a limit of another kind, of an installed package, is on, or "
             "KIND:WHOM=none; again for each.",
         ),
     ] = None,
@@ -61,12 +76,12 @@ def set_collusion(
 
     remarks: list[Remark] = []
     with Study.open(folder, accept_rollback=accept_rollback) as study:
-        if everyone is not None or any_of or group or limit:
+        if everyone is not None or everyone_cap is not None or any_of or group or limit:
             groups = [_group(text, study.spelling) for text in group or ()]
             others = _others(limit or (), study.spelling)
             remarks = study.change_collusion(
-                lambda policy: _with_others(
-                    change_limits(policy, everyone, any_of or (), groups), others
+                lambda policy: _put_all(
+                    change_limits(policy, everyone, any_of or (), groups, everyone_cap), others
                 )
             )
         policy = study.policy
@@ -79,45 +94,51 @@ def change_limits(
     policy: Policy,
     everyone: str | None,
     any_of: Sequence[str],
-    groups: Sequence[tuple[Collection[str], float | None]],
+    groups: Sequence[tuple[Collection[str], Amount]],
+    everyone_cap: str | None = None,
 ) -> Policy:
     """A policy with some of its limits replaced."""
     from tacit.policy import AnySize, Everyone, Group
 
+    changes: list[tuple[Limit, Amount]] = []
     if everyone is not None:
-        policy = _put(policy, Everyone, bits=_bits(f"--everyone {everyone}", everyone))
+        bits = _number(f"--everyone {everyone}", everyone)
+        changes.append((Everyone(inf), {"bits": bits}))
+    if everyone_cap is not None:
+        cap = _number(f"--everyone-cap {everyone_cap}", everyone_cap)
+        changes.append((Everyone(inf), {"cap": cap}))
     if "none" in any_of:
         policy = policy.change(without=[AnySize])
-    for size, bits in _distinct([_any(text) for text in any_of if text != "none"], "--any"):
-        policy = _put(policy, AnySize, size, bits=bits)
-    for members, bits in _distinct(groups, "--group"):
-        policy = _put(policy, Group, members, bits=bits)
-    return policy
+    sizes = _distinct([_any(text) for text in any_of if text != "none"], "--any")
+    changes += [(AnySize(inf, size), amount) for size, amount in sizes]
+    changes += [(Group(inf, who), amount) for who, amount in _distinct(groups, "--group")]
+    return _put_all(policy, changes)
 
 
-def _with_others(policy: Policy, others: Sequence[tuple[Limit, bool]]) -> Policy:
-    """A policy with some limits of other kinds set, or taken away."""
-    for limit, is_set in others:
+def _put_all(policy: Policy, changes: Sequence[tuple[Limit, Amount]]) -> Policy:
+    """Set limits, or take them away; what an amount does not name stays as it is."""
+    for blank, amount in changes:
+        known = next((each for each in policy.limits if each.whom == blank.whom), blank)
+        for bits in amount.values():
+            if bits == inf:
+                as_positive_bits(bits, name=f"the limit on {blank.in_words}")
+        limit = replace(
+            known, **{name: inf if bits is None else bits for name, bits in amount.items()}
+        )
+        is_set = min(limit.bits, limit.cap) < inf
         policy = policy.change(limit) if is_set else policy.change(without=[limit])
     return policy
 
 
-def _put(policy: Policy, kind: Callable[..., Limit], *whom: object, bits: float | None) -> Policy:
-    """Set a limit, or take it away."""
-    if bits is None:
-        return policy.change(without=[kind(0.0, *whom)])
-    return policy.change(kind(bits, *whom))
-
-
 def _distinct(
-    changes: Sequence[tuple[_Coalition, float | None]], option: str
-) -> Sequence[tuple[_Coalition, float | None]]:
+    changes: Sequence[tuple[_Coalition, Amount]], option: str
+) -> Sequence[tuple[_Coalition, Amount]]:
     if len(dict(changes)) < len(changes):
         raise InvalidInputError(f"{option} names the same parties twice: give them one limit")
     return changes
 
 
-def _bits(given: str, text: str) -> float | None:
+def _number(given: str, text: str) -> float | None:
     if text == "none":
         return None
     try:
@@ -126,50 +147,66 @@ def _bits(given: str, text: str) -> float | None:
         raise InvalidInputError(f"{given}: give a number of bits, or none for no limit") from None
 
 
-def _any(text: str) -> tuple[int, float | None]:
-    size, is_pair, bits = text.partition("=")
-    if not is_pair or not re.fullmatch("[0-9]{1,6}", size):
+def _amount(given: str, text: str) -> Amount:
+    """Bits, a cap, or both; ``none`` takes both away."""
+    if text == "none":
+        return {"bits": None, "cap": None}
+    bits, _, cap = text.rpartition("cap=") if "cap=" in text else (text, "", "")
+    bits = bits.removesuffix(",") if cap else bits
+    named = ([("bits", bits)] if bits or not cap else []) + ([("cap", cap)] if cap else [])
+    return {name: _number(given, number) for name, number in named}
+
+
+def _parted(text: str) -> tuple[str, str] | None:
+    """Whom a limit is on, and its amount: WHOM=BITS, WHOM=BITS,cap=BITS or WHOM=cap=BITS."""
+    found = re.fullmatch(r"(.*?)=((?:[^=,]+,)?cap=[^=,]+|[^=,]*)", text, re.DOTALL)
+    return None if found is None else (found[1], found[2])
+
+
+def _any(text: str) -> tuple[int, Amount]:
+    size, amount = _parted(text) or ("", "")
+    if not re.fullmatch("[0-9]{1,6}", size):
         raise InvalidInputError(f"--any {text}: give N=BITS, as in --any 2=0.5, N=none, or none")
     if int(size) == 0:
         raise InvalidInputError(f"--any {text}: give a number of parties, 1 or more")
-    return int(size), _bits(f"--any {text}", bits)
+    return int(size), _amount(f"--any {text}", amount)
 
 
-def _group(text: str, spelling: Callable[[str], str]) -> tuple[Collection[str], float | None]:
-    names, is_pair, bits = text.rpartition("=")
+def _group(text: str, spelling: Callable[[str], str]) -> tuple[Collection[str], Amount]:
+    names, amount = _parted(text) or ("", "")
     members = frozenset(spelling(name) for name in names.split(",") if name)
-    if not is_pair or len(members) < 2:
+    if len(members) < 2:
         raise InvalidInputError(
             f"--group {text}: name two parties or more, as in --group lab-a,lab-b=0.6"
         )
-    return members, _bits(f"--group {text}", bits)
+    return members, _amount(f"--group {text}", amount)
 
 
 def parse_new_limits(texts: Sequence[str]) -> list[Limit]:
     """Limits of kinds that have no option of their own, for a study that has none yet."""
-    limits = []
-    for text, (limit, is_set) in zip(texts, _others(texts, str), strict=True):
-        if not is_set:
+    from tacit.policy import Policy
+
+    others = _others(texts, str)
+    for text, (_, amount) in zip(texts, others, strict=True):
+        if None in amount.values():
             raise InvalidInputError(f"--limit {text}: a new study has no limit to take away")
-        limits.append(limit)
-    return limits
+    return [*_put_all(Policy(), others).limits]
 
 
-def _others(texts: Sequence[str], spelling: Callable[[str], str]) -> list[tuple[Limit, bool]]:
-    """Limits of other kinds, and whether each is set or taken away."""
+def _others(texts: Sequence[str], spelling: Callable[[str], str]) -> list[tuple[Limit, Amount]]:
+    """Limits of other kinds, and what is set of each or taken away."""
     others = [_other(text, spelling) for text in texts]
-    _distinct([(limit.whom, limit.bits) for limit, _ in others], "--limit")
+    _distinct([(limit.whom, amount) for limit, amount in others], "--limit")
     return others
 
 
-def _other(text: str, spelling: Callable[[str], str]) -> tuple[Limit, bool]:
-    """A limit of a kind that has no option of its own, and whether it is set or taken away."""
+def _other(text: str, spelling: Callable[[str], str]) -> tuple[Limit, Amount]:
+    """A limit of a kind that has no option of its own, and what is set of it or taken away."""
     from tacit.policy import find_kind
 
-    on, is_pair, number = text.rpartition("=")
+    on, amount = _parted(text) or ("", "")
     kind, is_named, whom = on.partition(":")
-    if not is_pair or not is_named:
+    if not is_named:
         raise InvalidInputError(f"--limit {text}: give KIND:WHOM=BITS, or KIND:WHOM=none")
-    bits = _bits(f"--limit {text}", number)
-    limit = find_kind(kind).parse(0.0 if bits is None else bits, whom)
-    return limit.rename(spelling), bits is not None
+    blank = find_kind(kind).parse(inf, whom).rename(spelling)
+    return blank, _amount(f"--limit {text}", amount)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,12 +63,20 @@ def init(
         float | None,
         typer.Option(metavar="BITS", help="What all parties together may learn about a record."),
     ] = None,
+    everyone_cap: Annotated[
+        float | None,
+        typer.Option(
+            metavar="BITS",
+            help="Bits of the worst single answer of all parties together: after any answer, no "
+            "combination of levels is more than 2^BITS times as likely as before.",
+        ),
+    ] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KIND:WHOM=BITS",
-            help="Bits for whom a limit of another kind, of an installed package, is on; again "
-            "for each.",
+            metavar="KIND:WHOM=BITS[,cap=BITS]",
+            help="Bits for whom a limit of another kind, of an installed package, is on, and a "
+            "cap; again for each.",
         ),
     ] = None,
     public_id: Annotated[
@@ -115,9 +124,11 @@ def init(
     """Make a study of a table."""
     from tacit.cli.collusion import parse_new_limits
     from tacit.cli.columns import columns_in_shell, parse_column
+    from tacit.policy import Everyone
     from tacit.study import Study
     from tacit.study.setup.creation import least_overlap_noticed
 
+    caps = [] if everyone_cap is None else [Everyone(inf, cap=everyone_cap)]
     with (
         waiting("reading the table"),
         columns_in_shell(),
@@ -128,7 +139,7 @@ def init(
             private=list(map(parse_column, private)),
             external=list(map(parse_column, external or ())),
             everyone=everyone,
-            limits=parse_new_limits(limit or ()),
+            limits=[*parse_new_limits(limit or ()), *caps],
             public_id=public_id,
             organisation=organisation,
             memory=memory,

@@ -1,14 +1,16 @@
-"""The commands ``tacit party``: let a party in, change its limit, rename it, remove it."""
+"""The commands ``tacit party``: let a party in, change its limit and cap, rename it, remove it."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import inf
 from typing import Annotated
 
 import typer
 
 from tacit.cli.display import plain, show_done
 from tacit.cli.options import AcceptRollback, AsJson, Folder
+from tacit.errors import InvalidInputError
 
 
 def add_party(
@@ -20,22 +22,41 @@ def add_party(
             metavar="BITS", help="Bits about one record, over everything it will ever hold."
         ),
     ],
+    cap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BITS",
+            help="Bits of the worst single answer, or none: after any answer, no combination of "
+            "levels is more than 2^BITS times as likely as before.",
+        ),
+    ] = None,
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a party in, or change its limit."""
+    """Let a party in, or change its limit.
+
+    A cap that is not named stays as it is.
+    """
     from tacit.cli.plan import limit_in_terms
-    from tacit.policy import bits_in_words
+    from tacit.policy import bits_in_words, cap_in_words
     from tacit.study import Study
 
+    bits = None if cap is None else _cap(cap)
     with Study.open(folder, accept_rollback=accept_rollback) as study:
-        remarks = study.set_party(name, limit)
+        remarks = study.set_party(name, limit, cap=bits)
         party = study.spelling(name)
         around = study.policy.least_bits_on({party})
         holds = limit if around is None else min(limit, around)
-        means = study.explain_limit(holds)
-    done = f"{plain(party)} may learn {bits_in_words(limit)} about a record"
-    told = {"party": party, "limit": limit, "means": [asdict(each) for each in means]}
+        means, kept = study.explain_limit(holds), study.cap_of(party)
+        remarks += study.missing_cap(party)
+    promise = "" if kept is None else f"; {cap_in_words(kept)}"
+    done = f"{plain(party)} may learn {bits_in_words(limit)} about a record{promise}"
+    told = {
+        "party": party,
+        "limit": limit,
+        "cap": kept,
+        "means": [asdict(each) for each in means],
+    }
     show_done(told, done, remarks, as_json=as_json)
     if not as_json:
         for line in limit_in_terms(holds, means):
@@ -77,3 +98,13 @@ def rename_party(
         party = study.spelling(new_name)
     done = f"{plain(party)} is called {plain(new_name)} from now on"
     show_done({"party": party, "name": new_name}, done, remarks, as_json=as_json)
+
+
+def _cap(text: str) -> float:
+    try:
+        bits = inf if text == "none" else float(text)
+    except ValueError:
+        raise InvalidInputError(
+            f"--cap {text}: give a number of bits, or none for no cap"
+        ) from None
+    return bits

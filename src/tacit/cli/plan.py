@@ -64,7 +64,9 @@ def plan(
     any_of: Annotated[
         list[str] | None,
         typer.Option(
-            "--any", metavar="N=BITS", help="Bits for any N parties together; again for each N."
+            "--any",
+            metavar="N=BITS[,cap=BITS]",
+            help="Bits for any N parties together, and a cap; again for each N.",
         ),
     ] = None,
     everyone: Annotated[

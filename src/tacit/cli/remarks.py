@@ -67,6 +67,21 @@ def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: floa
     )
 
 
+def _no_cap(*, party: str, cap: int, levels: dict[str, str], records: int) -> str:
+    from tacit.policy import cap_in_words
+
+    told = " and ".join(f"{name} = {level}" for name, level in levels.items())
+    what = (
+        f"who has {told} ({records:,} record{'s' * (records != 1)})"
+        if levels
+        else "everything about a record, if it is given rarely enough"
+    )
+    return (
+        f"{party} has no cap: one answer could tell with certainty {what}; with --cap {cap}, "
+        f"{cap_in_words(cap)}"
+    )
+
+
 def _party_let_in(*, party: str, bits: float) -> str:
     return (
         f"{party} is new and let in with its group's limit of {_counted_bits(bits)}: "
@@ -195,6 +210,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,
     "mark_damaged": _fill("{reason}"),
+    "no_cap": _no_cap,
     "not_analysable": _say(
         "bounds that hold whatever the subgroup is: the file is not analysable, and its answers "
         "may err differently in each"

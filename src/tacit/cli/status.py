@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
 
 def _show_status(found: StudyStatus, folder: Path) -> None:
     from tacit.accounting import bits_down, bits_up
-    from tacit.policy import limit_in_words
+    from tacit.policy import limit_in_words, times_in_words
 
     closed = " CLOSED." if found.is_closed else ""
     print(
@@ -41,13 +42,16 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
             bar(each.held, each.limit),
             bits_up(each.held),
             limit_in_words(each.limit),
-            bits_down(each.left),
+            "" if each.left == inf else bits_down(each.left),
+            f"{times_in_words(each.worst_answer)} times",
+            "none" if each.cap == inf else f"{times_in_words(each.cap)} times",
             "as everyone" if each.is_covered else "",
         )
         for each in (*found.parties, *found.coalitions)
     ]
     if rows:
-        show_rows(("bits about one record", "", "held", "limit", "left", ""), rows)
+        heading = ("bits about one record", "", "held", "limit", "left", "worst answer", "cap", "")
+        show_rows(heading, rows)
     if found.coalitions_left_out:
         print(f"and {found.coalitions_left_out} more coalitions, farther from their limits")
     for number in found.undelivered:

@@ -68,7 +68,10 @@ def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
 
 def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
     words = ["tacit", "party", "add", _folder(given), arguments["name"], "--limit"]
-    return f"{command_line(*words)} {_bits(arguments.get('limit'))}"
+    line = f"{command_line(*words)} {_bits(arguments.get('limit'))}"
+    if "cap" in arguments:
+        return f"{line} --cap {_bits(arguments['cap'])}"
+    return line
 
 
 def _bits(bits: float | None) -> str:
@@ -98,20 +101,36 @@ def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
 
 def _collusion_recorded(arguments: Mapping[str, Any], given: Given) -> str | None:
     limits = arguments["limits"]
-    options = [word for limit in limits for word in _limit_option(limit, limit["bits"])]
+    options = [word for limit in limits for word in _limit_option(limit, _recorded(limit))]
     words = ["tacit", "collusion", "set", _folder(given), *options]
     return command_line(*words) if options else None
 
 
-def _limit_option(limit: Mapping[str, Any], bits: float | None = None) -> list[str]:
-    """The option that sets a limit; none for kinds that have no option of their own."""
+def _recorded(limit: Mapping[str, Any]) -> str:
+    """The bits and the cap of a limit, as they are typed."""
+    amounts = [] if limit["bits"] is None else [_bits(limit["bits"])]
+    return ",".join([*amounts, *([f"cap={_bits(limit['cap'])}"] if "cap" in limit else [])])
+
+
+def _everyone_option(amount: str) -> list[str]:
+    option = "--everyone-cap" if amount.startswith("cap=") else "--everyone"
+    return [option, amount.removeprefix("cap=")]
+
+
+def _limit_option(limit: Mapping[str, Any], amount: str | None = None) -> list[str]:
+    """The options that set a limit; none for kinds that have no option of their own.
+
+    Without an amount, a word for the bits, or for the cap where that is to be raised.
+    """
+    if amount is None:
+        amount = "cap=BITS" if limit.get("raised") == "cap" else "BITS"
     match limit["kind"]:
         case "everyone":
-            return ["--everyone", _bits(bits)]
+            return [word for part in amount.split(",") for word in _everyone_option(part)]
         case "sizes":
-            return ["--any", f"{limit['size']}={_bits(bits)}"]
+            return ["--any", f"{limit['size']}={amount}"]
         case "groups":
-            return ["--group", f"{','.join(limit['members'])}={_bits(bits)}"]
+            return ["--group", f"{','.join(limit['members'])}={amount}"]
         case _:
             return []
 

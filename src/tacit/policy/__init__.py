@@ -13,10 +13,12 @@ from tacit.policy.policy import (
     Policy,
     bits_in_words,
     bits_of,
+    cap_in_words,
     coalition_name,
     find_kind,
     limit_in_words,
     register_limit,
+    times_in_words,
     whom_in_words,
 )
 
@@ -29,9 +31,11 @@ __all__ = [
     "Policy",
     "bits_in_words",
     "bits_of",
+    "cap_in_words",
     "coalition_name",
     "find_kind",
     "limit_in_words",
     "register_limit",
+    "times_in_words",
     "whom_in_words",
 ]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from decimal import ROUND_CEILING, Decimal
 from importlib.metadata import entry_points
 from itertools import combinations
-from math import inf
+from math import ceil, inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -27,7 +28,13 @@ LIMITS: dict[str, type[Limit]] = {}
 ENTRY_POINTS = "tacit.limits"
 """Group of entry points by which installed packages offer kinds: kind -> its class."""
 
+_MOST_TIMES = 40
+"""Bits. Larger factors are shown as a power of 2."""
+
+NO_CAPS: Mapping[str, float] = MappingProxyType({})
+
 _Kind = TypeVar("_Kind", bound="type[Limit]")
+_Known = TypeVar("_Known", bound="Limit")
 
 
 def register_limit(kind: _Kind) -> _Kind:
@@ -47,15 +54,21 @@ class Limit(ABC):
 
     Attributes:
         kind: its name in a record.
-        bits: about one record, that each coalition it limits may hold.
+        bits: about one record, that each coalition it limits may hold on average; infinite where
+            there is only a cap.
+        cap: bits of the worst single answer: after any answer, no combination of levels is more
+            than 2**cap times as likely as before ([M] fact 15); infinite for no cap.
     """
 
     kind: ClassVar[str]
     bits: float
+    cap: float = field(default=inf, kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
         object.__setattr__(self, "bits", as_limit(self.bits, name=f"the limit on {self.in_words}"))
+        if self.cap != inf:
+            object.__setattr__(self, "cap", as_limit(self.cap, name=f"the cap on {self.in_words}"))
 
     @property
     @abstractmethod
@@ -98,27 +111,37 @@ class Limit(ABC):
         return None
 
     def as_dict(self) -> dict[str, Any]:
-        """For machines: its kind, its bits and whom it limits."""
+        """For machines: its kind, its bits, its cap where there is one, and whom it limits."""
         own = {name: sorted(v) if isinstance(v, frozenset) else v for name, v in _items(self)}
-        return {"kind": self.kind, **own}
+        return {"kind": self.kind, **_finite(own)}
 
     @property
     def whom(self) -> tuple[object, ...]:
-        """All but the bits: two limits with the same ``whom`` are on the same coalitions."""
-        return (self.kind, *(value for name, value in _items(self) if name != "bits"))
+        """All but bits and cap: two limits with the same ``whom`` are on the same coalitions."""
+        own = [value for name, value in _items(self) if name not in ("bits", "cap")]
+        return (self.kind, *own)
+
+    @property
+    def amount_in_words(self) -> str:
+        """Its bits and its cap."""
+        bits = [] if self.bits == inf else [f"{self.bits:.12g} bits"]
+        cap = [] if self.cap == inf else [cap_in_words(self.cap)]
+        return ", and ".join([*bits, *cap]) or "no limit"
 
     @property
     def record(self) -> Any:
         """The limit as JSON, in the field ``others`` of a policy's record.
 
         The kinds that tacit knows stand in fields of their own, as earlier versions wrote them.
+        Bits are ``None`` where there is only a cap, which is left out where there is none.
         """
-        return asdict(self)
+        return _finite(asdict(self))
 
     @classmethod
     def of_record(cls, stored: Any) -> Self:
         """The limit that ``record`` gave."""
-        return cls(**stored)
+        bits = inf if stored["bits"] is None else stored["bits"]
+        return cls(**(stored | {"bits": bits}))
 
     @classmethod
     def parse(cls, bits: float, whom: str) -> Self:
@@ -131,6 +154,12 @@ class Limit(ABC):
             f"limits of the kind {cls.kind!r} are not set by a text: use the option for them, or "
             "Python"
         )
+
+
+def _finite(own: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a limit as JSON can have them: ``None`` for infinite bits, and no infinite cap."""
+    bits = None if own["bits"] == inf else own["bits"]
+    return {name: v for name, v in own.items() if name != "cap" or v < inf} | {"bits": bits}
 
 
 def _items(limit: Limit) -> list[tuple[str, Any]]:
@@ -247,7 +276,9 @@ class Group(Limit):
 
 
 class Policy:
-    """Limits in bits about one record on what coalitions may learn together."""
+    """Limits in bits about one record on what coalitions may learn together, and caps on what a
+    single answer may tell them.
+    """
 
     __slots__ = ("_limits",)
 
@@ -259,13 +290,13 @@ class Policy:
         groups: Mapping[Collection[str], float] | None = None,
         limits: Iterable[Limit] = (),
     ) -> None:
-        """A policy. Of two limits on the same coalitions the smaller holds.
+        """A policy. Of two limits on the same coalitions the smaller holds, of two caps likewise.
 
         Args:
             everyone: limit on all parties together.
             sizes: number of parties -> bits for every coalition of so many, and so of fewer.
             groups: named coalitions -> bits.
-            limits: more limits, of any kind.
+            limits: more limits, of any kind, and those that have a cap.
         """
         given = [
             *(AnySize(each, size) for size, each in (sizes or {}).items()),
@@ -283,19 +314,27 @@ class Policy:
     @property
     def everyone(self) -> float | None:
         """Limit on all parties together; ``None`` for none."""
-        return next((limit.bits for limit in self._limits if type(limit) is Everyone), None)
+        return next((limit.bits for limit in self._with_bits(Everyone)), None)
 
     @property
     def sizes(self) -> Mapping[int, float]:
         """Number of parties -> bits."""
-        sized = [limit for limit in self._limits if type(limit) is AnySize]
-        return MappingProxyType({limit.size: limit.bits for limit in sized})
+        return MappingProxyType({limit.size: limit.bits for limit in self._with_bits(AnySize)})
 
     @property
     def groups(self) -> Mapping[tuple[str, ...], float]:
         """Sorted members -> bits."""
-        named = [limit for limit in self._limits if type(limit) is Group]
+        named = self._with_bits(Group)
         return MappingProxyType({tuple(sorted(each.parties)): each.bits for each in named})
+
+    def _with_bits(self, kind: type[_Known]) -> list[_Known]:
+        """The limits of a kind that are not caps alone."""
+        return [limit for limit in self._limits if type(limit) is kind and limit.bits < inf]
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether any limit has a cap."""
+        return any(limit.cap < inf for limit in self._limits)
 
     def __eq__(self, other: object) -> bool:
         """Whether the limits are the same, in any order."""
@@ -316,13 +355,13 @@ class Policy:
         Receipts have these words, and verifying one compares them: always "bits", never "1 bit".
         """
         limits = sorted(self._limits, key=lambda limit: not isinstance(limit, Everyone))
-        return "; ".join(f"{limit.in_words}: {limit.bits:.12g} bits" for limit in limits) or "none"
+        return "; ".join(f"{each.in_words}: {each.amount_in_words}" for each in limits) or "none"
 
     # -- other policies ---------------------------------------------------------------------
 
-    def with_own(self, own: Mapping[str, float]) -> Policy:
-        """The same limits, and each party's own limit in bits beside them."""
-        parties = [Group(bits, {party}) for party, bits in own.items()]
+    def with_own(self, own: Mapping[str, float], caps: Mapping[str, float] = NO_CAPS) -> Policy:
+        """The same limits, and each party's own limit in bits, and cap, beside them."""
+        parties = [Group(bits, {party}, cap=caps.get(party, inf)) for party, bits in own.items()]
         return Policy(limits=[*self._limits, *parties])
 
     def change(self, *limits: Limit, without: Collection[Limit | type[Limit]] = ()) -> Policy:
@@ -358,7 +397,8 @@ class Policy:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The policy as JSON; ``others`` is left out where there are no other kinds.
+        """The policy as JSON; ``others`` is left out where there are no other kinds, and ``caps``
+        where those that tacit knows have none.
 
         Raises:
             InvalidInputError: a limit could not be read again; it must never be lost.
@@ -373,6 +413,8 @@ class Policy:
             _check_restored(limit)
         if others:
             stored["others"] = [(limit.kind, limit.record) for limit in others]
+        if caps := [_cap_record(limit) for limit in self._limits if _is_capped(limit)]:
+            stored["caps"] = caps
         return stored
 
     @staticmethod
@@ -389,9 +431,10 @@ class Policy:
             *(Group(bits, members) for members, bits in stored.get("groups", ())),
             *(find_kind(kind).of_record(body) for kind, body in stored.get("others", ())),
         ]
-        if len({limit.whom for limit in limits}) < len(limits):
+        caps = [_read_cap(*each) for each in stored.get("caps", ())]
+        if any(len({each.whom for each in given}) < len(given) for given in (limits, caps)):
             raise InvalidInputError("a coalition is limited twice")
-        return Policy(limits=limits)
+        return Policy(limits=[*limits, *caps])
 
     @staticmethod
     def update_record(stored: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -428,12 +471,42 @@ class Policy:
         own = [] if own_bits is None else [(frozenset({party}), own_bits)]
         return _least_bits([*limited, *own])
 
+    def caps_on(
+        self, party: str, others: Iterable[str], own_cap: float = inf
+    ) -> dict[Parties, float]:
+        """Caps on the coalitions that a release to ``party`` feeds; only those that have one.
+
+        Args:
+            party: who is about to receive.
+            others: the parties that hold something already.
+            own_cap: cap on the party by itself, beside the policy.
+        """
+        present, own = frozenset(others) - {party}, [(frozenset({party}), own_cap)]
+        capped = [
+            (coalition, limit.cap)
+            for limit in self._limits
+            if limit.cap < inf
+            for coalition in limit.coalitions_with(party, present)
+        ]
+        return _least_bits([*capped, *(own if own_cap < inf else [])])
+
     def limits_among(self, holders: Iterable[str]) -> dict[Parties, float]:
         """Limits on the coalitions of parties that hold something; nobody is no coalition."""
         present = frozenset(holders)
         return _least_bits(
             (coalition, limit.bits)
             for limit in self._limits
+            for coalition in limit.coalitions_among(present)
+            if coalition
+        )
+
+    def caps_among(self, holders: Iterable[str]) -> dict[Parties, float]:
+        """Caps on the coalitions of parties that hold something; only those that have one."""
+        present = frozenset(holders)
+        return _least_bits(
+            (coalition, limit.cap)
+            for limit in self._limits
+            if limit.cap < inf
             for coalition in limit.coalitions_among(present)
             if coalition
         )
@@ -447,7 +520,19 @@ class Policy:
 
     def least_bits_on(self, parties: Collection[str]) -> float | None:
         """What these parties may hold together; ``None`` where nothing limits them."""
-        return next((limit.bits for limit in self.binding_on(parties)), None)
+        return next((each.bits for each in self.binding_on(parties) if each.bits < inf), None)
+
+    def least_cap_on(self, parties: Collection[str]) -> float:
+        """Cap on these parties or a coalition around them; infinite for none."""
+        named = frozenset(parties)
+        return min((each.cap for each in self._limits if each.holds_for(named)), default=inf)
+
+    def capped_by(self, parties: Collection[str]) -> tuple[Limit, ...]:
+        """The limits with the smallest cap on these parties or a coalition around them."""
+        named, least = frozenset(parties), self.least_cap_on(parties)
+        return tuple(
+            each for each in self._limits if each.cap == least < inf and each.holds_for(named)
+        )
 
     def used_up(
         self,
@@ -484,8 +569,13 @@ class Policy:
 
     @property
     def newcomers(self) -> dict[str, float]:
-        """The parties that limits name -> the least bits of those; unknown ones are let in so."""
-        least_last = sorted(self._limits, key=lambda limit: -limit.bits)
+        """The parties that limits name -> the least bits of those; unknown ones are let in so.
+
+        A limit that is only a cap lets nobody in.
+        """
+        least_last = sorted(
+            (limit for limit in self._limits if limit.bits < inf), key=lambda limit: -limit.bits
+        )
         return {party: limit.bits for limit in least_last for party in sorted(limit.parties)}
 
     def concerns(self, coalition: Parties, present: Iterable[str]) -> bool:
@@ -504,12 +594,13 @@ class Policy:
 
 
 def _least(limits: Iterable[Limit]) -> list[Limit]:
-    """One limit, the smallest, for each ``whom``."""
+    """One limit for each ``whom``, with the smallest bits and the smallest cap."""
     least: dict[tuple[object, ...], Limit] = {}
     for limit in limits:
         known = least.setdefault(limit.whom, limit)
-        if limit.bits < known.bits:
-            least[limit.whom] = limit
+        if known is not limit:
+            bits, cap = min(limit.bits, known.bits), min(limit.cap, known.cap)
+            least[limit.whom] = replace(known, bits=bits, cap=cap)
     return list(least.values())
 
 
@@ -531,6 +622,34 @@ def _place(limit: Limit) -> tuple[int, int]:
             return 3, 0
         case _:
             return 2, 0
+
+
+def _is_capped(limit: Limit) -> bool:
+    """Whether a limit of a kind that has fields of its own in a record has a cap."""
+    return type(limit) in (Everyone, AnySize, Group) and limit.cap < inf
+
+
+def _cap_record(limit: Limit) -> tuple[str, Any, float]:
+    """Kind, whom it is on, and the cap."""
+    match limit:
+        case AnySize(size=size):
+            return limit.kind, size, limit.cap
+        case Group():
+            return limit.kind, sorted(limit.parties), limit.cap
+        case _:
+            return limit.kind, None, limit.cap
+
+
+def _read_cap(kind: str, whom: Any, cap: float) -> Limit:
+    """A limit that is only a cap, from its record."""
+    match kind:
+        case Everyone.kind:
+            return Everyone(inf, cap=cap)
+        case AnySize.kind:
+            return AnySize(inf, whom, cap=cap)
+        case Group.kind:
+            return Group(inf, whom, cap=cap)
+    raise InvalidInputError(f"a cap is on the kind {kind!r}, which has none in this version")
 
 
 def _check_restored(limit: Limit) -> None:
@@ -570,7 +689,27 @@ def coalition_name(coalition: Parties, everyone: Parties) -> str:
 
 def limit_in_words(bits: float) -> str:
     """A limit as it was given."""
-    return f"{bits:.12g}"
+    return "none" if bits == inf else f"{bits:.12g}"
+
+
+def cap_in_words(cap: float) -> str:
+    """What a cap promises."""
+    if cap == 0:
+        return "after any answer, every combination of levels is as likely as before"
+    return (
+        f"after any answer, no combination of levels is more than {times_in_words(cap)} times as "
+        "likely as before"
+    )
+
+
+def times_in_words(bits: float) -> str:
+    """2**bits, rounded up to three digits."""
+    if bits >= _MOST_TIMES:
+        return f"2^{ceil(bits)}"
+    times = Decimal(2.0**bits)
+    digits = Decimal(1).scaleb(min(times.adjusted() - 2, 0))
+    shown = times.quantize(digits, ROUND_CEILING)
+    return f"{shown.normalize():,f}"
 
 
 def bits_in_words(bits: float) -> str:

@@ -61,12 +61,19 @@ class _Baseline(Scheme, ABC):
         """The limit on this release alone; coalitions are what a baseline does not look at."""
         return {} if individual is None else {frozenset({party}): individual}
 
+    def _caps(self, party: str, own: float | None) -> dict[Parties, float]:
+        """None: caps are what a baseline does not look at, either."""
+        if own is not None:
+            raise InvalidInputError(f"{type(self).__name__} keeps no caps: leave cap out")
+        return {}
+
     def _design(
         self,
         variable: Variable,
         pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
+        caps: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
         progress: Progress | None,
@@ -81,7 +88,7 @@ class _Baseline(Scheme, ABC):
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
-        return Design(party, variable, solution, table, class_of_x, limits, keys, {}, ())
+        return Design(party, variable, solution, table, class_of_x, limits, keys, {}, (), caps)
 
     @abstractmethod
     def _design_alone(

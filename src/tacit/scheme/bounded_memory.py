@@ -33,12 +33,15 @@ from tacit.scheme.views import (
     followed,
     is_lossless,
     largest_group,
+    least_worst_answer,
     merge_as_recorded,
+    merge_by_spread,
     merge_laws,
     merge_views,
     move_states,
     parent_classes,
     split_classes,
+    spreads_after,
     tell,
 )
 
@@ -97,6 +100,8 @@ class BoundedMemory:
         carried_entries: of the laws of all coalitions before a release, see ``n_kept``.
         remembered_entries: of p(m, x) after a release.
         moved: views that were moved on, some or all of the way.
+        spreads: bits by which the histories behind each state may tell more than it does, [m];
+            ``None`` for none.
     """
 
     mass: Array
@@ -113,6 +118,7 @@ class BoundedMemory:
     carried_entries: int = CARRIED_ENTRIES
     remembered_entries: int = REMEMBERED_ENTRIES
     moved: dict[Parties, CoalitionView] = field(default_factory=dict)
+    spreads: Array | None = None
 
     @staticmethod
     def start(
@@ -148,9 +154,11 @@ class BoundedMemory:
         tells_nothing = np.ones((*self.mass.shape, 1))
         made = Transition(state[:, None])
         step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
+        mass = _gathered(self.mass, state)
         coarse = replace(
             self,
-            mass=_gathered(self.mass, state),
+            mass=mass,
+            spreads=spreads_after(self.mass, state, mass, self._spreads, self.roundings),
             moved=dict(self.moved),
             is_sufficient=False,
             steps=(*self.steps, step),
@@ -200,6 +208,23 @@ class BoundedMemory:
         around = [self.carried[each].bits for each in self.covering(parties)]
         return min([*around, self.everyone_bits])
 
+    def worst_answer(self, parties: Parties) -> float:
+        """By its own law, those around it, or that of everyone: what tells more bounds it."""
+        views = [self.carried[each] for each in self.covering(parties & self.present)]
+        if parties != self.present and any(view.spread is None for view in views):
+            return least_worst_answer(views, self.roundings)
+        everyone = CoalitionView(self.mass.T[..., None], spread=self.spreads)
+        return least_worst_answer([*views, everyone], self.roundings)
+
+    @property
+    def spread(self) -> float:
+        """The largest of its states."""
+        return float(self._spreads.max())
+
+    @property
+    def _spreads(self) -> Array:
+        return np.zeros(len(self.mass)) if self.spreads is None else self.spreads
+
     def is_exact(self, parties: Parties) -> bool:
         """Whether its law is carried, and its letters were never merged at a loss."""
         return parties in self.carried and self.carried[parties].is_exact
@@ -217,6 +242,7 @@ class BoundedMemory:
         made: Transition | None = None,
         *,
         limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
         everyone_bits: float | None = None,
     ) -> tuple[BoundedMemory, Transition]:
         """Append a release; merge states until ``cap`` are left, and letters of large views.
@@ -226,6 +252,7 @@ class BoundedMemory:
             channel: p(rhat | m, x), [m, x, rhat].
             made: as recorded, where the release was made before.
             limits: as for ``allowance``.
+            caps: coalition -> bits that its worst single answer may have: merging keeps below.
             everyone_bits: the bound on everyone after it, where it has been proved.
         """
         n_m, _, n_rhat = channel.shape
@@ -235,7 +262,7 @@ class BoundedMemory:
         roundings = self.roundings + n_m * n_rhat + 4
         fed, grown = self._fed(party), followed(self.mass, channel)
         merged, state = (
-            self._merge_anew(party, fed, channel, grown, roundings, limits)
+            self._merge_anew(party, fed, channel, grown, roundings, limits, caps)
             if made is None
             else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
         )
@@ -244,6 +271,7 @@ class BoundedMemory:
         mass = _gathered(grown, state)
         # Of nobody, all that is to be known is p(m, x).
         waiting[frozenset()] = CoalitionView(mass.T[:, None], n_moves=self.n_moves + 1)
+        before = np.repeat(self._spreads, n_rhat)
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -259,6 +287,7 @@ class BoundedMemory:
             self.carried_entries,
             self.remembered_entries,
             {each: view for each, view in self.moved.items() if each and party not in each},
+            spreads_after(grown, state.reshape(-1), mass, before, roundings),
         )
         return memory._forget_steps(), transition
 
@@ -280,6 +309,7 @@ class BoundedMemory:
         grown: Array,
         roundings: int,
         limits: Mapping[Parties, float],
+        caps: Mapping[Parties, float],
     ) -> tuple[MergedViews, Transitions]:
         """What coalitions hold that a release feeds, and the next states [m, rhat].
 
@@ -295,7 +325,9 @@ class BoundedMemory:
         }
         # Fewer states were needed before: more than twice as many would be merged again.
         most_tried = max(2 * len(self.mass), FEWEST_STATES) if allowed else self.n_kept
-        state = merge_laws(grown, min(self.n_kept, most_tried)).reshape(-1, n_rhat)
+        # Caps on coalitions that are not carried are met through the states.
+        merge_states = merge_laws if caps.keys() <= fed.keys() else merge_by_spread
+        state = merge_states(grown, min(self.n_kept, most_tried)).reshape(-1, n_rhat)
         while True:
             n_states = int(state.max()) + 1
             share = min(AFFORDED_STATES / n_states, 1.0)
@@ -305,10 +337,10 @@ class BoundedMemory:
             # The least allowed rise first: it is the likeliest to be exceeded.
             tightest = sorted(fed, key=lambda each: rises.get(each, inf))
             told = tell({each: fed[each] for each in tightest}, channel, state)
-            merged = merge_views(told, roundings, room, most, rises)
+            merged = merge_views(told, roundings, room, most, rises, caps)
             if merged is not None and (n_states == 1 or len(merged.views) == len(fed)):
                 return merged, state
-            fewer = merge_laws(_gathered(grown, state), n_states // 2)
+            fewer = merge_states(_gathered(grown, state), n_states // 2)
             state = np.where(state < 0, -1, fewer[state])
 
     def _merge_again(

@@ -12,7 +12,14 @@ from tacit.arrays import Array
 from tacit.information import mutual_information
 from tacit.policy import Parties
 from tacit.scheme.memory import NO_LIMITS, Transition
-from tacit.scheme.views import ClassOfX, CoalitionView, class_sums, followed, split_classes
+from tacit.scheme.views import (
+    ClassOfX,
+    CoalitionView,
+    class_sums,
+    followed,
+    split_classes,
+    worst_answer_bits,
+)
 
 _SAME_SHAPE = 1e-14
 """Letters whose laws p(z, x | letter) differ by no more, relatively, are in proportion."""
@@ -86,6 +93,16 @@ class ExactHistory:
         """I(Y; X), exact up to rounding."""
         return mutual_information(self.held(parties))
 
+    def worst_answer(self, parties: Parties) -> float:
+        """Exact up to rounding."""
+        held = self.held(parties)
+        return worst_answer_bits(held, np.zeros(len(held)), len(self.mass))
+
+    @property
+    def spread(self) -> float:
+        """Nothing: no states are merged."""
+        return 0.0
+
     def is_exact(self, parties: Parties) -> bool:
         """Always."""
         return True
@@ -101,6 +118,7 @@ class ExactHistory:
         made: Transition | None = None,
         *,
         limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
     ) -> tuple[ExactHistory, Transition]:
         """Append a release; histories that cannot occur are dropped.
 

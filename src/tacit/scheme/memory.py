@@ -125,6 +125,15 @@ class Memory(Protocol):
         """What a coalition holds at most, up to rounding."""
         ...
 
+    def worst_answer(self, parties: Parties) -> float:
+        """Upper bound on the largest log2 p(y | x) / p(y) of what a coalition holds, in bits."""
+        ...
+
+    @property
+    def spread(self) -> float:
+        """Bits by which what everyone holds may tell more than the state does, at most."""
+        ...
+
     def is_exact(self, parties: Parties) -> bool:
         """Whether ``held`` is the law of all that a coalition holds."""
         ...
@@ -146,6 +155,7 @@ class Memory(Protocol):
         made: Transition | None = None,
         *,
         limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
     ) -> tuple[Memory, Transition]:
         """The memory after a release [m, x, rhat], and how it came there.
 
@@ -154,6 +164,7 @@ class Memory(Protocol):
             channel: p(rhat | m, x), [m, x, rhat].
             made: as recorded, where the release was made before.
             limits: as for ``allowance``.
+            caps: coalition -> bits that its worst single answer may have: merging keeps below.
         """
         ...
 

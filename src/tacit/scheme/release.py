@@ -31,6 +31,7 @@ class Design:
         rooms: coalition -> bits below its limit that are left for merging its letters afterwards.
         covered: coalitions whose limit is met through the bound on everyone, because their own
             law is not carried.
+        caps: bits that the worst single answer of each coalition with a cap may have after it.
     """
 
     party: str
@@ -42,6 +43,7 @@ class Design:
     keys: dict[Parties, ViewKey]
     rooms: dict[Parties, float]
     covered: tuple[tuple[str, ...], ...]
+    caps: dict[Parties, float]
 
     @property
     def channel(self) -> Array:

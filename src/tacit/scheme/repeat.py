@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information import mutual_information
+from tacit.information.leakage import pointwise_maximal_leakage
 from tacit.problem import WORST_LEVEL, Problem, ViewKey
 from tacit.scheme.memory import Step
 from tacit.solution import Solution, Status
@@ -62,13 +63,16 @@ def repeat_letters(
     limits = problem.limits
     added = leakage[problem.everyone] - mutual_information(mass)
     is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
+    worst = _worst_answers(problem, mass[..., None] * redrawn)
+    is_capped = all(worst[key] <= cap + reserve + _ROUNDING for key, cap in problem.caps.items())
     value = _value(problem, redrawn)
-    if added > FREE_BITS or not is_allowed or value is None:
+    if added > FREE_BITS or not (is_allowed and is_capped) or value is None:
         return None
     best = known
     if best is None or best.bound is None or value - best.bound > near:
         joint = problem.joint_zxr.sum(axis=0)
-        alone = replace(problem, joint=joint, collusion=None, views={})
+        caps: dict[ViewKey, float] = {key: cap for key, cap in problem.caps.items() if key == ()}
+        alone = replace(problem, joint=joint, collusion=None, views={}, caps=caps)
         best = solve(alone, gap_tol=0.5 * gap_tol)
     assert best.bound is not None  # a distortion
     gap = value - best.bound
@@ -110,5 +114,19 @@ def letters_told(steps: Sequence[Step]) -> NDArray[np.bool_]:
 
 def _leakage(problem: Problem, joint: Array) -> dict[ViewKey, float]:
     """I(Rhat, Y; X) of every view, p(m, x, rhat) given."""
-    pooled = {key: problem.view(key).pool(joint).transpose(0, 2, 1) for key in problem.limits}
-    return {key: mutual_information(law.reshape(-1, law.shape[2])) for key, law in pooled.items()}
+    return {key: mutual_information(law) for key, law in _pooled(problem, joint).items()}
+
+
+def _worst_answers(problem: Problem, joint: Array) -> dict[ViewKey, float]:
+    """The largest log2 p(rhat, y | x) / p(rhat, y) of every view, p(m, x, rhat) given."""
+    pooled = _pooled(problem, joint)
+    return {key: float(pointwise_maximal_leakage(law.T).max()) for key, law in pooled.items()}
+
+
+def _pooled(problem: Problem, joint: Array) -> dict[ViewKey, Array]:
+    """p((y, rhat), x) of every view, p(m, x, rhat) given."""
+    n_x = joint.shape[1]
+    return {
+        key: problem.view(key).pool(joint).transpose(0, 2, 1).reshape(-1, n_x)
+        for key in problem.limits
+    }

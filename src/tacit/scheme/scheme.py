@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
-from tacit.errors import InfeasibleError, InvalidInputError, Suggestion, UnconvergedError
+from tacit.errors import (
+    CapError,
+    InfeasibleError,
+    InvalidInputError,
+    Suggestion,
+    UnconvergedError,
+)
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_law, as_limit
 from tacit.markup import html_table
@@ -36,6 +42,7 @@ from tacit.scheme.views import (
     class_rows,
     class_sums,
     refine_classes,
+    worst_answer_bits,
 )
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import Progress, solve
@@ -54,11 +61,18 @@ _MANY = 2**20
 _SEEN = 2**13
 """Letters of all views that a design sees, times states: with more, it sees fewer states."""
 
+_CAP_ROOM, _KEPT_ROOM = 1e-3, 0.8
+"""Bits below its cap that a worst answer may use only in part, and the part that each release
+leaves of them to the next."""
+
 _UNKNOWNS = 2**16
 """States times classes of cells times answers: with more, a design sees fewer states."""
 
 _AMPLE = 1.5
 """A limit that leaves so many times what another leaves is left out of a design until it binds."""
+
+_EVERYONE: ViewKey = (0,)
+"""The key of everyone in a problem over the memory's states: they are its one earlier axis."""
 
 _WIDE = 2**11
 """Classes of cells times answers: with more, every limit is left out until it binds. Without the
@@ -190,8 +204,16 @@ class Scheme:
             return min(mutual_information(self._memory.mass), self._memory.bits(known))
         return self._memory.bits(known)
 
+    def worst_answer(self, parties: Collection[str] | None = None) -> float:
+        """Bits of the worst single answer that parties can hold together; everyone by default.
+
+        After any answer, no letter of X is more than 2**bits times as likely as before. Exact up to
+        rounding where ``is_exact`` says so, an upper bound otherwise.
+        """
+        return self._memory.worst_answer(self._known(parties))
+
     def is_exact(self, parties: Collection[str] | None = None) -> bool:
-        """Whether ``leakage`` of these parties is exact rather than a bound."""
+        """Whether ``leakage`` and ``worst_answer`` of these parties are exact, not bounds."""
         return self.law(parties) is not None
 
     def view(self, parties: Collection[str]) -> CoalitionView | None:
@@ -257,6 +279,7 @@ class Scheme:
         analysable: bool = False,
         individual: float | None = None,
         collusion: float | None = None,
+        cap: float | None = None,
         gap_tol: float = GAP_TOL,
     ) -> Release:
         """Design the best release for a request, and remember it.
@@ -272,10 +295,12 @@ class Scheme:
                 analysable release of R reads its letters and is analysable, too.
             individual: limit on what this party holds, everything it received before included.
             collusion: limit on what everyone holds together, beside the standing policy.
+            cap: bits of the worst single answer of this party, everything it received before
+                included, beside the standing policy's caps.
             gap_tol: asked of the design.
 
         Raises:
-            InfeasibleError: a limit is below what is held already; nothing has changed.
+            InfeasibleError: a limit or a cap is below what is held already; nothing has changed.
         """
         design = self.design(
             asked,
@@ -286,6 +311,7 @@ class Scheme:
             analysable=analysable,
             individual=individual,
             collusion=collusion,
+            cap=cap,
             gap_tol=gap_tol,
         )
         if design.solution.status is Status.INACCURATE:
@@ -294,10 +320,20 @@ class Scheme:
                 f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
+        p_rhat_given_r = self._recipient_law(design)
+        memory, transition = self._memory.after(
+            party, design.table, limits=design.limits, caps=design.caps
+        )
+        for coalition, held in _broken_caps(memory, design.caps).items():
+            reason = (
+                f"the worst single answer of {' + '.join(sorted(coalition))} would tell up to "
+                f"{held:.6g} bits, of a cap of {design.caps[coalition]:.6g}, as far as a memory of "
+                f"{len(memory.mass)} states tells: remember more states"
+            )
+            raise _cap_error(coalition, design.caps, held, reason)
+        self._memory = memory
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
-        p_rhat_given_r = self._recipient_law(design)
-        self._memory, transition = self._memory.after(party, design.table, limits=design.limits)
         release = Release(
             party,
             design.table,
@@ -323,6 +359,7 @@ class Scheme:
         analysable: bool = False,
         individual: float | None = None,
         collusion: float | None = None,
+        cap: float | None = None,
         gap_tol: float = GAP_TOL,
         time_limit: float | None = None,
         progress: Progress | None = None,
@@ -335,7 +372,8 @@ class Scheme:
         variable = asked
         if not isinstance(variable, Variable):
             variable = read_variable(variable, self.attributes, len(self.p_x))
-        limits = self._limits(party, individual, collusion)
+        caps = self._caps(party, cap)
+        limits = dict.fromkeys(caps, inf) | self._limits(party, individual, collusion)
         classes = refine_classes(self._memory.class_of_x, variable.p_r_given_x, self.p_x)
         self._memory = self._memory.refine(classes, self.p_x)
         pose = partial(
@@ -345,7 +383,7 @@ class Scheme:
             ceilings=ceilings,
             analysable=analysable,
         )
-        return self._design(variable, pose, party, limits, gap_tol, time_limit, progress)
+        return self._design(variable, pose, party, limits, caps, gap_tol, time_limit, progress)
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -360,6 +398,7 @@ class Scheme:
         pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
+        caps: dict[Parties, float],
         gap_tol: float,
         time_limit: float | None,
         progress: Progress | None,
@@ -369,11 +408,12 @@ class Scheme:
         allowed = {each: self._memory.allowance(each, n_rhat, limits) for each in limits}
         is_wide = self._memory.mass.shape[1] * variable.p_r_given_x.shape[1] > _WIDE
         ample = {} if n_rhat == _MANY else self._ample(limits, allowed, is_wide=is_wide)
+        ample = {each: left for each, left in ample.items() if each not in caps}
         n_priced = 1 if is_wide else len(limits)
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
             design = self._design_within(
-                priced, variable, pose, party, allowed, gap_tol, time_limit, progress
+                priced, caps, variable, pose, party, allowed, gap_tol, time_limit, progress
             )
             over = {each: self._added(each, design.table) - left for each, left in ample.items()}
             broken = [each for each in ample if over[each] >= 0]
@@ -390,6 +430,7 @@ class Scheme:
     def _design_within(
         self,
         limits: dict[Parties, float],
+        caps: dict[Parties, float],
         variable: Variable,
         pose: partial[Problem],
         party: str,
@@ -401,19 +442,21 @@ class Scheme:
         """The best release within these limits, reading as many states as it can afford."""
         memory, state = self._memory, np.arange(len(self._memory.mass))
         rooms = dict(allowed)
-        problem, keys, covered = self._problem(memory, variable, pose, party, limits, rooms)
+        problem, keys, covered = self._problem(memory, variable, pose, party, limits, caps, rooms)
         solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
             while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
                 memory, merged = memory.coarsen(len(memory.mass) // 2)
                 state, rooms = merged[state], dict(allowed)
-                problem, keys, covered = self._problem(memory, variable, pose, party, limits, rooms)
+                problem, keys, covered = self._problem(
+                    memory, variable, pose, party, limits, caps, rooms
+                )
             if problem.is_information:
                 solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
             else:
                 solution = solve(problem, gap_tol=gap_tol)
         table, classes = solution.channel[state], self._memory.class_of_x
-        return Design(party, variable, solution, table, classes, limits, keys, rooms, covered)
+        return Design(party, variable, solution, table, classes, limits, keys, rooms, covered, caps)
 
     def _ample(
         self, limits: dict[Parties, float], allowed: dict[Parties, float], *, is_wide: bool
@@ -541,6 +584,7 @@ class Scheme:
         pose: partial[Problem],
         party: str,
         limits: dict[Parties, float],
+        caps: dict[Parties, float],
         rooms: dict[Parties, float],
     ) -> tuple[Problem, dict[Parties, ViewKey], tuple[tuple[str, ...], ...]]:
         """The release problem on a memory's states, the names that its views have there, and
@@ -563,6 +607,8 @@ class Scheme:
                 continue
             left = self._left(bits, memory.bits(holders) + rooms[coalition])
             seen = memory.seen(holders, left)
+            if seen is not None and coalition in caps:
+                seen = memory.view(holders) or seen[0], 0.0  # fewer letters would tell too little
             if seen is None:
                 covered.append(coalition)
                 full = min(full, bits)
@@ -575,10 +621,48 @@ class Scheme:
         left = self._left(full, memory.everyone_bits)
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
-        problem = pose(joint, individual=max(own, 0.0), collusion=remembered + left, views=views)
-        all_axes = problem.everyone
-        keys |= {coalition: all_axes for coalition in limits if coalition not in keys}
+        keys |= {coalition: _EVERYONE for coalition in limits if coalition not in keys}
+        problem = pose(
+            joint,
+            individual=max(own, 0.0),
+            collusion=remembered + left,
+            views=views,
+            caps=self._posed_caps(memory, caps, keys),
+        )
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
+
+    def _posed_caps(
+        self, memory: Memory, caps: dict[Parties, float], keys: dict[Parties, ViewKey]
+    ) -> dict[ViewKey, float]:
+        """View of a problem -> its cap, lower by what merged letters and states may hide.
+
+        A little room stays below each cap, because without any a later release has no interior.
+        No lower than what the view tells already: a constant answer is always allowed. What a
+        release does to caps is checked afterwards, letter by letter.
+        """
+        p_x = memory.mass.sum(axis=0)
+        useless = -np.log2(p_x[p_x > 0].min())  # no x is more than 1 / p(x) times as likely
+        posed: dict[ViewKey, float] = {}
+        for coalition, cap in caps.items():
+            key, law, spread = keys[coalition], memory.mass, memory.spread
+            if key != _EVERYONE:
+                view = memory.view(coalition & self.parties)
+                assert view is not None  # it is carried
+                law, spread = view.held, float(view.spreads.max())
+            told = worst_answer_bits(law, np.zeros(len(law)), 0)
+            if cap < useless:
+                room = max(cap - spread - told, 0.0)
+                lower = cap - spread - max(_KEPT_ROOM * min(room, _CAP_ROOM), self.reserve)
+                posed[key] = min(max(lower, told), posed.get(key, inf))
+        return posed
+
+    def _caps(self, party: str, own: float | None) -> dict[Parties, float]:
+        """Caps on every coalition with ``party``; refused where an answer tells more already."""
+        own_cap = inf if own is None else as_limit(own, name="cap")
+        caps = self.policy.caps_on(party, self.parties, own_cap)
+        for coalition, held in _broken_caps(self._memory, caps).items():
+            raise _cap_error(coalition, caps, held)
+        return caps
 
     def _left(self, bits: float, held: float) -> float:
         """What a limit leaves to a coalition, 0 where that is next to nothing."""
@@ -602,6 +686,19 @@ class Scheme:
             letters[:, index] = (draws[:, None] >= steps).sum(axis=1)
             state = release.next_state[state, letters[:, index]]
         return letters
+
+
+def _broken_caps(memory: Memory, caps: Mapping[Parties, float]) -> dict[Parties, float]:
+    """Coalitions whose worst single answer may tell more than their cap, and how many bits."""
+    held = {coalition: memory.worst_answer(coalition) for coalition in caps}
+    return {each: bits for each, bits in held.items() if bits > caps[each] + _HELD_TOL}
+
+
+def _cap_error(
+    coalition: Parties, caps: Mapping[Parties, float], held: float, reason: str | None = None
+) -> CapError:
+    who = tuple(sorted(coalition))
+    return CapError(who, caps[coalition], held, reason=reason)
 
 
 def _is_affordable(problem: Problem) -> bool:
@@ -634,6 +731,7 @@ def _alone(earlier: Release, problem: Problem) -> Solution | None:
     """The earlier design, if it was made without history and under the same limit."""
     then = earlier.solution.problem
     is_alone = len(then.joint_zxr) == 1 and min(then.limits.values()) == problem.individual
+    is_alone = is_alone and then.caps.get(()) == problem.caps.get(())
     return earlier.solution if is_alone else None
 
 

@@ -5,6 +5,13 @@ later, I(Y, F; X) <= I(W, F; X) + I(Y; X, M | W): the last term is the **slack**
 slacks add up. A merge lowers I(Y; X) by I(Y; X | W), so what a coalition is said to hold rises by
 I(Y; M | X, W) only, the **rise** of the merge. It is 0 where the memory has a single state.
 
+A merge hides how much a single answer tells, too ([M] fact 15). Let the law p(y, m, x) of a letter
+y lie between a and b times that of the letter w it became part of. Whatever answers f come later,
+p(y, f | x) <= b p(w, f | x) and p(y, f) >= a p(w, f). So y, f makes an x at most b / a times more
+likely than w, f does. The largest log2 b / a of the members is the **spread** of a letter in bits;
+spreads of merges one after another add up. It is infinite where a member rules out what another
+does not; then no answer makes an x more than 1 / p(x) times as likely.
+
 States of the memory are merged here, too: those with the same posterior, then those that lose
 least ([M] fact 6). And cells x: those that nothing released or asked so far has told apart are one
 **class** ([M] fact 10). Laws, channels and states live on classes, with one map from cell to class;
@@ -15,20 +22,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf, nextafter
+from math import inf, log2, nextafter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.information.laws import add_up, gamma, information_upper_nats
+from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma, information_upper_nats
 from tacit.policy import Parties
 
 MOST_LETTERS = 512
 """Letters that a view has after a release at most."""
+
+MOST_CAPPED_LETTERS = 2048
+"""The same for a coalition with a cap that merging more letters would break."""
 
 REPLAYED_LETTERS = 512
 """Most letters of a view after a release whose merges were not recorded."""
@@ -54,6 +65,16 @@ _MOVES = 2**20
 _CACHED = 2**15
 """Numbers of an array that fits into a processor's cache, with some others."""
 
+_FAR = 1e6
+"""Bits. Rows of which one rules out what the other does not are so far apart."""
+
+_ROUNDING_BITS = 16 * UNIT_ROUNDOFF / LN2
+"""Bits that one more rounding, behind each of a few masses, can change in a logarithm of their
+quotients, at most."""
+
+_TINY_SHARE = 1e-200
+"""A smaller part of a merged row may be 0."""
+
 _UNDERFLOW = 1e-247
 """Bits. What a mass below 1e-250 can change in an information: such masses may have underflowed."""
 
@@ -76,6 +97,7 @@ class CoalitionView:
             that came later.
         unmoved: p(y, x) before these moves, which do not change it, [y, x], and the states that it
             was summed over. Kept, so that no figure depends on when a view was moved.
+        spread: bits, [y]; ``None`` where no letters were merged.
     """
 
     law: Array
@@ -84,6 +106,12 @@ class CoalitionView:
     is_exact: bool = True
     n_moves: int = 0
     unmoved: tuple[Array, int] | None = None
+    spread: Array | None = None
+
+    @property
+    def spreads(self) -> Array:
+        """Bits by which the members of each letter may tell more than it does, [y]."""
+        return np.zeros(self.n_letters) if self.spread is None else self.spread
 
     @property
     def n_letters(self) -> int:
@@ -173,7 +201,11 @@ def tell(
             told = view.law[part] @ _moves(channel[:, part], state, n_states)  # [rhat, x, y, m']
             law[part] = told.transpose(1, 2, 0, 3)
         letters = law.reshape(n_x, -1, n_states)
-        yield coalition, replace(view, law=letters, n_moves=view.n_moves + 1, unmoved=None)
+        spread = None if view.spread is None else np.repeat(view.spread, n_rhat)
+        told_view = replace(
+            view, law=letters, n_moves=view.n_moves + 1, unmoved=None, spread=spread
+        )
+        yield coalition, told_view
 
 
 def _parts(channel: Array, n_states: int) -> Iterator[slice]:
@@ -198,8 +230,12 @@ def merge_views(
     room: float,
     most: int,
     rises: Mapping[Parties, float],
+    caps: Mapping[Parties, float],
 ) -> MergedViews | None:
     """Merge letters of views until each has ``most``; ``None`` if one of them rises too much.
+
+    Where merging would raise the worst single answer of a coalition above its cap, only letters in
+    proportion are merged.
 
     Args:
         told: coalition -> its view, letters not merged.
@@ -207,11 +243,15 @@ def merge_views(
         room: bytes for all views; the first that does not fit and those after it are dropped.
         most: letters.
         rises: coalition -> bits by which merging may raise what it is said to hold.
+        caps: coalition -> bits that its worst single answer may have.
     """
     merged = MergedViews({}, {}, {})
     for coalition, view in told:
         labels = merge_letters(view, most)
         fewer, slack = merge(view, labels, roundings)
+        if _breaks_cap(fewer, caps.get(coalition, inf), roundings):
+            labels = merge_letters(view, MOST_CAPPED_LETTERS)
+            fewer, slack = merge(view, labels, roundings)
         if fewer.rise - view.rise > rises.get(coalition, inf):
             return None
         room -= fewer.law.nbytes
@@ -219,6 +259,10 @@ def merge_views(
             break
         merged.keep(coalition, fewer, labels, slack)
     return merged
+
+
+def _breaks_cap(view: CoalitionView, cap: float, roundings: int) -> bool:
+    return cap < inf and worst_answer_bits(view.held, view.spreads, roundings) > cap
 
 
 def merge_as_recorded(
@@ -272,7 +316,8 @@ def merge(
         )
     if is_identity(labels):
         kept = np.ascontiguousarray(view.law[:, labels >= 0])
-        return replace(view, law=kept, unmoved=None), 0.0
+        spread = None if view.spread is None else view.spread[labels >= 0]
+        return replace(view, law=kept, unmoved=None, spread=spread), 0.0
     order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
     firsts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     after = np.add.reduceat(before[order], firsts)
@@ -287,6 +332,7 @@ def merge(
         slack=add_up(view.slack, slack),
         rise=view.rise + max(slack - lost, 0.0),
         is_exact=view.is_exact and is_lossless(before, labels, after),
+        spread=spreads_after(before, labels, after, view.spreads, roundings),
     )
     return merged, slack
 
@@ -348,6 +394,34 @@ def merge_laws(laws: Array, most: int) -> Labels:
         group = _join_nearest(group, weight, distance, most)
     labels[occurs] = np.unique(group, return_inverse=True)[1].reshape(-1)
     return labels
+
+
+def merge_by_spread(laws: Array, most: int) -> Labels:
+    """Labels as of ``merge_laws``, with small spreads rather than little loss on average.
+
+    Complete linkage: rows become one whose spreads against each other are least.
+    """
+    labels = merge_laws(laws, len(laws))
+    groups = np.unique(labels[labels >= 0], return_index=True)[1]
+    if len(groups) <= most:
+        return labels
+    rows = laws[labels >= 0][groups]
+    n_rows = len(rows)
+    apart = [_spreads_between(rows[k], rows[k + 1 :]) for k in range(n_rows - 1)]
+    tree = linkage(np.minimum(np.concatenate(apart), _FAR), method="complete")
+    joined = fcluster(tree, most, criterion="maxclust") - 1
+    order = np.unique(joined, return_inverse=True)[1].reshape(-1)
+    return np.where(labels >= 0, order[labels], -1)
+
+
+def _spreads_between(row: Array, others: Array) -> Array:
+    """Bits by which the rows' shares differ at most (Hilbert's metric), [other]."""
+    occurs = (row > 0) | (others > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log2(row) - np.log2(others)
+    most = np.where(occurs, ratios, -inf).max(axis=1)
+    least = np.where(occurs, ratios, inf).min(axis=1)
+    return np.asarray(most - least)
 
 
 def _by_letter(law: Array) -> Array:
@@ -432,6 +506,57 @@ def slack_upper_bits(laws: Array, labels: Labels, merged: Array, roundings: int)
         total += float(upper.sum())
     total *= (1 + gamma(2 * len(joined) + 8)) / LN2
     return nextafter(total + laws.size * _UNDERFLOW, inf)
+
+
+def spreads_after(
+    laws: Array, labels: Labels, merged: Array, spreads: Array, roundings: int
+) -> Array:
+    """Bits by which the members of merged rows may tell more than these do, [label].
+
+    Args:
+        laws: rows [row, e].
+        labels: of each row; -1 where it does not occur.
+        merged: sums of the rows with the same label, [label, e].
+        spreads: of the rows, [row].
+        roundings: behind each entry of ``laws``.
+    """
+    sizes = np.bincount(labels[labels >= 0])
+    rounding = _ROUNDING_BITS * (roundings + int(sizes.max()) + 8)
+    after = np.zeros(len(merged))
+    for row in np.flatnonzero(labels >= 0):
+        label, own = labels[row], float(spreads[row])
+        if sizes[label] > 1:
+            shares = laws[row][merged[label] > 0] / merged[label][merged[label] > 0]
+            least = float(shares.min())
+            own += inf if least < _TINY_SHARE else log2(float(shares.max()) / least) + rounding
+        after[label] = max(after[label], own)
+    return after
+
+
+def worst_answer_bits(law: Array, spreads: Array, roundings: int) -> float:
+    """Upper bound on the largest log2 p(y | x) / p(y), rounding included; 0 for one letter.
+
+    Args:
+        law: p(y, x), [y, x].
+        spreads: bits by which the members of each letter may tell more than it does, [y].
+        roundings: behind each entry of ``law``.
+    """
+    if len(law) <= 1 and not spreads.any():
+        return 0.0
+    p_x, p_y = law.sum(axis=0), law.sum(axis=1)
+    product = np.where(law > 0, p_y[:, None] * p_x, 1.0)
+    occurs = p_y > 0
+    told = np.log2((law / product).max(axis=1)[occurs]) + spreads[occurs]
+    rarest = np.where(law > 0, p_x, inf).min(axis=1)  # no x is more than 1 / p(x) times as likely
+    most = float(np.minimum(told, -np.log2(rarest[occurs])).max())
+    return max(most, 0.0) + _ROUNDING_BITS * (roundings + sum(law.shape) + 8)
+
+
+def least_worst_answer(views: Iterable[CoalitionView], roundings: int) -> float:
+    """Upper bound on what the worst single answer tells that all of these views know, in bits."""
+    return min(
+        worst_answer_bits(view.held, view.spreads, roundings + view.n_summed) for view in views
+    )
 
 
 def is_lossless(laws: Array, labels: Labels, merged: Array) -> bool:

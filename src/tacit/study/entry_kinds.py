@@ -7,7 +7,7 @@ is opened.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, NoReturn, TypeVar
@@ -18,7 +18,7 @@ from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
-from tacit.policy import bits_in_words
+from tacit.policy import Parties, bits_in_words, cap_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
 from tacit.study.books.books import (
@@ -45,6 +45,7 @@ from tacit.study.books.records import (
     read_bodies,
     refuse_nonsense,
 )
+from tacit.study.proofs.caps import told_steps
 from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import value_in_words
@@ -261,7 +262,10 @@ register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_cre
 
 
 def _apply_party(books: Books, record: PartyRecord, entry: Entry) -> Books:
-    return replace(books, limits=books.limits | {record.party: record.limit})
+    others = {party: cap for party, cap in books.caps.items() if party != record.party}
+    own = {} if record.cap is None else {record.party: record.cap}
+    limits = books.limits | {record.party: record.limit}
+    return replace(books, limits=limits, caps=others | own)
 
 
 def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[str]:
@@ -269,14 +273,30 @@ def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[
     if held > record.limit + SAME:
         limit = bits_in_words(record.limit)
         yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
+    own = {} if record.cap is None else {frozenset({record.party}): record.cap}
+    yield from _caps_too_low(replay, after, own)
+
+
+def _caps_too_low(replay: Replay, after: Books, caps: Mapping[Parties, float]) -> Iterator[str]:
+    """Caps that what was released before them breaks, in words."""
+    steps = told_steps(after)
+    for coalition, cap in caps.items():
+        if not replay.laws.keeps_cap(replay.account, steps, coalition, cap):
+            held = replay.account.worst_answer(coalition)
+            yield (
+                f"it caps {' + '.join(sorted(coalition))} at {bits_in_words(cap)}, and an answer "
+                f"may have told {held:.6f} already"
+            )
 
 
 def _describe_party(record: PartyRecord) -> str:
-    return f"{record.party} may learn {record.limit:.12g} bits about a record"
+    limit = f"{record.party} may learn {record.limit:.12g} bits about a record"
+    return limit if record.cap is None else f"{limit}; {cap_in_words(record.cap)}"
 
 
 def _party_action(record: PartyRecord) -> tuple[str, dict[str, Any]]:
-    return "set_party", {"name": record.party, "limit": record.limit}
+    cap = {} if record.cap is None else {"cap": record.cap}
+    return "set_party", {"name": record.party, "limit": record.limit, **cap}
 
 
 register_kind(
@@ -371,6 +391,7 @@ def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterato
         if held > limit + SAME:
             name = " + ".join(sorted(coalition))
             yield f"it limits {name} to {bits_in_words(limit)}, which held {held:.6f} already"
+    yield from _caps_too_low(replay, after, after.all_limits.caps_among(after.holders))
 
 
 def _describe_policy(record: PolicyRecord) -> str:

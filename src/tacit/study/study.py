@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -14,7 +15,7 @@ from warnings import warn
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
 from tacit.information import entropy
-from tacit.information.laws import as_positive_bits
+from tacit.information.laws import as_limit, as_positive_bits
 from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
@@ -68,7 +69,13 @@ from tacit.study.reports.status import (
     table_remarks,
     too_high,
 )
-from tacit.study.requests.plan import LimitMeaning, LimitPlan, explain_limit, make_plan
+from tacit.study.requests.plan import (
+    LimitMeaning,
+    LimitPlan,
+    explain_limit,
+    make_plan,
+    missing_cap,
+)
 from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
 from tacit.study.requests.risk import complete_receipt, list_variables
 from tacit.study.setup.creation import Plan, create_study
@@ -79,6 +86,7 @@ from tacit.study.setup.limits import (
     check_text,
     newcomer_remarks,
     refuse_below,
+    refuse_cap_below,
 )
 from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
@@ -252,13 +260,22 @@ class Study:
 
     # -- who may learn what -----------------------------------------------------------------
 
-    def set_party(self, name: str, limit: float) -> list[Remark]:
+    def set_party(self, name: str, limit: float, *, cap: float | None = None) -> list[Remark]:
         """Let a party in, or change its limit: bits about one record, over all it ever holds.
+
+        Args:
+            name: of the party.
+            limit: bits on average.
+            cap: bits of the worst single answer: after any answer, no combination of levels is
+                more than 2**cap times as likely as before. ``inf`` takes a cap away; ``None``
+                leaves the cap as it is.
 
         Returns:
             Remarks for the custodian.
         """
         as_positive_bits(limit, name=f"the limit of {name}")
+        if cap is not None:
+            as_limit(cap, name=f"the cap of {name}")
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:
@@ -266,9 +283,13 @@ class Study:
             if party not in books.limits:
                 check_new_names([party], books.known_names)
             own = frozenset({party})
-            refuse_below(Group(limit, own), own, books.proved_account)
-            is_new = books.limits.get(party) != limit
-            return PartyRecord(party=party, limit=limit) if is_new else None
+            known = books.limits.get(party), books.caps.get(party)
+            kept = known[1] if cap is None else None if cap == inf else float(cap)
+            wanted = Group(limit, own, cap=inf if kept is None else kept)
+            refuse_below(wanted, own, books.proved_account)
+            refuse_cap_below(wanted, own, books.proved_account)
+            is_new = known != (limit, kept)
+            return PartyRecord(party=party, limit=limit, cap=kept) if is_new else None
 
         is_recorded = self._journal.append("party", record)
         return [
@@ -310,6 +331,16 @@ class Study:
 
         is_recorded = self._journal.append("renamed", record)
         return [] if is_recorded else [UNCHANGED]
+
+    def cap_of(self, party: str) -> float | None:
+        """The cap that was set for a party by itself; ``None`` for none."""
+        books = self._journal.refresh()
+        return books.caps.get(books.find_party(party))
+
+    def missing_cap(self, party: str) -> list[Remark]:
+        """What it means on this table that a party has no cap, and a cap to give it."""
+        books = self._journal.refresh()
+        return missing_cap(books, books.find_party(party))
 
     def set_collusion(self, policy: Policy) -> list[Remark]:
         """Put limits on coalitions, in the place of those before.

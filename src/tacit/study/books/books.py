@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from math import inf
 from unicodedata import normalize
 
 import numpy as np
@@ -330,13 +331,17 @@ class Intent:
 
 
 def record_holdings(
-    account: Account, limits: Mapping[Parties, float], prices: Mapping[Parties, float]
+    account: Account,
+    limits: Mapping[Parties, float],
+    caps: Mapping[Parties, float],
+    prices: Mapping[Parties, float],
 ) -> tuple[HoldingRecord, ...]:
     """What limited coalitions hold by an account, as it stands in the ledger.
 
     Args:
         account: what every coalition holds.
         limits: on the coalitions.
+        caps: on those of them that have one; a cap that is kept bounds the worst answer.
         prices: what a bit more would be worth; 0 for a coalition that is not named.
     """
     return tuple(
@@ -348,8 +353,10 @@ def record_holdings(
             multiplier=prices.get(coalition, 0.0),
             letters=None if view is None else view.n_letters,
             slack=0.0 if view is None else view.slack,
+            cap=caps.get(coalition),
+            worst_answer=min(worst, caps.get(coalition, inf)),
         )
-        for coalition, (bits, view) in account.holdings(limits).items()
+        for coalition, (bits, worst, view) in account.holdings(limits).items()
     )
 
 
@@ -365,6 +372,7 @@ class Books:
         memory: the most states that a record's past is remembered by.
         limits: party -> bits about one record, over everything that it will ever hold.
         aliases: later name of a party -> the name that entries have; the last one is shown.
+        caps: party -> bits that its worst single answer may have, where it has a cap.
         policy: limits on coalitions.
         account: what every coalition holds, proved.
         intents: all releases, by their number in the ledger.
@@ -382,6 +390,7 @@ class Books:
     past: str
     limits: dict[str, float] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    caps: dict[str, float] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
@@ -460,8 +469,12 @@ class Books:
 
     @property
     def all_limits(self) -> Policy:
-        """The policy, and every party's own limit."""
-        return self.policy.with_own(self.limits)
+        """The policy, and every party's own limit and cap."""
+        return self.policy.with_own(self.limits, self.caps)
+
+    def caps_on(self, party: str) -> dict[Parties, float]:
+        """Caps on every coalition that a release to a party feeds."""
+        return self.policy.caps_on(party, self.holders, self.caps.get(party, inf))
 
     def own_limit(self, party: str) -> float:
         """What a party may hold: its limit, or that of a coalition around it where that is less."""
@@ -488,10 +501,10 @@ class Books:
         parties = coalition & self.holders
         fed = [each for each in self.intents.values() if each.request.party in parties]
         for holding in fed[-1].record.holdings if fed else ():
-            if parties == frozenset(holding.parties) and holding.slack is not None:
+            if parties == frozenset(holding.parties) and holding.worst_answer is not None:
                 return holding
         limits = {coalition: self.all_limits.binding_on(coalition)[0].bits}
-        [proved] = record_holdings(self.proved_account, limits, {})
+        [proved] = record_holdings(self.proved_account, limits, {}, {})
         return proved
 
     def spell(self, party: str) -> str:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -35,6 +36,13 @@ STUDY_FORMAT = 2
 """Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
 
 Bits = Annotated[float, Field(ge=0)]
+Limit = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=True),
+    BeforeValidator(lambda stored: inf if stored is None else stored),
+]
+"""Bits that somebody may hold; infinite, ``None`` in JSON, where there is only a cap."""
+
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Weight = Annotated[float, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -204,10 +212,23 @@ class CreatedRecord(Record):
 
 
 class PartyRecord(Record):
-    """A party joins, or its limit changes: bits about one record, over all that it ever holds."""
+    """A party joins, or its limit changes: bits about one record, over all that it ever holds.
+
+    Attributes:
+        party: its name.
+        limit: bits on average.
+        cap: bits of the worst single answer; ``None`` for no cap.
+    """
 
     party: str
     limit: Bits
+    cap: Bits | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_cap(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As versions wrote it that knew no caps."""
+        body: dict[str, Any] = serialize(self)
+        return _without(body, "cap" if self.cap is None else None)
 
 
 class RemovedRecord(Record):
@@ -230,6 +251,7 @@ class PolicyRecord(Record):
     sizes: tuple[tuple[int, Bits], ...] = ()
     groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
     others: tuple[tuple[str, JsonValue], ...] = ()
+    caps: tuple[tuple[str, JsonValue, Bits], ...] = ()
     _policy: Policy = PrivateAttr()
 
     @model_validator(mode="before")
@@ -243,12 +265,10 @@ class PolicyRecord(Record):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_empty_others(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As versions wrote it that knew no other kinds of limits."""
+    def _without_what_is_empty(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As versions wrote it that knew no other kinds of limits, and no caps."""
         body: dict[str, Any] = serialize(self)
-        if not body["others"]:
-            del body["others"]
-        return body
+        return _without(body, *(name for name in ("others", "caps") if not body[name]))
 
     @classmethod
     def of_policy(cls, policy: Policy) -> PolicyRecord:
@@ -407,23 +427,30 @@ class HoldingRecord(Record):
         letters: answers that are told apart in what it holds; ``None`` where it is covered.
         slack: the part of ``bits`` that merging letters added; ``None`` in releases that 0.1 and
             0.2 recorded.
+        cap: bits that its worst single answer may have; ``None`` for no cap.
+        worst_answer: bits that its worst single answer has at most: after any answer, no
+            combination of levels is more than 2**bits times as likely as before. ``None`` in
+            releases that versions without caps recorded.
     """
 
     parties: tuple[str, ...]
-    limit: Bits
+    limit: Limit
     bits: Bits
     is_covered: bool
     multiplier: Weight
     letters: Annotated[int, Field(ge=1)] | None = None
     slack: Bits | None = None
+    cap: Bits | None = None
+    worst_answer: Bits | None = None
 
     @model_serializer(mode="wrap")
     def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As 0.1 and 0.2 wrote it, where they did."""
+        """As earlier versions wrote it, where they did."""
         body: dict[str, Any] = serialize(self)
-        if self.slack is None:
-            del body["letters"], body["slack"]
-        return body
+        limit = {"limit": None} if self.limit == inf else {}
+        unknown = [] if self.slack is not None else ["letters", "slack"]
+        unknown += [name for name in ("cap", "worst_answer") if body[name] is None]
+        return _without(body | limit, *unknown)
 
     @property
     def name(self) -> str:
@@ -477,6 +504,8 @@ class IntentRecord(Record):
         next_state: state after it, [m, letter]; -1 where that cannot occur.
         holdings: every limited coalition that the release feeds.
         everyone_bits: what all parties together hold at most after it.
+        everyone_worst_answer: bits that the worst single answer of all parties together has at
+            most; ``None`` in releases that versions without caps recorded.
         value: mean cost of the answers, or bits about R.
         blind: the same for answers that do not look at the record.
         bound: no release within these limits does better; ``None`` where no proof is known.
@@ -516,6 +545,7 @@ class IntentRecord(Record):
     ceiling_multipliers: dict[str, Weight] = Field(default_factory=dict)
     level_errors: dict[str, Weight] = Field(default_factory=dict)
     reason: Text | None = None
+    everyone_worst_answer: Bits | None = None
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:
@@ -578,6 +608,11 @@ class ClosedRecord(Record):
     """The key was destroyed: no more releases."""
 
     releases: int
+
+
+def _without(body: dict[str, Any], *names: str | None) -> dict[str, Any]:
+    """A body without some fields."""
+    return {name: value for name, value in body.items() if name not in names}
 
 
 def _require(is_so: bool, otherwise: str) -> None:

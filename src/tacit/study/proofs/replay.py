@@ -8,7 +8,8 @@ near to the best they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from tacit.scheme.memory import Transition
 from tacit.scheme.views import CoalitionView
 from tacit.study.books.books import Books, Intent, recipient_law
 from tacit.study.books.records import HoldingRecord, IntentRecord
+from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.proofs.optimality import Proof, prove
 from tacit.study.proofs.refutation import better_value
 
@@ -44,12 +46,14 @@ class Replay:
         account: what every coalition holds, proved again.
         proved_gaps: release -> its mean cost is within this of the best that keeps the reserve.
         reserve_worths: release -> the last bits below the limits could have saved this at most.
+        laws: what coalitions with a cap hold, in whole numbers.
     """
 
     books: Books
     account: Account
     proved_gaps: dict[int, float]
     reserve_worths: dict[int, float]
+    laws: ExactLaws = field(default_factory=ExactLaws)
 
 
 class ReplayError(LedgerError):
@@ -73,6 +77,7 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
     replay.account, proved = intent.prove_after(account)
     yield from _merge_problems(intent.transition, proved)
     yield from _limit_problems(replay, intent, before)
+    yield from _cap_problems(replay, after, intent)
     yield from _worth_problems(replay, intent, before)
     yield from _paper_problems(intent, before)
     yield from _level_problems(intent, before)
@@ -122,6 +127,42 @@ def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
         yield (
             f"everyone may hold {account.everyone_bits:.9f} bits after it, not "
             f"{intent.record.everyone_bits:.9f} as recorded"
+        )
+
+
+def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]:
+    """Whether the recorded caps are those in force, kept in whole numbers, and the worst answers
+    those proved.
+    """
+    account, steps = replay.account, told_steps(after)
+    caps = replay.books.caps_on(intent.request.party)
+    for coalition, cap in caps.items():
+        if not replay.laws.keeps_cap(account, steps, coalition, cap):
+            name, held = " + ".join(sorted(coalition)), account.worst_answer(coalition)
+            yield (
+                f"an answer may tell {name} {held:.9f} bits about a combination of levels, more "
+                f"than the cap of {cap:g}"
+            )
+    for holding in intent.record.holdings:
+        own = caps.get(frozenset(holding.parties))
+        if holding.cap != own:
+            yield f"it was held to a cap of {_cap(holding.cap)} for {holding.name}, not {_cap(own)}"
+        worst = min(account.worst_answer(frozenset(holding.parties)), inf if own is None else own)
+        yield from _worst_answer_problems(holding.worst_answer, worst, holding.name)
+    worst = account.worst_answer(account.memory.present)
+    yield from _worst_answer_problems(intent.record.everyone_worst_answer, worst, "everyone")
+
+
+def _cap(cap: float | None) -> str:
+    return "none" if cap is None else bits_in_words(cap)
+
+
+def _worst_answer_problems(recorded: float | None, worst: float, name: str) -> Iterator[str]:
+    """Whether a worst answer is recorded as it is proved; versions without caps recorded none."""
+    if recorded is not None and abs(recorded - worst) > SAME:
+        yield (
+            f"the worst single answer of {name} tells {worst:.9f} bits after it, not "
+            f"{recorded:.9f} as recorded"
         )
 
 
@@ -181,6 +222,8 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
     replay.proved_gaps[intent.entry.number] = max(value - proof.bound, 0.0)
     replay.reserve_worths[intent.entry.number] = proof.reserve_worth
     known = better_value(replay.account, request, record.holdings, value)
+    if any(each.cap is not None for each in record.holdings):
+        known = value  # a release that is better on average may break a cap
     yield from _bound_problems(record, value, proof, known)
 
 

@@ -320,6 +320,11 @@ class Certificate(ReleasePaper):
             in every subgroup. ``None`` in certificates of 0.1 and 0.2, which do not say.
         least_given_r: where it is not analysable, the least p(rhat | r) of any subgroup.
         most_given_r: and the greatest.
+        worst_answer: bits that the party's worst single answer has at most, all that it received
+            included: after any answer, no combination of levels is more than 2**bits times as
+            likely as before. ``None`` in certificates of releases that versions without caps
+            recorded.
+        cap: bits that it may have; ``None`` for no cap.
     """
 
     labels: tuple[str, ...] = Field(min_length=1)
@@ -331,6 +336,17 @@ class Certificate(ReleasePaper):
     is_analysable: bool | None = None
     least_given_r: list[list[float]] | None = None
     most_given_r: list[list[float]] | None = None
+    worst_answer: float | None = None
+    cap: float | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_known(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        """As versions without caps wrote it, where they did."""
+        body: dict[str, Any] = serialize(self)
+        unknown = [name for name in ("worst_answer", "cap") if body[name] is None]
+        return {name: value for name, value in body.items() if name not in unknown}
 
     @model_validator(mode="after")
     def _has_a_range_unless_analysable(self) -> Self:
@@ -456,6 +472,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
     """The recipient's certificate of a release."""
     least, most = books.range_given_r(intent)
     is_analysable = np.array_equal(least, most)
+    own = _own_holding(intent)
     return Certificate(
         **_common(books, intent),
         digest=digest,
@@ -468,12 +485,19 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
         is_analysable=is_analysable,
         least_given_r=None if is_analysable else least.tolist(),
         most_given_r=None if is_analysable else most.tolist(),
+        worst_answer=own.worst_answer,
+        cap=own.cap,
     )
+
+
+def _own_holding(intent: Intent) -> HoldingRecord:
+    """What the party of a release holds after it."""
+    party = (intent.record.party,)
+    return next(each for each in intent.record.holdings if each.parties == party)
 
 
 def _common(books: Books, intent: Intent) -> dict[str, Any]:
     record, measure = intent.record, intent.record.measure
-    own = next(each.bits for each in record.holdings if each.parties == (record.party,))
     return {
         "study": intent.entry.study,
         "entry": intent.entry.number,
@@ -483,7 +507,7 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "request": record.question.name,
         "measure": measure.kind,
         "in_words": value_in_words(measure.kind, record.value, record.blind, measure.objective),
-        "party_bits": own,
+        "party_bits": _own_holding(intent).bits,
         "records": int(books.counts.sum()),
         "remarks": remarks_on(intent.request.question.external),
     }

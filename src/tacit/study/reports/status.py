@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class Holding:
         letters: how many answers, together, are told apart in what it holds; ``None`` where its
             law is not carried.
         slack: the part of ``held`` that merging letters added: the truth is at most so far below.
+        worst_answer: bits of its worst single answer, at most: after any answer, no combination of
+            levels is more than 2**bits times as likely as before.
+        cap: bits that its worst single answer may have: the smallest cap on it or on a coalition
+            around it; infinite for none.
     """
 
     parties: tuple[str, ...]
@@ -50,6 +55,8 @@ class Holding:
     is_covered: bool
     letters: int | None
     slack: float
+    worst_answer: float
+    cap: float
 
     @property
     def left(self) -> float:
@@ -62,8 +69,10 @@ class Holding:
         return self.slack / self.limit if self.limit else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For machines."""
-        return asdict(self) | {"left": self.left, "slack_share": self.slack_share}
+        """For machines; ``None`` for a limit, or a cap, that there is none of."""
+        figures = {"limit": self.limit, "cap": self.cap, "left": self.left}
+        finite = {name: None if bits == inf else bits for name, bits in figures.items()}
+        return asdict(self) | finite | {"slack_share": self.slack_share}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +231,8 @@ def limits_too_high(books: Books) -> list[Remark]:
     """Remarks on limits above all there is to learn."""
     all_bits = entropy(books.p_x)
     own = [({"party": party}, bits) for party, bits in books.limits.items()]
-    others = [({"limited_by": limit.in_words}, limit.bits) for limit in books.policy.limits]
+    set_bits = [limit for limit in books.policy.limits if limit.bits < inf]
+    others = [({"limited_by": limit.in_words}, limit.bits) for limit in set_bits]
     return [remark for on, bits in own + others for remark in too_high(on, bits, all_bits)]
 
 
@@ -265,4 +275,6 @@ def _holding(books: Books, coalition: Parties) -> Holding:
         holding.is_covered and coalition != books.holders,
         holding.letters,
         holding.slack or 0.0,
+        holding.worst_answer or 0.0,
+        books.all_limits.least_cap_on(coalition),
     )

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 
 import numpy as np
 
 from tacit.accounting import Account, bits_down, bits_up
 from tacit.arrays import Array
-from tacit.errors import CeilingError, InfeasibleError, Suggestion, UnconvergedError
-from tacit.policy import Parties, bits_in_words, bits_of, coalition_name, whom_in_words
+from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, UnconvergedError
+from tacit.policy import (
+    Parties,
+    bits_in_words,
+    bits_of,
+    coalition_name,
+    times_in_words,
+    whom_in_words,
+)
 from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
@@ -28,6 +36,7 @@ from tacit.study.books.books import (
     record_holdings,
 )
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
+from tacit.study.proofs.caps import ExactLaws, ToldStep, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
 _WORST_GAP = 1e-3
@@ -42,6 +51,9 @@ _LEAST_BITS = 10 * RESERVE_BITS
 
 _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
+
+_ROUNDED_CAP = 1e-9
+"""Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
 _LEAST_GAIN = 1e-6
 """An answer that is worth no more than this above a blind guess is worth nothing."""
@@ -61,6 +73,8 @@ class Draft:
         law: p(r, letter), [r, letter].
         value: mean cost of the answers, or bits about R where information is the measure.
         blind: what answering without looking at the record is worth.
+        capped: a coalition whose cap the design would break once rounded and remembered, so that it
+            was mixed with a constant answer; ``None`` where that was not needed.
     """
 
     request: Request
@@ -72,6 +86,7 @@ class Draft:
     law: Array
     value: float
     blind: float
+    capped: Parties | None
 
     @property
     def gain(self) -> float:
@@ -115,7 +130,20 @@ class Draft:
             bits * prices.get(self.design.keys[coalition], 0.0)
             for coalition, bits in self.design.rooms.items()
         )
-        return min(solution.bound - unused, self.value)
+        return min(solution.bound - unused - self._worth_of_caps, self.value)
+
+    @property
+    def _worth_of_caps(self) -> float:
+        """What the caps could have bought that the design stayed below, at most ([M] fact 15)."""
+        solution, posed = self.design.solution, self.design.solution.problem.caps
+        lowered: dict[ViewKey, float] = {}
+        for coalition, cap in self.design.caps.items():
+            key = self.design.keys[coalition]
+            if key in posed:
+                by = cap - float(np.min(posed[key]))
+                lowered[key] = min(by, lowered.get(key, inf))
+        worths = solution.cap_multipliers
+        return sum(worths.get(key, 0.0) * (2.0**by - 1) for key, by in lowered.items())
 
     @property
     def _unused_bits(self) -> dict[ViewKey, float]:
@@ -146,7 +174,7 @@ class Draft:
         """Every limited coalition that the release feeds, after it."""
         keys, multipliers = self.design.keys, self.design.solution.multipliers
         prices = {each: multipliers.get(keys[each], 0.0) for each in self.limits}
-        return record_holdings(self.after, self.limits, prices)
+        return record_holdings(self.after, self.limits, self.design.caps, prices)
 
     @property
     def level_multipliers(self) -> dict[str, float]:
@@ -200,19 +228,57 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
     design = _design(books, before, request, ceiling, watch)
-    channel = IntegerChannel.quantised(_without_rare_letters(design.table, before.memory.mass))
-    after, transition = before.after(request.party, channel, limits=design.limits)
-    broken = _broken_limits(design, before, after)
-    law = request.told_law(before, channel)
-    if broken or request.broken_ceilings(law):
-        channel = IntegerChannel.quantised(design.table)
-        after, transition = before.after(request.party, channel, limits=design.limits)
-        broken = _broken_limits(design, before, after)
-        law = request.told_law(before, channel)
-    for coalition, held in broken.items():
+    channel, after, transition, capped = _round(books, request, design, before)
+    for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
+    law = request.told_law(before, channel)
     value, blind = request.value_of(law), request.blind_value(books.p_x)
-    return Draft(request, design, channel, transition, before, after, law, value, blind)
+    return Draft(request, design, channel, transition, before, after, law, value, blind, capped)
+
+
+def _round(
+    books: Books, request: Request, design: Design, before: Account
+) -> tuple[IntegerChannel, Account, Transition, Parties | None]:
+    """The design in whole numbers, without rare letters where limits and ceilings allow that.
+
+    It keeps every cap exactly: it is mixed with a constant answer until it does. The constant
+    answer alone always does. The last that is returned is whose cap made that necessary.
+    """
+    mass, capped = before.memory.mass, None
+    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass))
+    for channel in chain([frequent], IntegerChannel.towards_constant(design.table, mass)):
+        after, transition = before.after(
+            request.party, channel, limits=design.limits, caps=design.caps
+        )
+        broken = _broken_cap(books, design, channel, after, transition)
+        is_whole = channel is not frequent or not (
+            _broken_limits(design, before, after)
+            or request.broken_ceilings(request.told_law(before, channel))
+        )
+        if broken is None and is_whole:
+            break
+        capped = capped if channel is frequent else capped or broken
+    return channel, after, transition, capped
+
+
+def _broken_cap(
+    books: Books,
+    design: Design,
+    channel: IntegerChannel,
+    after: Account,
+    transition: Transition,
+) -> Parties | None:
+    """A coalition whose cap a rounded design breaks; decided exactly where rounding decides."""
+    held = {coalition: after.worst_answer(coalition) for coalition in design.caps}
+    over = {each: held[each] - cap for each, cap in design.caps.items() if held[each] > cap}
+    worst = max(over, key=over.__getitem__, default=None)
+    if worst is None or over[worst] > _ROUNDED_CAP:
+        return worst
+    steps = [*told_steps(books), ToldStep(design.party, channel, design.class_of_x, transition)]
+    keeps_cap = ExactLaws().keeps_cap
+    return next(
+        (each for each in over if not keeps_cap(after, steps, each, design.caps[each])), None
+    )
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
@@ -318,12 +384,15 @@ def _design(
             ceilings=request.ceilings,
             analysable=request.analysable,
             individual=None if ceiling == inf else ceiling,
+            cap=books.caps.get(request.party),
             gap_tol=GAP_TOL,
             time_limit=_MOST_SECONDS,
             progress=watch,
         )
     except CeilingError as error:
         raise CeilingError(question.labels[error.level], error.ceiling, error.reachable) from None
+    except CapError as error:
+        raise _told_already(books, frozenset(error.coalition)) from None
     except InfeasibleError as error:
         raise _held_already(books, frozenset(error.coalition)) from None
     if design.solution.status is Status.INACCURATE:
@@ -361,6 +430,43 @@ def _held_already(books: Books, coalition: Parties) -> InfeasibleError:
     return refusal(books, reason, coalition)
 
 
+def _told_already(books: Books, coalition: Parties) -> CapError:
+    """The refusal for a coalition whose worst single answer may tell more than its cap."""
+    reason = f"{worst_answer_in_words(books, coalition)}, and may be told nothing more"
+    return cap_refusal(books, reason, coalition)
+
+
+def cap_refusal(
+    books: Books, reason: str, coalition: Parties, suggestions: Iterable[Suggestion] = ()
+) -> CapError:
+    """A refusal because of a coalition's smallest cap."""
+    binding = books.all_limits.capped_by(coalition)
+    return CapError(
+        tuple(sorted(coalition)),
+        binding[0].cap,
+        books.proved_account.worst_answer(coalition),
+        reason=reason,
+        limited_by=whom_in_words(binding),
+        suggestions=suggestions,
+    )
+
+
+def worst_answer_in_words(books: Books, coalition: Parties) -> str:
+    """What the worst single answer of a coalition tells, of its smallest cap."""
+    binding, held = books.all_limits.capped_by(coalition), books.proved_account.worst_answer
+    cap, whom, worst = binding[0].cap, whom_in_words(binding), held(coalition)
+    if not worst:
+        return f"the cap on {whom} is {bits_in_words(cap)}"
+    name, view = coalition_name(coalition, books.holders), books.proved_account.view(coalition)
+    by = "" if whom == name else f" (the cap on {whom})"
+    up_to = "" if view is not None and view.is_exact else "up to "
+    return (
+        f"the worst single answer of {name} makes a combination of levels {up_to}"
+        f"{times_in_words(worst)} times as likely, of {times_in_words(cap)} that a cap of "
+        f"{bits_in_words(cap)} allows{by}"
+    )
+
+
 def holding_in_words(books: Books, coalition: Parties) -> str:
     """What a coalition that a release would feed holds of its smallest limit."""
     account, everyone = books.proved_account, books.holders | coalition
@@ -395,6 +501,7 @@ def intent_record(drafted: Draft, past: str, reason: str | None) -> IntentRecord
         next_state=transition.next_state.tolist(),
         holdings=drafted.holdings,
         everyone_bits=drafted.after.everyone_bits,
+        everyone_worst_answer=drafted.after.worst_answer(drafted.after.memory.present),
         value=drafted.value,
         blind=drafted.blind,
         bound=drafted.bound,

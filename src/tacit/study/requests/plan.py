@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import count, islice
-from math import inf
+from itertools import combinations, count, islice
+from math import ceil, inf, log2
 from time import monotonic
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
-from tacit.arrays import Array
+from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.information.laws import as_positive_bits
 from tacit.information.measures import guess_bound
 from tacit.policy import Policy
 from tacit.problem import Problem
+from tacit.remark import Remark
 from tacit.scheme import Scheme
 from tacit.scheme.views import class_rows, class_sums, refine_classes
 from tacit.solvers import solve
@@ -41,6 +43,9 @@ _ORDER_SECONDS = 10.0
 """So long after the first order no more orders are tried."""
 
 _MOST_PARTIES = 50
+
+_MOST_LEVELS = 3
+"""As many attributes are combined to show what an answer could tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +202,52 @@ def _most_correct(problem: Problem, blind: float, bits: float) -> float:
     return _points(problem, [bits])[0].most
 
 
+def missing_cap(books: Books, party: str) -> list[Remark]:
+    """What having no cap means for a party on this table, and a cap that would change that.
+
+    An answer that says who has some levels, and who has not, costs the entropy of that: a rare
+    combination costs few bits on average, and is then told with certainty. No remark where a cap
+    is set, or where the one to suggest would protect nothing.
+    """
+    bits, counts = books.own_limit(party), books.counts
+    cap = ceil(bits) + 1
+    rarest = counts[counts > 0].min() / counts.sum()
+    if books.all_limits.least_cap_on({party}) < inf or cap >= -log2(rarest):
+        return []
+    levels, records = _certain_levels(books, bits)
+    told = {"party": party, "cap": cap, "levels": levels, "records": records}
+    return [Remark("no_cap", told)]
+
+
+def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
+    """The fewest levels, of most records, that an answer within a limit can tell with certainty.
+
+    None where even the rarest combination costs more than the limit.
+    """
+    attributes = books.created.attributes
+    table = books.counts.reshape([len(each.labels) for each in attributes])
+    axes = range(table.ndim)
+    for size in range(1, min(table.ndim, _MOST_LEVELS) + 1):
+        best: tuple[int, dict[str, str]] = (0, {})
+        for kept in combinations(axes, size):
+            sums = table.sum(axis=tuple(axis for axis in axes if axis not in kept))
+            share = sums / table.sum()
+            is_told = (share > 0) & (share <= 0.5) & (_costs(share) <= bits)
+            if is_told.any() and (records := int(sums[is_told].max())) > best[0]:
+                codes = np.argwhere(is_told & (sums == records))[0]
+                named = zip(kept, codes, strict=True)
+                best = records, {attributes[k].name: attributes[k].labels[c] for k, c in named}
+        if best[0]:
+            return best[1], best[0]
+    return {}, 0
+
+
+def _costs(share: Array) -> Array:
+    """Bits of telling who is in a share of the records: its entropy."""
+    other = 1 - share
+    return np.asarray(-(xlogy(share, share) + xlogy(other, other)) / LN2)
+
+
 def _problem(books: Books, question: Question) -> Problem:
     """The release problem of a party that holds nothing, on the classes of a question.
 
@@ -288,7 +339,7 @@ def _equal_share(policy: Policy, names: Sequence[str]) -> float:
 
     Releases that do not read each other tell a coalition at most the sum of what each one tells.
     """
-    limits = policy.limits_among(names)
+    limits = {who: bits for who, bits in policy.limits_among(names).items() if bits < inf}
     if not limits:
         raise InvalidInputError("there are no limits on coalitions: give a limit for each party")
     return min(bits / len(coalition) for coalition, bits in limits.items())

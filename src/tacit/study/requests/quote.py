@@ -53,7 +53,7 @@ MOST_COUNTED = 1000
 class QuotedHolding(Holding):
     """What a coalition holds of its limit before and after the quoted release.
 
-    ``letters`` and ``slack`` are those after it.
+    ``letters``, ``slack`` and ``worst_answer`` are those after it.
 
     Attributes:
         after: what it would hold after the quoted release, at most.
@@ -320,6 +320,8 @@ def _shares(
             after.is_covered(coalition) and coalition != books.holders | {party},
             None if view is None else view.n_letters,
             0.0 if view is None else view.slack,
+            after.worst_answer(coalition),
+            books.all_limits.least_cap_on(coalition),
             after.upper_bits(coalition),
         )
         for (coalition, binding), view in zip(limits.items(), views.values(), strict=True)
@@ -339,7 +341,7 @@ def _fits(share: QuotedHolding) -> int:
     """How often what this release adds fits into what it leaves."""
     if share.added < 1e-9:
         return MOST_COUNTED
-    return min(MOST_COUNTED, floor(share.left / share.added))
+    return floor(min(MOST_COUNTED, share.left / share.added))
 
 
 def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> list[CurvePoint]:

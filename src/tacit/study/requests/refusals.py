@@ -8,15 +8,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.accounting import bits_down, bits_up
-from tacit.errors import CeilingError, InfeasibleError, Suggestion, TacitError
+from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
 from tacit.study.books.books import Books, Request
 from tacit.study.reports.receipts import value_in_words
-from tacit.study.requests.draft import Draft, draft, holding_in_words, refusal, tightest
+from tacit.study.requests.draft import (
+    Draft,
+    cap_refusal,
+    draft,
+    holding_in_words,
+    refusal,
+    tightest,
+    worst_answer_in_words,
+)
 
 _LEAST_OFFERED = 1e-3
 """Bits. Less is not worth a suggestion."""
+
+_AT_CAP = 1e-4
+"""Bits. A worst answer this near to its cap leaves no room."""
 
 _MOST_TRIED = 3
 """As many earlier questions are tried as substitutes."""
@@ -28,6 +39,9 @@ def refusal_with_suggestion(
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
+    if isinstance(error, CapError):
+        reason = f"{error}; {request.party} may learn more only if caps are raised"
+        return cap_refusal(books, reason, coalition, higher_caps(books, coalition))
     left = error.limit_bits - (error.held_bits if is_own else books.proved_account.everyone_bits)
     if is_own and request.bits is not None and request.bits <= left:
         return error  # its limits leave what it asks for
@@ -99,6 +113,32 @@ def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggesti
     ]
 
 
+def higher_caps(books: Books, coalition: Parties) -> list[Suggestion]:
+    """Suggest to raise the smallest cap on a coalition or one around it."""
+    capped = books.all_limits.capped_by(coalition)
+    own = [limit.own_party for limit in capped if limit.own_party is not None]
+    shared = [each.as_dict() | {"raised": "cap"} for each in capped if each.own_party is None]
+    return [
+        *(
+            Suggestion("set_party", {"name": each, "limit": books.limits[each], "cap": None})
+            for each in own
+        ),
+        *([Suggestion("change_collusion", {"limits": shared})] if shared else []),
+    ]
+
+
+def tight_cap(best: Draft) -> Parties | None:
+    """A coalition whose cap leaves an answer no room, while its limit leaves bits; or ``None``."""
+    if best.capped is not None:
+        return best.capped
+    for coalition, cap in best.design.caps.items():
+        bits_left = best.limits[coalition] - best.after.upper_bits(coalition)
+        is_at_cap = cap - best.after.worst_answer(coalition) < _AT_CAP
+        if is_at_cap and bits_left > _LEAST_OFFERED:
+            return coalition
+    return None
+
+
 def _draft_or_none(books: Books, request: Request) -> Draft | None:
     try:
         return draft(books, request)
@@ -109,6 +149,14 @@ def _draft_or_none(books: Books, request: Request) -> Draft | None:
 def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     """The refusal of an answer that is no better than a blind guess."""
     request = best.request
+    capped = tight_cap(best)
+    if capped is not None:
+        reason = (
+            f"{worst_answer_in_words(books, capped)}{_as_remembered(best, capped)}, which leaves "
+            f"{request.party} nothing better than a blind guess; it may learn more only if caps "
+            "are raised"
+        )
+        return cap_refusal(books, reason, capped, higher_caps(books, capped))
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
         asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
@@ -123,6 +171,14 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
         return refusal(books, reason, coalition, [release_suggestion(books, other)])
     reason = f"{reason}; it may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
+
+
+def _as_remembered(best: Draft, capped: Parties) -> str:
+    """Where a cap would be broken because the memory tells too few pasts apart: that it does."""
+    if best.design.caps[capped] - best.after.worst_answer(capped) < _AT_CAP:
+        return ""
+    n_states = len(best.after.memory.mass)
+    return f" (a memory of {n_states} states cannot tell that a better answer keeps it)"
 
 
 def _is_held_to_ask(books: Books, best: Draft) -> bool:
@@ -170,7 +226,10 @@ def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleErr
 
 
 def _what_binds(books: Books, best: Draft, coalition: Parties) -> str:
-    asked = best.request.bits
+    asked, capped = best.request.bits, tight_cap(best)
+    if capped is not None:
+        limits = books.all_limits.capped_by(capped)
+        return f"the cap of {bits_in_words(limits[0].cap)} on {whom_in_words(limits)} allows"
     if asked is not None and coalition == {best.request.party} and _is_held_to_ask(books, best):
         return f"the {bits_in_words(asked)} asked for {'allows' if asked == 1 else 'allow'}"
     limits = books.all_limits.binding_on(coalition)

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from math import inf
 
 from tacit.accounting import Account, bits_up
-from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.errors import CapError, InfeasibleError, InvalidInputError
 from tacit.information.laws import as_positive_bits
-from tacit.policy import Limit, Parties, bits_in_words
+from tacit.policy import Limit, Parties, bits_in_words, times_in_words
 from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.scheme import Policy
@@ -17,6 +17,9 @@ from tacit.study.setup.names import check_new_names
 
 MOST_SIGNS = 1000
 """Of a reason, or of an organisation's name."""
+
+_ROUNDED = 1e-9
+"""Bits. Figures of worst answers include so much for rounding at most."""
 
 UNCHANGED = Remark("unchanged")
 """On a change that makes no entry."""
@@ -40,9 +43,20 @@ def check_text(text: str, name: str) -> None:
 
 
 def check_limits(policy: Policy, known: Collection[str]) -> None:
-    """Refuse limits of 0 bits, and names that are misleading beside those of known parties."""
+    """Refuse limits of 0 bits, and names that are misleading beside those of known parties.
+
+    A limit that is only a cap lets nobody in, so that its parties must be there already.
+    """
+    let_in = policy.newcomers.keys() | set(known)
     for limit in policy.limits:
-        as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
+        if limit.bits < inf or limit.cap == inf:
+            as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
+        if not limit.parties <= let_in:
+            names = ", ".join(sorted(limit.parties - let_in))
+            raise InvalidInputError(
+                f"the cap on {limit.in_words} names {names}, who may learn nothing yet: give them "
+                "a limit first"
+            )
     check_new_names(sorted(policy.newcomers.keys() - set(known)), known)
 
 
@@ -53,6 +67,8 @@ def check_policy(books: Books, policy: Policy) -> None:
     account = changed.proved_account
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
         refuse_below(limit, coalition, account)
+    for limit, coalition in changed.all_limits.worst_holders(books.holders, account.worst_answer):
+        refuse_cap_below(limit, coalition, account)
 
 
 def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[Remark]:
@@ -80,4 +96,21 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
         held,
         reason=f"a limit of {bits_in_words(limit.bits)} on {limit.in_words} is below what "
         f"{who} {holds} already{covered}: give at least {bits_up(held, 6)}",
+    )
+
+
+def refuse_cap_below(limit: Limit, coalition: Parties, account: Account) -> None:
+    """Refuse a cap that is broken already, by an answer that these parties can hold."""
+    held = account.worst_answer(coalition)
+    if limit.cap >= held - _ROUNDED:
+        return
+    name = " + ".join(sorted(coalition))
+    who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
+    raise CapError(
+        tuple(sorted(coalition)),
+        limit.cap,
+        held,
+        reason=f"a cap of {bits_in_words(limit.cap)} on {limit.in_words} is below what {who} may "
+        f"hold already: an answer that makes a combination of levels up to {times_in_words(held)} "
+        f"times as likely; give at least {bits_up(held, 6)}",
     )

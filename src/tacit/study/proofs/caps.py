@@ -1,0 +1,257 @@
+"""Whether a cap is kept, in whole numbers, from the integer tables alone ([M] fact 15).
+
+With k releases, 2**(32 k) p(y, m | x) is a whole number: a sum of products of weights. So the
+largest p(y | x) / p(y) of a coalition is a fraction, and it is compared with 2**cap as such.
+Letters and states that became one are followed with the factor by which their members may exceed
+them (see ``tacit.scheme.views``): a fraction that is not below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, nextafter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting import Account, Counts
+from tacit.policy import Parties
+from tacit.sampling import IntegerChannel
+from tacit.scheme.memory import Transition
+from tacit.scheme.views import ClassOfX, Labels
+from tacit.study.books.books import Books
+
+MOST_ENTRIES = 2**18
+"""Whole numbers of one view: with more, the bound in double precision has to do."""
+
+_MOST_CAP = 1000.0
+"""Bits. No table has so many records that a larger cap means anything."""
+
+Whole = NDArray[Any]
+"""Python's integers, of any size."""
+
+Factor = Fraction | None
+"""``None`` for a factor without bound."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToldStep:
+    """A release as it is proved.
+
+    Attributes:
+        party: who received it.
+        channel: the integer table, [m, class of x, letter].
+        class_of_x: class of each cell.
+        transition: what it does to the memory.
+    """
+
+    party: str
+    channel: IntegerChannel
+    class_of_x: ClassOfX
+    transition: Transition
+
+
+def told_steps(books: Books) -> list[ToldStep]:
+    """Every release that is recorded."""
+    return [
+        ToldStep(each.request.party, each.channel, each.class_of_x, each.transition)
+        for each in books.intents.values()
+    ]
+
+
+class TooLargeError(Exception):
+    """A view with too many whole numbers, or one that the record tells otherwise."""
+
+
+class ExactLaws:
+    """What coalitions hold in whole numbers, followed from release to release."""
+
+    def __init__(self) -> None:
+        self._known: dict[Parties | None, tuple[int, _Told | None]] = {}
+
+    def keeps_cap(
+        self, account: Account, steps: Sequence[ToldStep], coalition: Parties, cap: float
+    ) -> bool:
+        """Whether no answer that a coalition can hold makes an x more than 2**cap times as likely.
+
+        Its own answers are followed where its law is carried, else those of a coalition around it,
+        or of everyone. Where these are too many, the bound in double precision decides.
+
+        Args:
+            account: what every coalition holds after the last step.
+            steps: every release, in order; those of the call before, and more.
+            coalition: the parties.
+            cap: bits.
+        """
+        holders, allowed = coalition & account.memory.present, ratio_of(cap)
+        around = account.memory.covering(holders)
+        try:
+            laws = (self._follow(account.counts, steps, each) for each in (*around, None))
+            return any(law.worst_ratio(account.counts) <= allowed for law in laws)
+        except TooLargeError:
+            return account.worst_answer(holders) <= cap
+
+    def _follow(
+        self, counts: Counts, steps: Sequence[ToldStep], coalition: Parties | None
+    ) -> _Told:
+        """What a coalition holds after all steps, everyone for ``None``."""
+        n_followed, law = self._known.get(coalition, (0, _start(counts)))
+        self._known[coalition] = len(steps), None  # unless all of them can be followed
+        if law is None:
+            raise TooLargeError
+        present = frozenset(step.party for step in steps[:n_followed])
+        for step in steps[n_followed:]:
+            present |= {step.party}
+            refined = law.refined(step, counts)
+            law = (
+                refined.everyone_after(step, counts)
+                if coalition is None
+                else refined.after(step, counts, coalition & present)
+            )
+        self._known[coalition] = len(steps), law
+        return law
+
+
+def ratio_of(cap: float) -> Fraction:
+    """2**cap as a fraction: exact for whole numbers of bits, else no larger than the truth."""
+    bits = min(cap, _MOST_CAP)
+    if bits == int(bits):
+        return Fraction(2 ** int(bits))
+    return Fraction(nextafter(nextafter(2.0**bits, 0.0), 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """What a coalition holds, in whole numbers.
+
+    Attributes:
+        law: p(y, m | x) in units of 2**(-32 k), [x, y, m], x being a class that has records.
+        factors: of each letter y.
+        class_of: class of each cell that has records, in the order of the cells.
+    """
+
+    law: Whole
+    factors: tuple[Factor, ...]
+    class_of: ClassOfX
+
+    def refined(self, step: ToldStep, counts: Counts) -> _Told:
+        """The same on the classes of a release."""
+        finer = step.class_of_x[np.flatnonzero(counts)]
+        _, some, class_of = np.unique(finer, return_index=True, return_inverse=True)
+        return _Told(self.law[self.class_of[some]], self.factors, class_of.reshape(-1))
+
+    def _weights(self, step: ToldStep, counts: Counts) -> Whole:
+        """The integer table on the classes that have records, [m, x, letter]."""
+        some_x = np.flatnonzero(counts)[np.unique(self.class_of, return_index=True)[1]]
+        return step.channel.weights[:, step.class_of_x[some_x]].astype(object)
+
+    def after(self, step: ToldStep, counts: Counts, holders: Parties) -> _Told:
+        """With one more release, which ``holders`` may have received."""
+        labels = step.transition.merges.get(holders)
+        moved = self._moved(step, self._weights(step, counts))  # [x, y, letter, m]
+        if step.party not in holders:
+            return _merged(replace(self, law=moved.sum(axis=2)), labels)
+        n_x, n_y, n_letters, n_states = moved.shape
+        factors = tuple(each for each in self.factors for _ in range(n_letters))
+        law = moved.reshape(n_x, n_y * n_letters, n_states)
+        grown = _Told(law, factors, self.class_of)
+        return _merged(grown, _occurring(grown.law) if labels is None else labels)
+
+    def everyone_after(self, step: ToldStep, counts: Counts) -> _Told:
+        """The same for everyone: a letter y is the state, [x, m, 1]."""
+        weights = self._weights(step, counts)
+        if len(weights) != self.law.shape[1]:
+            raise TooLargeError
+        grown = self.law * weights.transpose(1, 0, 2)  # [x, m, letter]
+        factors = tuple(each for each in self.factors for _ in range(weights.shape[2]))
+        law = grown.reshape(len(grown), -1, 1)
+        labels = step.transition.next_state.reshape(-1)
+        return _merged(_Told(law, factors, self.class_of), labels)
+
+    def _moved(self, step: ToldStep, weights: Whole) -> Whole:
+        """p(y, letter, m' | x), [x, y, letter, m']."""
+        next_state = step.transition.next_state
+        n_x, n_y, _ = self.law.shape
+        shape = (n_x, n_y, next_state.shape[1], int(next_state.max()) + 1)
+        if np.prod(shape) > MOST_ENTRIES or len(next_state) != self.law.shape[2]:
+            raise TooLargeError
+        moved = np.full(shape, 0, dtype=object)
+        for m, letter in np.ndindex(next_state.shape):
+            told = self.law[:, :, m] * weights[m, :, letter, None]
+            if next_state[m, letter] >= 0:
+                moved[:, :, letter, next_state[m, letter]] += told
+            elif told.any():
+                raise TooLargeError
+        return moved
+
+    def worst_ratio(self, records: Counts) -> Fraction:
+        """The largest p(y | x) / p(y), given the records of each cell."""
+        by_class = np.bincount(self.class_of, weights=records[records > 0])
+        law, counts = self.law.sum(axis=2), [int(each) for each in by_class]
+        n_records = sum(counts)
+        worst = Fraction(1)
+        for letter, factor in zip(law.T, self.factors, strict=True):
+            total = sum(own * count for own, count in zip(letter, counts, strict=True))
+            if not total:
+                continue
+            rarest = min(count for own, count in zip(letter, counts, strict=True) if own)
+            most = Fraction(n_records, rarest)  # no x is more than 1 / p(x) times as likely
+            if factor is not None:
+                most = min(most, factor * Fraction(max(letter) * n_records, total))
+            worst = max(worst, most)
+        return worst
+
+
+def _start(counts: Counts) -> _Told:
+    """Nothing released yet: no two cells are told apart."""
+    one_class = np.zeros(np.count_nonzero(counts), dtype=np.intp)
+    return _Told(np.full((1, 1, 1), 1, dtype=object), (Fraction(1),), one_class)
+
+
+def _occurring(law: Whole) -> Labels:
+    """Labels that keep the letters apart that occur."""
+    occurs = (law != 0).any(axis=(0, 2))
+    return np.where(occurs, np.cumsum(occurs) - 1, -1)
+
+
+def _merged(told: _Told, labels: Labels | None) -> _Told:
+    """Letters with the same label become one."""
+    if labels is None:
+        return told
+    n_x, n_y, n_states = told.law.shape
+    if len(labels) != n_y or (told.law[:, labels < 0] != 0).any():
+        raise TooLargeError
+    n_labels = int(labels.max()) + 1
+    law = np.full((n_x, n_labels, n_states), 0, dtype=object)
+    for letter in np.flatnonzero(labels >= 0):
+        law[:, labels[letter]] += told.law[:, letter]
+    factors = [*_factors(told, labels, law)]
+    return _Told(law, tuple(factors), told.class_of)
+
+
+def _factors(told: _Told, labels: Labels, law: Whole) -> Iterator[Factor]:
+    """Of each merged letter: the largest of its members."""
+    for label in range(law.shape[1]):
+        members = np.flatnonzero(labels == label)
+        merged = law[:, label]
+        own = [_times(told.factors[y], _excess(told.law[:, y], merged)) for y in members]
+        own = [told.factors[members[0]]] if len(members) == 1 else own
+        yield None if None in own else max(each for each in own if each is not None)
+
+
+def _times(first: Factor, second: Factor) -> Factor:
+    return None if first is None or second is None else first * second
+
+
+def _excess(own: Whole, merged: Whole) -> Factor:
+    """By how much a member may exceed the letter it became part of: 1 if in proportion, or more."""
+    occurs = merged != 0
+    part, whole = own[occurs], merged[occurs]
+    if (part * whole[0] == whole * part[0]).all():
+        return Fraction(1)
+    shares = [float(share) for share in part / whole]  # each correctly rounded
+    least = nextafter(min(shares), 0.0)
+    return Fraction(nextafter(max(shares), inf)) / Fraction(least) if least > 0 else None

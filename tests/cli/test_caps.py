@@ -1,0 +1,94 @@
+"""Caps on the command line: set, shown, suggested, explained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import done, refused, unchanged
+
+
+def test_a_party_gets_a_cap(fresh: Path) -> None:
+    said = done("party", "add", fresh, "lab-c", "--limit", 0.3, "--cap", 2).out.splitlines()
+    assert said[0] == (
+        "lab-c may learn 0.3 bits about a record; after any answer, no combination of levels is "
+        "more than 4 times as likely as before"
+    )
+    assert not any("no cap" in line for line in said)
+    assert done("party", "add", fresh, "lab-c", "--limit", 0.4, "--json").json["cap"] == 2
+    done("party", "add", fresh, "lab-c", "--limit", 0.4, "--cap", "none")
+    assert done("party", "add", fresh, "lab-c", "--limit", 0.4, "--json").json["cap"] is None
+
+
+def test_a_party_without_a_cap_is_told_what_that_means(fresh: Path) -> None:
+    said = done("party", "add", fresh, "lab-c", "--limit", 0.3).out
+    assert "note: lab-c has no cap: one answer could tell with certainty who has " in said
+    assert " records); with --cap 2, after any answer, no combination of levels is " in said
+
+
+@pytest.mark.parametrize(
+    ("cap", "said"), [("x", "--cap x: give"), ("-1", "the cap of lab-c is -1")]
+)
+def test_a_cap_that_is_none(fresh: Path, cap: str, said: str) -> None:
+    assert said in unchanged(4, "party", "add", fresh, "lab-c", "--limit", 0.3, "--cap", cap)
+
+
+def test_caps_on_coalitions(fresh: Path) -> None:
+    said = done(
+        *("collusion", "set", fresh, "--everyone-cap", 4, "--any", "2=0.5,cap=3"),
+        *("--any", "3=cap=3.5", "--group", "lab-a,lab-b=0.4,cap=2"),
+    ).out
+    assert "everyone: 0.9 bits, and after any answer, no combination of levels is more" in said
+    assert done("collusion", "set", fresh, "--json").json["caps"] == [
+        ["sizes", 2, 3.0],
+        ["sizes", 3, 3.5],
+        ["groups", ["lab-a", "lab-b"], 2.0],
+        ["everyone", None, 4.0],
+    ]
+    # What is not named stays as it is; none takes bits and cap away.
+    done("collusion", "set", fresh, "--any", "2=0.4", "--everyone-cap", "none", "--any", "3=none")
+    shown = done("collusion", "set", fresh, "--json").json
+    assert (shown["everyone"], shown["sizes"]) == (0.9, [[2, 0.4]])
+    assert shown["caps"] == [["sizes", 2, 3.0], ["groups", ["lab-a", "lab-b"], 2.0]]
+    done("collusion", "set", fresh, "--any", "2=cap=none")
+    assert done("collusion", "set", fresh, "--json").json["caps"][0][0] == "groups"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--any", "2=0.5,cap=x"], "--any 2=0.5,cap=x: give a number of bits"),
+        (["--any", "2=0.5,cap="], "--any 2=0.5,cap=: give N=BITS"),
+        (["--everyone-cap", "x"], "--everyone-cap x: give a number of bits"),
+        (["--everyone-cap", "-1"], "the cap on everyone is -1"),
+        (["--group", "lab-a,new=cap=2"], "names new, who may learn nothing yet"),
+        (["--any", "2=,cap=3"], "--any 2=,cap=3: give N=BITS"),
+    ],
+)
+def test_caps_that_are_none(fresh: Path, options: list[str], said: str) -> None:
+    assert said in unchanged(4, "collusion", "set", fresh, *options)
+
+
+def test_a_refusal_says_which_cap_to_raise(fresh: Path) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.5, "--cap", 0)
+    said = refused(3, "release", fresh, "lab-a", "age", "--out", "a.csv")
+    assert "the cap on lab-a is 0 bits, which leaves lab-a nothing better" in said
+    assert said.endswith("with tacit party add clinic lab-a --limit 0.5 --cap BITS")
+    done("party", "add", fresh, "lab-a", "--limit", 0.5, "--cap", "none")
+    done("collusion", "set", fresh, "--everyone-cap", 0)
+    said = refused(3, "release", fresh, "lab-a", "age", "--out", "a.csv")
+    assert said.endswith("with tacit collusion set clinic --everyone-cap BITS")
+    done("collusion", "set", fresh, "--everyone-cap", "none", "--any", "2=cap=0")
+    said = refused(3, "release", fresh, "lab-a", "age", "--out", "a.csv")
+    assert said.endswith("with tacit collusion set clinic --any 2=cap=BITS")
+
+
+def test_status_shows_the_worst_answer_beside_the_average(fresh: Path) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.5, "--cap", 1)
+    done("release", fresh, "lab-a", "age", "--out", "a.csv")
+    lines = done("status", fresh).out.splitlines()
+    assert "worst answer" in lines[1]
+    [own] = [line for line in lines if line.startswith("lab-a ")]
+    assert own.split()[-4:] == ["2", "times", "2", "times"]
+    assert done("verify", fresh).code == 0

@@ -1,0 +1,244 @@
+"""Caps in a study: kept by every release, proved by verify, and found by an independent replay."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.errors import CapError, InvalidInputError
+from tacit.policy import AnySize, Everyone, Group, Policy
+from tacit.remark import Remark
+from tacit.sampling import IntegerChannel
+from tacit.study import Study, verify_study
+from tests.redteam.replay import replay
+from tests.study.clinic import channel_of, entries_of, intents_of, make_clinic
+from tests.study.filled_clinic import assert_found
+from tests.study.forging import forge_last
+
+CAPS = Policy(limits=[Everyone(inf, cap=3.0), AnySize(0.9, 2, cap=2.0)])
+
+VISITS = (
+    ("a", "age", 0.1),
+    ("b", "diagnosis", 0.2),
+    ("a", "smoker", 0.05),
+    ("c", "age", 0.1),
+    ("a", "diagnosis", 0.02),
+    ("b", "age", 0.1),
+    ("a", "age", 0.2),
+    ("a", "smoker", 0.2),
+    ("c", "diagnosis", None),
+)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with caps of every kind; what is refused leaves no trace."""
+    place = tmp_path_factory.mktemp("capped")
+    with make_clinic(place, memory=8) as study:
+        study.set_party("a", 0.9, cap=1.0)
+        study.set_party("b", 0.9)
+        study.set_party("c", 0.9, cap=1.7)
+        study.set_collusion(CAPS)
+        for party, asked, bits in VISITS:
+            with suppress(CapError):  # no other limit is in the way
+                study.release(party, asked, bits=bits, out=place / "out.csv")
+    return place
+
+
+@pytest.fixture
+def capped(original: Path, tmp_path: Path) -> Path:
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "clinic"
+
+
+def test_an_independent_replay_finds_every_cap_kept(capped: Path) -> None:
+    found = replay(capped)
+    assert found.faults == []
+    assert found.undecided == 0
+    assert len(found.held) >= 5
+    assert found.compared_worst >= 4 * len(found.held)
+
+
+def test_verify_proves_the_caps(capped: Path) -> None:
+    assert verify_study(capped).is_whole
+    holdings = {tuple(each["parties"]): each for each in intents_of(capped)[-1].body["holdings"]}
+    assert any("cap" in each for each in holdings.values())
+    assert all("worst_answer" in each for each in holdings.values())
+
+
+def test_a_cap_is_used_to_its_last_millionth(capped: Path) -> None:
+    """Some release stands at a cap: the tests above are no empty ones."""
+    spare = [
+        each["cap"] - each["worst_answer"]
+        for intent in intents_of(capped)
+        for each in intent.body["holdings"]
+        if "cap" in each
+    ]
+    assert 0 <= min(spare) < 1e-5
+
+
+# -- forged ---------------------------------------------------------------------------------------
+
+
+def _lower(body: dict[str, Any]) -> None:
+    body["holdings"][0] |= {"worst_answer": 0.5 * body["holdings"][0]["worst_answer"]}
+
+
+def _other_cap(body: dict[str, Any]) -> None:
+    capped = next(each for each in body["holdings"] if "cap" in each)
+    capped["cap"] += 1.0
+
+
+def _no_cap(body: dict[str, Any]) -> None:
+    del next(each for each in body["holdings"] if "cap" in each)["cap"]
+
+
+def _lower_for_everyone(body: dict[str, Any]) -> None:
+    body["everyone_worst_answer"] = 0.1
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (_lower, "the worst single answer of"),
+        (_other_cap, "it was held to a cap of"),
+        (_no_cap, "it was held to a cap of none for"),
+        (_lower_for_everyone, "the worst single answer of everyone tells"),
+    ],
+)
+def test_forged_figures_are_named(
+    capped: Path, edit: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    forge_last(capped, "intent", edit)
+    assert_found(verify_study(capped), said)
+
+
+def test_a_forged_table_that_breaks_a_cap_is_named(capped: Path) -> None:
+    weights = channel_of(intents_of(capped)[-1]).law
+    telling = np.zeros_like(weights)
+    letter = np.arange(weights.shape[1]) % weights.shape[2]
+    telling[:, np.arange(weights.shape[1]), letter] = 0.01
+    forge_last(
+        capped,
+        "intent",
+        lambda body: None,
+        IntegerChannel.quantised(0.99 * weights + telling),
+    )
+    assert_found(verify_study(capped), "more than the cap of")
+    assert any("the cap of" in each for each in replay(capped).faults)
+
+
+def test_a_cap_that_was_set_below_an_answer_is_named(capped: Path) -> None:
+    forge_last(capped, "policy", lambda body: body.update(caps=[["everyone", None, 0.001]]))
+    with Study.open(capped) as study:
+        study.set_party("d", 0.1)
+    assert any("the cap of" in each for each in replay(capped).faults)
+
+
+@pytest.mark.parametrize("kind", ["party", "policy"])
+def test_verify_names_a_cap_that_was_set_after_an_answer_broke_it(capped: Path, kind: str) -> None:
+    with Study.open(capped) as study:
+        study.set_party("a", 0.95)
+        study.change_collusion(lambda policy: policy.change(AnySize(0.95, 2, cap=2.0)))
+    assert verify_study(capped).is_whole
+    caps = {"cap": 0.01} if kind == "party" else {"caps": [["sizes", 1, 0.01]]}
+    forge_last(capped, kind, lambda body: body.update(caps))
+    assert_found(verify_study(capped), "it caps a at 0.01 bits, and an answer may have told")
+
+
+# -- setting --------------------------------------------------------------------------------------
+
+
+def test_a_cap_stays_until_it_is_taken_away(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.5, cap=2.0)
+        study.set_party("a", 0.6)
+        assert study.cap_of("a") == 2.0
+        assert study.set_party("a", 0.6, cap=2.0)[0] == Remark("unchanged")
+        study.set_party("a", 0.6, cap=inf)
+        assert study.cap_of("a") is None
+    bodies = [entry.body for entry in entries_of(tmp_path / "clinic") if entry.kind == "party"]
+    assert bodies == [
+        {"party": "a", "limit": 0.5, "cap": 2.0},
+        {"party": "a", "limit": 0.6, "cap": 2.0},
+        {"party": "a", "limit": 0.6},
+    ]
+
+
+def test_a_cap_below_an_answer_is_refused(capped: Path) -> None:
+    before = entries_of(capped)
+    with Study.open(capped) as study:
+        for change in (
+            lambda: study.set_party("a", 0.9, cap=0.01),
+            lambda: study.set_collusion(Policy(limits=[Everyone(0.9, cap=0.01)])),
+            lambda: study.set_collusion(Policy(limits=[Group(inf, {"a", "b"}, cap=0.01)])),
+        ):
+            with pytest.raises(CapError, match=r"a cap of 0.01 bits on .* is below") as no:
+                change()
+            assert no.value.held_bits > 0.01
+        with pytest.raises(InvalidInputError, match="the cap of a is -1"):
+            study.set_party("a", 0.9, cap=-1.0)
+    assert entries_of(capped) == before
+
+
+def test_a_cap_lets_nobody_in(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.5)
+        with pytest.raises(InvalidInputError, match="names b, who may learn nothing yet"):
+            study.set_collusion(Policy(limits=[Group(inf, {"a", "b"}, cap=1.0)]))
+        study.set_collusion(Policy(limits=[Group(0.5, {"a", "b"}, cap=1.0)]))
+        assert [each.name for each in study.status().parties] == ["a", "b"]
+
+
+def test_a_cap_of_0_is_refused_with_what_to_raise(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.5, cap=0.0)
+        with pytest.raises(CapError, match="the cap on a is 0 bits") as refused:
+            study.release("a", "age", out=tmp_path / "a.csv")
+        [suggestion] = refused.value.suggestions
+        assert suggestion.as_dict() == {"action": "set_party", "name": "a", "limit": 0.5}
+        study.set_party("a", 0.5, cap=1.0)
+        study.set_collusion(Policy(limits=[Everyone(inf, cap=0.0)]))
+        with pytest.raises(CapError, match="the cap on everyone is 0 bits") as refused:
+            study.release("a", "age", out=tmp_path / "a.csv")
+        [suggestion] = refused.value.suggestions
+        assert suggestion.arguments["limits"][0]["raised"] == "cap"
+
+
+def test_status_says_the_worst_answer_and_its_cap(capped: Path) -> None:
+    with Study.open(capped) as study:
+        status = study.status()
+    parties = {each.name: each for each in status.parties}
+    assert (parties["a"].cap, parties["b"].cap) == (1.0, 2.0)
+    assert 0 < parties["a"].worst_answer <= 1.0
+    assert status.as_dict()["parties"][0]["cap"] == 1.0
+    with_all = next(each for each in status.coalitions if len(each.parties) == 3)
+    assert with_all.limit == inf
+    assert with_all.as_dict()["limit"] is None
+    assert with_all.worst_answer <= 3.0
+
+
+def test_having_no_cap_is_explained_on_this_table(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.5)
+        [remark] = study.missing_cap("a")
+        assert remark.code == "no_cap"
+        assert remark.values["cap"] == 2
+        levels, records = remark.values["levels"], remark.values["records"]
+        cells = study.small_cells(10**6)
+        names = [each.name for each in study.attributes]
+        having = [
+            cell.records
+            for cell in cells
+            if all(dict(zip(names, cell.levels, strict=True))[n] == v for n, v in levels.items())
+        ]
+        assert sum(having) == records > 0
+        study.set_party("a", 0.5, cap=3.0)
+        assert study.missing_cap("a") == []
