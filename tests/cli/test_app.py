@@ -19,11 +19,9 @@ from tacit.cli.options import AsJson
 from tacit.errors import InvalidInputError
 from tests.cli.clinic import PRIVATE, done, refused, tacit, unchanged
 from tests.cli.tree import commands, options
+from tests.pages import page
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-
-
-JSON_SECTION = PAGE.read_text(encoding="utf-8").partition("\n## JSON\n")[2]
+JSON_SECTION = page("cli").read_text(encoding="utf-8").partition("\n## JSON\n")[2]
 
 
 HEAVY = ("numpy", "scipy", "duckdb", "pyarrow", "sqlalchemy", "pydantic", "rich", "jinja2")
