@@ -96,7 +96,7 @@ def test_results_of_every_command_are_json(
         assert answer.err == ""
         assert answer.out.isascii()  # whatever the terminal's encoding
     told = {words[: 2 if words[0] in ("party", "collusion") else 1] for words in keys}
-    assert told | {("demo",), ("reproduce",)} == set(commands())
+    assert told | {("demo",), ("docs",), ("reproduce",)} == set(commands())
 
 
 def documented_keys(words: tuple[str, ...]) -> set[str]:
