@@ -21,6 +21,10 @@ WITH_EXAMPLES = (
     "bottleneck",
     "datasets",
     "information",
+    "bits",
+    "collusion",
+    "adaptive",
+    "caps",
 )
 PAGES = [ROOT / "README.md", *map(page, WITH_EXAMPLES)]
 

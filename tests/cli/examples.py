@@ -5,7 +5,9 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 
 from tests.cli.clinic import tacit
 
@@ -43,6 +45,23 @@ def examples(text: str) -> list[Example]:
         parts = re.split(r"^\$ (.+)\n", block, flags=re.MULTILINE)[1:]
         found += map(Example, parts[::2], parts[1::2])
     return found
+
+
+def run_page(text: str) -> int:
+    """Run all commands and all Python of a page, in order; how many blocks there were."""
+    names: dict[str, object] = {}
+    blocks = re.findall(
+        r"^```(console|python)\n(.*?)^```(?:\n+```text\n(.*?)^```)?", text, re.DOTALL | re.MULTILINE
+    )
+    for kind, block, shown in blocks:
+        if kind == "console":
+            for example in examples(f"```console\n{block}```"):
+                example.assert_runs_as_shown()
+            continue
+        with redirect_stdout(StringIO()) as printed:
+            exec(compile(block, "page", "exec"), names)
+        assert printed.getvalue() == shown
+    return len(blocks)
 
 
 def with_last_digits_of(shown: str, said: str) -> str:
