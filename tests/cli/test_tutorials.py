@@ -1,4 +1,4 @@
-"""The tutorials for custodians and recipients: every command and all Python, run as shown.
+"""The tutorials for custodians and recipients, and the README: run as shown.
 
 The researchers' tutorial is a notebook: ``tests/test_site.py`` runs it.
 """
@@ -9,14 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.examples import run_page
-from tests.pages import page
+from tacit.cli.demo import write_people
+from tests.cli.examples import examples, run_page
+from tests.pages import ROOT, page
 
 
 @pytest.mark.parametrize("name", ["custodian", "recipient"])
 def test_tutorials_run_as_shown(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_page(page(name).read_text(encoding="utf-8")) > 6
+
+
+def test_the_three_commands_of_the_readme_run_as_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_people(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = [found for found in examples(text) if found.command.startswith("tacit ")]
+    assert len(commands) == 3
+    for command in commands:
+        command.assert_runs_as_shown()
 
 
 @pytest.mark.parametrize(
