@@ -18,15 +18,19 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import tacit
 
-ROOMS = (*tacit.ROOMS, "documentation", "remark", "solvers.iteration.blahut_arimoto")
-"""Rooms with a page of their own, and three modules that hold single names."""
+ROOMS = (*tacit.ROOMS, "remark", "solvers.iteration.blahut_arimoto")
+"""Rooms with a page of their own, and two modules that hold single names."""
 
 ROOM_PAGES = {room: f"reference/python/{room}.md" for room in ROOMS}
 NOTEBOOK = "tutorials/researcher"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the empty list of *Python, name by name* with the pages of rooms."""
+    """Fill the empty list of *Python, name by name* with the pages of rooms; leave out one page.
+
+    A page for unknown addresses would need to know the address of the site; a server has its own.
+    """
+    config.theme.static_templates.discard("404.html")
     [reference] = [part["Reference"] for part in config.nav or [] if "Reference" in part]
     [names] = [part for part in reference if "Python, name by name" in part]
     names["Python, name by name"] = [{f"tacit.{room}": path} for room, path in ROOM_PAGES.items()]

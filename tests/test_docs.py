@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,14 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert f"`{name}`" in text or f"tacit.{name}" in text
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])
+def test_the_citation_names_this_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    version = project["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{version}}}" in page("cite").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("target", ["demo", "docs", "test", "check", "bench"])
 def test_every_documented_make_target_exists(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 

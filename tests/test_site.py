@@ -82,9 +82,7 @@ def test_no_page_loads_anything_from_outside(site: Path) -> None:
     n_pages = 0
     for path, loads in pages_of(site):
         n_pages += 1
-        # The page of errors is shown at any address: its files are found from the root.
-        found = outside(loads.files) if path.name != "404.html" else []
-        assert found == [], path
+        assert outside(loads.files) == [], path
         assert "mermaid" not in loads.classes, "the theme fetches a script for these diagrams"
     assert n_pages > len(list(DOCS.rglob("*.md")))
 
@@ -98,8 +96,6 @@ def test_no_style_loads_anything_from_outside(site: Path) -> None:
 
 def test_every_file_that_a_page_loads_is_there(site: Path) -> None:
     for path, loads in pages_of(site):
-        if path.name == "404.html":
-            continue
         for address in loads.files:
             if not address.startswith(("data:", "#")):
                 assert (path.parent / unquote(urlsplit(address).path)).exists(), (path, address)
