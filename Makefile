@@ -22,7 +22,7 @@ IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk '$$1 > 4e6 {pr
 PYTEST := -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest check bench redteam docs trace format format-check lint types imports \
+.PHONY: help demo test test-all lowest check bench redteam docs trace concepts format format-check lint types imports \
 	coverage clean
 
 help:  ## Show the targets
@@ -40,10 +40,11 @@ test: $(DEV_STAMP)  ## Run the tests, without the slow ones
 test-all: $(DEV_STAMP)  ## Run all tests, the slow ones too
 	$(BIN)/python $(PYTEST)
 
-# Left out: mathematics and killed processes, which are not about packages and take half of the time.
+# Left out: mathematics and killed processes, which are not about packages and take half of the time;
+# and the site, which the extra docs builds.
 lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python $(PYTEST) -m "not slow" \
-		--ignore=tests/redteam --ignore=tests/paper --ignore=tests/study/releases
+		--ignore=tests/redteam --ignore=tests/paper --ignore=tests/study/releases --ignore=tests/test_site.py
 
 check: format-check lint types imports test-all docs  ## Everything that CI runs on the newest versions
 
@@ -54,11 +55,14 @@ bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, then the
 redteam: $(DEV_STAMP)  ## Attack tacit for MINUTES (10): random studies, hostile requests, replays
 	$(BIN)/python -m tests.redteam --minutes $(MINUTES)
 
-docs: $(DEV_STAMP)  ## Build the documentation into build/site
+docs: $(DEV_STAMP)  ## Build the documentation into src/tacit/site, offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 trace: $(DEV_STAMP)  ## Draw which files a release and a solution pass through, for CONTRIBUTING.md
 	$(BIN)/python scripts/draw_trace.py
+
+concepts: $(DEV_STAMP)  ## Draw the pictures of the pages on concepts
+	$(BIN)/python scripts/draw_concepts.py
 
 format: $(DEV_STAMP)  ## Rewrite the code in the house format
 	$(BIN)/ruff format $(CODE)
@@ -82,7 +86,7 @@ coverage: $(DEV_STAMP)  ## Run the tests and list the lines and branches they mi
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
 clean:  ## Remove everything that make built, the virtual environment included
-	rm -rf $(VENV) build dist site .coverage .hypothesis .import_linter_cache \
+	rm -rf $(VENV) build dist src/tacit/site .coverage .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	rm -f src/tacit/solvers/kernel/tacit_kernel.*
 	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +

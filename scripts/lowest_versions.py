@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
-FOR_DEVELOPERS = ("test", "dev")
+FOR_DEVELOPERS = ("docs", "test", "dev")
 """Extras of tools, which are tested at their newest only."""
 
 

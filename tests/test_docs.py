@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import doctest
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import tacit
+from tests.pages import ROOT, page, text_of_all
 
-ROOT = Path(__file__).parent.parent
 WITH_EXAMPLES = (
     "study",
     "engine",
@@ -21,31 +22,42 @@ WITH_EXAMPLES = (
     "bottleneck",
     "datasets",
     "information",
+    "bits",
+    "collusion",
+    "adaptive",
+    "caps",
 )
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in WITH_EXAMPLES)]
+PAGES = [ROOT / "README.md", *map(page, WITH_EXAMPLES)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run_as_printed(page: Path) -> None:
-    outcome = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_examples_run_as_printed(path: Path) -> None:
+    outcome = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert outcome.attempted > 0
     assert outcome.failed == 0
 
 
 @pytest.mark.parametrize("name", tacit.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
-    text = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    text = text_of_all()
     assert f"`{name}`" in text or f"tacit.{name}" in text
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])
+def test_the_citation_names_this_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    version = project["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{version}}}" in page("cite").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("target", ["demo", "docs", "test", "check", "bench"])
 def test_every_documented_make_target_exists(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_every_cited_fact_is_on_the_page() -> None:
-    page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
-    known = set(re.findall(r"^## (\d+)\. ", page, re.MULTILINE))
+    facts = page("mathematics").read_text(encoding="utf-8")
+    known = set(re.findall(r"^## (\d+)\. ", facts, re.MULTILINE))
     cited = {
         number
         for path in (ROOT / "src").rglob("*.[pch]*")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import tacit
 from tests.annotations import classes_named
-
-DOCS = Path(__file__).parent.parent / "docs"
+from tests.pages import text_of_all
 
 
 def names_of(room: str) -> list[str]:
@@ -68,8 +66,7 @@ def test_the_check_of_types_can_fail() -> None:
 
 @pytest.mark.parametrize("room", tacit.ROOMS)
 def test_rooms_are_documented(room: str) -> None:
-    text = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
-    assert f"tacit.{room}" in text
+    assert f"tacit.{room}" in text_of_all()
 
 
 def test_unknown_names_are_refused() -> None:

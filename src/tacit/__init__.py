@@ -203,6 +203,7 @@ ROOMS = (
     "auditing",
     "bottleneck",
     "datasets",
+    "documentation",
     "errors",
     "estimation",
     "information",

@@ -1,6 +1,6 @@
 """A study's ledger as bytes on a disk or rows on a server, read without tacit.
 
-``docs/ledger.md`` says what stands where; nothing else is relied on.
+``docs/reference/ledger.md`` says what stands where; nothing else is relied on.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_states_that_were_not_used(folder: Path) -> None:
 
 
 def packed(table: Table) -> bytes:
-    """A payload, made as ``docs/ledger.md`` describes it."""
+    """A payload, made as ``docs/reference/ledger.md`` describes it."""
     shape = (len(table), len(table[0]), len(table[0][0]))
     numbers = [number for rows in table for row in rows for number in row]
     plain = struct.pack("<3I", *shape) + struct.pack(f"<{len(numbers)}Q", *numbers)

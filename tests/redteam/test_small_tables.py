@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb, log2
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from scipy.stats import binom
 
 from tacit.accounting import other_rows_upper_bits
 from tacit.sampling import IntegerChannel
+from tests.pages import page
 
 Channel = Sequence[Sequence[Fraction]]
 """p(answer | cell)."""
@@ -75,7 +75,7 @@ def _information(joint: dict[tuple[int, tuple[int, ...]], Fraction]) -> float:
     )
 
 
-# --- the figures in docs/promise.md -------------------------------------------------------------
+# --- the figures in docs/explanation/promise.md -------------------------------------------------
 
 FLIP = Fraction(189297705, 10**9)
 """A coin that is reported wrongly with this probability tells 0.3 bits."""
@@ -149,7 +149,7 @@ def test_of_the_others_only_the_sum_matters(n: int) -> None:
 def test_figures_of_the_documentation(n: int, shown: str) -> None:
     digits = len(shown.partition(".")[2])
     assert f"{coin_bits(n):.{digits}f}" == shown
-    assert shown in Path("docs/promise.md").read_text()
+    assert shown in page("promise").read_text()
 
 
 def test_the_excess_is_about_028_bits_divided_by_the_records() -> None:

@@ -19,6 +19,7 @@ from tacit.cli.close import close
 from tacit.cli.collusion import set_collusion
 from tacit.cli.crosstab import crosstab
 from tacit.cli.demo import demo
+from tacit.cli.docs import docs
 from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
@@ -60,6 +61,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore,
     "close": close,
     "demo": demo,
+    "docs": docs,
     "reproduce": reproduce,
 }
 """What is typed after ``tacit`` -> what runs. Of two words, the first names a group.

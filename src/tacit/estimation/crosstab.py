@@ -30,7 +30,7 @@ _MOST_CELLS = 256
 """Combinations of levels whose bounds take seconds."""
 
 _FEW_ROWS = 100
-"""Intervals are right for large groups; see the table of coverage in docs/analysis.md."""
+"""Intervals are right for large groups; see the table of coverage in docs/how-to/analysis.md."""
 
 
 @dataclass(frozen=True, slots=True)

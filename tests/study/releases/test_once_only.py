@@ -333,7 +333,7 @@ def test_the_helper_notices_a_wrong_law() -> None:
 
 
 def draws_in(place: Path) -> list[str]:
-    """Names of the numbers behind each release, computed as docs/ledger.md says."""
+    """Names of the numbers behind each release, computed as docs/reference/ledger.md says."""
     first, *entries = entries_of(place / "clinic")
     past, draws = hashed(b"tacit past 1", first.study.encode()), []
     classes = classes_of(place / "clinic")
