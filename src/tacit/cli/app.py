@@ -30,13 +30,17 @@ from tacit.cli.receipt import receipt
 from tacit.cli.release import release
 from tacit.cli.reproduce import reproduce
 from tacit.cli.restore import restore
+from tacit.cli.serve import serve
 from tacit.cli.status import status
+from tacit.cli.token import custodian_token, party_token
 from tacit.cli.verify import verify
 from tacit.errors import TacitError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "party add": add_party,
+    "party token": party_token,
+    "custodian token": custodian_token,
     "collusion set": set_collusion,
     "plan": plan,
     "quote": quote,
@@ -51,6 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "backup": backup,
     "restore": restore,
     "close": close,
+    "serve": serve,
     "demo": demo,
     "reproduce": reproduce,
 }
@@ -62,6 +67,7 @@ A command takes ``as_json`` (``options.AsJson``), prints, and raises ``TacitErro
 GROUPS = {
     "party": "Who may ask, and for how many bits.",
     "collusion": "Who may pool what with whom.",
+    "custodian": "Who may do everything, through the service.",
 }
 """The help of each group."""
 

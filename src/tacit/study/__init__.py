@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         read_column,
     )
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
+    from tacit.study.reports.statement import LoggedEntry, OwnRelease, PartyStatement
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
     from tacit.study.requests.plan import (
         LimitMeaning,
@@ -42,6 +43,9 @@ __all__ = [
     "LevelEstimate",
     "LimitMeaning",
     "LimitPlan",
+    "LoggedEntry",
+    "OwnRelease",
+    "PartyStatement",
     "PlannedAnswer",
     "PlannedCurve",
     "PlannedPoint",
@@ -88,6 +92,7 @@ __getattr__ = deferred(
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding", "QuotedLevel"),
         "requests.variants": ("Variant",),
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
+        "reports.statement": ("LoggedEntry", "OwnRelease", "PartyStatement"),
         "reports.status": ("Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),

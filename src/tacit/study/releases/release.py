@@ -84,6 +84,7 @@ def record_intent(
     max_error: float | None,
     again: bool,
     watch: DesignProgress | None,
+    confirm: Callable[[], None] | None,
 ) -> Intent:
     """Design a request's release and record it: this spends its bits.
 
@@ -97,11 +98,14 @@ def record_intent(
         max_error: refuse answers whose cost, as it is judged, is above this.
         again: whether a new release is asked for.
         watch: as for ``draft_or_refuse``.
+        confirm: called before the bits are spent; an exception that it raises ends the request.
     """
     while True:
         books = journal.books
         best = draft_or_refuse(books, request, max_error, watch)
         record = intent_record(best, books.past)
+        if confirm is not None:
+            confirm()
         intent = journal.record_intent(record, best.channel.to_bytes(), books)
         if intent is not None:
             return intent
