@@ -3,7 +3,7 @@
 At ``/api/PATH`` it answers JSON; at ``/PATH`` a template shows the same, or a form does the same.
 """
 
-from __future__ import annotations
+# Annotations are evaluated here: those of inner functions name what only the outer ones know.
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -39,7 +39,7 @@ def render(request: Request, template: str, found: Any, *, status: int = 200) ->
     """A page that shows what was found, for whoever calls."""
     caller = getattr(request.state, "caller", None)
     page = _ENVIRONMENT.get_template(template).render(
-        found=found, caller=caller, path=request.url.path
+        found=found, who=caller, path=request.url.path
     )
     return HTMLResponse(page, status)
 

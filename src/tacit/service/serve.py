@@ -106,6 +106,7 @@ def _listen(listening: Listening) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
+        listener.listen()  # whoever is told of it may call at once
     except OSError as error:
         where = f"{listening.address}:{listening.port}"
         raise InvalidInputError(
