@@ -18,7 +18,7 @@ CODE := src tests benchmarks scripts hatch_build.py
 MINUTES := 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest check bench redteam docs trace format format-check lint types imports \
+.PHONY: help demo page test lowest check bench redteam docs trace format format-check lint types imports \
 	coverage clean
 
 help:  ## Show the targets
@@ -27,6 +27,10 @@ help:  ## Show the targets
 demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in build/demo
 	rm -rf build/demo
 	$(BIN)/tacit demo --out build/demo
+
+page: $(USER_STAMP)  ## Serve the demo's study, and print where to log in
+	test -d build/demo/clinic || $(MAKE) demo
+	$(BIN)/tacit serve build/demo/clinic
 
 test: $(DEV_STAMP)  ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -207,7 +207,7 @@ def locked_byte(path: Path, at: int, *, wait: bool = True) -> Iterator[bool]:
     """Hold one byte of a file that exists, so that one file serves as many locks.
 
     Yields whether it is held: always, if others are waited for. Locks of one process do not
-    exclude each other.
+    exclude each other, and all that it has on a file end when it closes the file once.
     """
     descriptor = os.open(path, os.O_RDWR)
     try:

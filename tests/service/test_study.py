@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,6 +27,7 @@ PAGES = (
     "/study/tokens",
     "/jobs",
 )
+DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}"
 
 
@@ -99,6 +101,15 @@ def test_api_documentation_is_complete_and_offline(custodian: httpx.Client) -> N
         assert all(verb["description"] for verb in verbs.values())
     assert custodian.get("/static/swagger-ui-bundle.js").content[:2] == b"/*"
     assert b"plotly" in custodian.get("/static/plotly.min.js").content[:1000]
+
+
+def test_every_route_is_in_the_docs(custodian: httpx.Client) -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    paths = [
+        path.removeprefix("/api") for path in custodian.get("/api/openapi.json").json()["paths"]
+    ]
+    assert len(paths) > 20
+    assert [path for path in paths if f"`{path}`" not in text] == []
 
 
 @pytest.fixture(scope="module")

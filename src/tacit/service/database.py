@@ -80,7 +80,8 @@ class Database:
             InvalidInputError: a newer version of tacit made it.
         """
         database = cls(folder / "service.sqlite")
-        os.close(os.open(database.path, os.O_RDWR | os.O_CREAT, 0o600))
+        for path in (database.path, database.lock):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with database.transaction() as connection:
             [found] = connection.execute("PRAGMA user_version").fetchone()
             if found == 0:
@@ -96,9 +97,7 @@ class Database:
     @property
     def lock(self) -> Path:
         """A file whose bytes stand for the jobs that run."""
-        path = self.path.with_suffix(".lock")
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        return path
+        return self.path.with_suffix(".lock")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -30,6 +30,9 @@ _ABANDONED_SECONDS = 3.0
 
 _MOST_LISTED = 100
 
+_KEPT_SECONDS = 90 * 24 * 3600.0
+"""Jobs that ended are forgotten after so long; the ledger keeps what was released."""
+
 
 class CancelledError(Exception):
     """A job was cancelled before its release was recorded; nothing is spent."""
@@ -145,6 +148,14 @@ class Jobs:
         return self._move(key, _CANCELLABLE, CANCELLED)
 
     # -- for those who do them --------------------------------------------------------------
+
+    def forget_old(self) -> None:
+        """Remove jobs that ended long ago."""
+        with self.database.transaction() as connection:
+            connection.execute(
+                f"DELETE FROM jobs WHERE state IN {_words(ENDED)} AND changed < ?",
+                (time() - _KEPT_SECONDS,),
+            )
 
     def claim(self, in_hand: Iterable[int] = ()) -> Job | None:
         """The next job to begin, or one whose process died.

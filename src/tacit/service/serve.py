@@ -86,6 +86,7 @@ def serve(
         uvicorn.Server(
             uvicorn.Config(
                 make_app(service),
+                http="h11",  # bounds the size of headers
                 access_log=False,  # addresses hold secrets
                 log_level="warning",
                 server_header=False,

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
+
+from anyio import sleep, to_thread
 
 from tacit.service.access import Access, Caller
 from tacit.service.database import Database
@@ -16,7 +18,8 @@ from tacit.service.jobs import Job, Jobs
 from tacit.service.workers import Workers
 from tacit.study import Study
 
-_POLL_SECONDS = 0.05
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
+"""Seconds between two looks at a job that is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Service:
         study = Study.open(settings.folder)
         database = Database.open(settings.folder)
         jobs = Jobs(database)
+        jobs.forget_old()
         workers = Workers(jobs, settings.folder, settings.files, settings.workers)
         return cls(settings, study, Access(database), jobs, workers)
 
@@ -87,10 +91,15 @@ class Service:
         self.workers.wake()
         return job
 
-    def wait(self, job: Job, seconds: float) -> Job:
-        """A job as it is when it has ended, or when so many seconds have gone."""
-        until = monotonic() + seconds
+    async def wait(self, job: Job, seconds: float) -> Job:
+        """A job as it is when it has ended, or when so many seconds have gone.
+
+        No thread waits meanwhile: others need them.
+        """
+        until, pause = monotonic() + seconds, _FIRST_PAUSE
         while not job.is_ended and monotonic() < until:
-            sleep(_POLL_SECONDS)
-            job = self.jobs.find(job.id) or job
+            await sleep(pause)
+            pause = min(_LONGEST_PAUSE, 1.5 * pause)
+            found = await to_thread.run_sync(self.jobs.find, job.id)
+            job = job if found is None else found
         return job

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 from tacit.service.database import Database
@@ -27,7 +28,8 @@ def main(folder: Path, files: Path) -> None:
     jobs = Jobs(Database.open(folder))
     for line in sys.stdin:
         do_job(jobs, line.strip(), folder, files)
-        print("ended", file=answers, flush=True)
+        with suppress(BrokenPipeError):  # the server was killed
+            print("ended", file=answers, flush=True)
 
 
 def do_job(jobs: Jobs, key: str, folder: Path, files: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from anyio import to_thread
 from fastapi.responses import FileResponse
 
 from tacit.service.access import Caller
@@ -24,23 +25,27 @@ _NOT_YET = Failure(
 )
 
 
-def send_file(service: Service, caller: Caller, number: int, file_format: Format) -> FileResponse:
+async def send_file(
+    service: Service, caller: Caller, number: int, file_format: Format
+) -> FileResponse:
     """The file of a release."""
-    path = _find_file(service, caller, number, file_format)
+    path = await _find_file(service, caller, number, file_format)
     return FileResponse(path, media_type=_TYPES[file_format], filename=path.name)
 
 
-def read_certificate(service: Service, caller: Caller, number: int) -> Certificate:
+async def read_certificate(service: Service, caller: Caller, number: int) -> dict[str, Any]:
     """What a recipient needs to estimate from the file of a release."""
-    return Certificate.beside(_find_file(service, caller, number, "csv"))
+    path = await _find_file(service, caller, number, "csv")
+    return Certificate.beside(path).model_dump(mode="json")
 
 
-def _find_file(service: Service, caller: Caller, number: int, file_format: Format) -> Path:
+async def _find_file(service: Service, caller: Caller, number: int, file_format: Format) -> Path:
     path = release_path(service.settings.files, number, file_format)
     if path.exists() and certificate_path(path).exists():
         return path
     arguments = {"number": number, "format": file_format}
-    job = service.wait(service.submit("deliver", arguments, caller), _WRITE_SECONDS)
+    job = await to_thread.run_sync(service.submit, "deliver", arguments, caller)
+    job = await service.wait(job, _WRITE_SECONDS)
     if not job.is_ended:
         raise FailureError(_NOT_YET)
     if job.state != DONE:

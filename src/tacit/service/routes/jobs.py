@@ -55,15 +55,15 @@ def list_jobs(service: TheService, caller: TheCaller) -> list[dict[str, Any]]:
 
 
 @add_page(router, "/jobs/{key}", "job.html")
-def read_job(
+async def read_job(
     key: str,
     service: TheService,
     caller: TheCaller,
     wait: Annotated[float, Query(ge=0, le=_MOST_SECONDS)] = 0,
 ) -> dict[str, Any]:
     """A job; with ``wait``, once it has ended or so many seconds have gone."""
-    job = find_job(service, caller, key)
-    return job_for(caller, service.wait(job, wait) if wait else job)
+    job = await to_thread.run_sync(find_job, service, caller, key)
+    return job_for(caller, await service.wait(job, wait))
 
 
 @add_action(router, "/jobs/{key}/cancel", "/jobs/{id}")

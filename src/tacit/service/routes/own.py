@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends
 from fastapi.responses import FileResponse
 
@@ -62,20 +63,22 @@ def request_own(order: Request, service: TheService, caller: TheCaller) -> dict[
 
 
 @add_page(router, "/own/releases/{number}", "certificate.html")
-def read_own_certificate(number: int, service: TheService, caller: TheCaller) -> dict[str, Any]:
+async def read_own_certificate(
+    number: int, service: TheService, caller: TheCaller
+) -> dict[str, Any]:
     """The certificate of one of the party's releases."""
-    _refuse_others(service, caller, number)
-    return read_certificate(service, caller, number).model_dump(mode="json")
+    await to_thread.run_sync(_refuse_others, service, caller, number)
+    return await read_certificate(service, caller, number)
 
 
 @router.get(API + "/own/releases/{number}/file.{file_format}", response_class=FileResponse)
 @router.get("/own/releases/{number}/file.{file_format}", include_in_schema=False)
-def read_own_file(
+async def read_own_file(
     number: int, file_format: Format, service: TheService, caller: TheCaller
 ) -> FileResponse:
     """The file of one of the party's releases."""
-    _refuse_others(service, caller, number)
-    return send_file(service, caller, number, file_format)
+    await to_thread.run_sync(_refuse_others, service, caller, number)
+    return await send_file(service, caller, number, file_format)
 
 
 def _statement(service: Service, caller: Caller) -> PartyStatement:

@@ -88,18 +88,20 @@ def explain_limit(bits: float, service: TheService) -> list[dict[str, Any]]:
 
 
 @router.get(API + "/study/releases/{number}/certificate")
-def read_any_certificate(number: int, service: TheService, caller: TheCaller) -> dict[str, Any]:
+async def read_any_certificate(
+    number: int, service: TheService, caller: TheCaller
+) -> dict[str, Any]:
     """The certificate of a release, as its recipient gets it."""
-    return read_certificate(service, caller, number).model_dump(mode="json")
+    return await read_certificate(service, caller, number)
 
 
 @router.get(API + "/study/releases/{number}/file.{file_format}", response_class=FileResponse)
 @router.get("/study/releases/{number}/file.{file_format}", include_in_schema=False)
-def read_file(
+async def read_file(
     number: int, file_format: Format, service: TheService, caller: TheCaller
 ) -> FileResponse:
     """The file of a release, as its recipient gets it."""
-    return send_file(service, caller, number, file_format)
+    return await send_file(service, caller, number, file_format)
 
 
 # -- changing -------------------------------------------------------------------------------------
