@@ -6,12 +6,20 @@ import re
 import socket
 from collections.abc import Iterator
 
+import anyio
 import httpx
 import pytest
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.routing import Route
 
-from tacit.service.guard import HEADERS, MOST_BYTES, OPEN, is_open
+from tacit.service import guard
+from tacit.service.app import make_app
+from tacit.service.failures import FailureError
+from tacit.service.guard import HEADERS, MOST_BYTES, OPEN, Guard, is_open
 from tacit.service.routes import documentation, jobs, login, own, study
+from tacit.service.service import Service, Settings
 from tests.service.server import Server, csrf_of
 
 ROUTES = [
@@ -44,11 +52,19 @@ def is_locked(answer: httpx.Response) -> bool:
 
 
 def test_the_routes_are_those_of_the_application(server: Server) -> None:
-    with server.custodian() as client:
-        described = client.get("/api/openapi.json").json()["paths"]
-    listed = {(verb.upper(), path) for path, verbs in described.items() for verb in verbs}
-    assert len(listed) > 25
-    assert listed <= set(ROUTES)
+    settings = Settings(server.folder, server.files, frozenset())
+    service = Service.open(settings)
+    service.study.close()
+    app = make_app(service)
+    assert isinstance(app, Guard)
+    assert isinstance(app.app, FastAPI)
+    served = [route for route in app.app.routes if isinstance(route, Route)]
+    found = {(method, each.path) for each in served for method in each.methods or ()}
+    assert found - set(ROUTES) == {
+        ("GET", "/api/openapi.json"),
+        ("HEAD", "/api/openapi.json"),
+    }
+    assert len(ROUTES) > 50
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
@@ -209,3 +225,14 @@ def test_malformed_forms_are_refused(server: Server, body: bytes) -> None:
         headers = {"content-type": "application/x-www-form-urlencoded"}
         answer = browser.post("/study/parties", content=body, headers=headers)
     assert answer.status_code in (400, 403)
+
+
+def test_slow_bodies_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.05)
+
+    async def drip() -> dict[str, object]:
+        await anyio.sleep(0.02)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    with pytest.raises(FailureError, match="too long"):
+        anyio.run(guard._read_body, Headers({}), drip)

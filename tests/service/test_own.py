@@ -9,7 +9,7 @@ import pytest
 
 from tacit.service.access import PARTY
 from tacit.service.failures import NOT_FOUND, REFUSED
-from tacit.service.routes.own import MOST_JOBS
+from tacit.service.jobs import MOST_JOBS
 from tacit.study import Study, estimate_file
 from tests.service.server import Server, ask, csrf_of, ended, released
 

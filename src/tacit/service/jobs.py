@@ -6,18 +6,27 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from sqlite3 import Connection, Row
 from time import time
 from typing import Any
 
 from tacit.service.access import Caller
 from tacit.service.database import Database
+from tacit.service.failures import Failure, FailureError
 from tacit.storage import locked_byte
 
 WAITING, QUEUED, RUNNING, RECORDING = "waiting", "queued", "running", "recording"
 DONE, FAILED, CANCELLED, DECLINED = "done", "failed", "cancelled", "declined"
 
 ENDED = (DONE, FAILED, CANCELLED, DECLINED)
+
+MOST_JOBS = 5
+"""That a party may have under way, or waiting for approval."""
+
+_TOO_MANY_JOBS = Failure(
+    HTTPStatus.TOO_MANY_REQUESTS, "TooManyJobs", f"at most {MOST_JOBS} jobs at once: wait for some"
+)
 
 _CANCELLABLE = (WAITING, QUEUED, RUNNING)
 """Before the intent is recorded: nothing is spent."""
@@ -96,11 +105,17 @@ class Jobs:
     def submit(
         self, task: str, arguments: Mapping[str, Any], caller: Caller, *, waits: bool = False
     ) -> Job:
-        """A new job; one that waits begins when a custodian approves it."""
+        """A new job; one that waits begins when a custodian approves it.
+
+        Raises:
+            FailureError: the party has as many as it may have.
+        """
         party = None if caller.is_custodian else caller.name
         state, now = WAITING if waits else QUEUED, time()
         values = (secrets.token_urlsafe(16), task, json.dumps(dict(arguments)), party)
         with self.database.transaction() as connection:
+            if party is not None and _count_unended(connection, party) >= MOST_JOBS:
+                raise FailureError(_TOO_MANY_JOBS)
             row = connection.execute(
                 "INSERT INTO jobs (id, task, arguments, party, by, state, made, changed) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
@@ -122,15 +137,6 @@ class Jobs:
                 (party, _MOST_LISTED),
             ).fetchall()
         return list(map(_job, rows))
-
-    def unended(self, party: str) -> int:
-        """How many jobs of a party have not ended."""
-        with self.database.reading() as connection:
-            [count] = connection.execute(
-                f"SELECT count(*) FROM jobs WHERE party = ? AND state NOT IN {_words(ENDED)}",
-                (party,),
-            ).fetchone()
-        return int(count)
 
     def approve(self, key: str, by: str) -> bool:
         """Let a waiting job begin; the ledger will name who approved it."""
@@ -239,6 +245,13 @@ def _begin(connection: Connection, row: Row) -> Job:
         (state, time(), row["number"]),
     ).fetchone()
     return _job(begun)
+
+
+def _count_unended(connection: Connection, party: str) -> int:
+    [count] = connection.execute(
+        f"SELECT count(*) FROM jobs WHERE party = ? AND state NOT IN {_words(ENDED)}", (party,)
+    ).fetchone()
+    return int(count)
 
 
 def _words(states: tuple[str, ...]) -> str:

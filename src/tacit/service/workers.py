@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +73,11 @@ class Workers:
         """Hand jobs to one process after another, until the end."""
         process = self._spawn()
         while not self._is_ending:
-            job = self._claim(process)
+            try:
+                job = self._claim(process)
+            except sqlite3.Error:  # a full disk, say: look again later
+                traceback.print_exc()
+                job = None
             if job is None:
                 with self._news:
                     self._news.wait(_LOOK_SECONDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
 
 from anyio import to_thread
@@ -14,7 +13,6 @@ from tacit.service.access import Caller
 from tacit.service.failures import (
     NOT_FOUND,
     REFUSED,
-    Failure,
     FailureError,
     as_plain,
     failure_of,
@@ -29,13 +27,6 @@ from tacit.service.service import Service
 from tacit.study import PartyStatement
 
 router = APIRouter(tags=["own"], dependencies=[Depends(require_party)])
-
-MOST_JOBS = 5
-"""That a party may have under way, or waiting for approval."""
-
-_TOO_MANY_JOBS = Failure(
-    HTTPStatus.TOO_MANY_REQUESTS, "TooManyJobs", f"at most {MOST_JOBS} jobs at once: wait for some"
-)
 
 
 @add_page(router, "/own", "own.html")
@@ -99,8 +90,6 @@ def _refuse_others(service: Service, caller: Caller, number: int) -> None:
 def _check(service: Service, caller: Caller, order: Question) -> None:
     """Say what is wrong with a question itself; all else is refused in one way, later."""
     _statement(service, caller)
-    if service.jobs.unended(caller.name) >= MOST_JOBS:
-        raise FailureError(_TOO_MANY_JOBS)
     with service.reading() as study:
         if study.status().is_closed:
             raise FailureError(REFUSED)
