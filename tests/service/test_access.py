@@ -101,8 +101,9 @@ def test_revoked_tokens_end_with_their_sessions(server: Server) -> None:
         assert browser.get("/own").status_code == 200
         with server.custodian() as custodian:
             order = {"name": "registry"}
+            held = [each for each in server.access.tokens() if each.name == "registry"]
             revoked = custodian.post("/api/study/tokens/revoke", json=order).json()["revoked"]
-        assert revoked == 2
+        assert revoked == len(held) >= 2
         assert client.get("/api/own").status_code == 401
         assert browser.get("/api/own").status_code == 401
 
