@@ -163,14 +163,22 @@ def test_the_secret_of_another_session_does_not_do(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "https://evil.example", "Sec-Fetch-Site": "same-origin"},
+        {"Origin": "null"},
+        {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "null", "Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
 )
 def test_forms_of_other_sites_do_nothing(server: Server, headers: dict[str, str]) -> None:
     with server.browser() as browser:
         sent = {"csrf": csrf_of(browser), "name": "lab-a", "limit": "0.4"}
         assert browser.post("/study/parties", data=sent, headers=headers).status_code == 403
-        own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
-        assert browser.post("/study/parties", data=sent, headers=own).status_code == 303
+        for origin in (server.url, "null"):  # as browsers say where no referrer is sent
+            own = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
+            assert browser.post("/study/parties", data=sent, headers=own).status_code == 303
 
 
 def test_a_session_may_send_its_secret_as_a_header(server: Server) -> None:

@@ -58,7 +58,7 @@ def test_a_job_that_ended_is_not_done_again(tmp_path: Path) -> None:
     assert intents_of(tmp_path / "clinic") == []
 
 
-def test_a_failure_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_told(tmp_path: Path) -> None:
     make_clinic(tmp_path).close()  # nobody was let in
     jobs, job = begun(tmp_path / "clinic")
     do_job(jobs, job.id, tmp_path / "clinic", tmp_path)
@@ -67,4 +67,4 @@ def test_a_failure_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert found.error is not None
     assert found.state == "failed"
     assert found.error["error"]["kind"] == "InvalidInputError"
-    assert "lab-a" in capfd.readouterr().err
+    assert "'lab-a' is unknown" in found.error["error"]["message"]

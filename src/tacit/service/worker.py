@@ -13,6 +13,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from tacit.errors import TacitError
 from tacit.service.database import Database
 from tacit.service.failures import as_plain, failure_of
 from tacit.service.jobs import CancelledError, Jobs
@@ -46,7 +47,8 @@ def do_job(jobs: Jobs, key: str, folder: Path, files: Path) -> None:
         except CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - whoever asked is told, and the next job begins
-            traceback.print_exc()
+            if not isinstance(error, TacitError):
+                traceback.print_exc()
             failure = failure_of(error)
             jobs.fail(key, failure.as_dict() | {"status": failure.status})
 
