@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from importlib.metadata import version
 
 from anyio import to_thread
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
@@ -30,11 +32,13 @@ def make_app(service: Service) -> ASGIApp:
     """The application that serves a study, behind its guard."""
     app = FastAPI(
         title="tacit",
+        version=version("tacit"),
         description=_ABOUT,
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
+        dependencies=[Depends(HTTPBearer(auto_error=False))],  # described; the guard checks it
     )
     app.state.service, app.state.attempts = service, login.Attempts()
     for part in (login, own, study, jobs, documentation):
