@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -173,3 +175,37 @@ def wait_for(server: Server, job: dict[str, Any], state: str) -> None:
         if found.is_ended or found.state == state:
             return
     raise AssertionError(f"the job never was {state}")
+
+
+HOLDS_LOCK = """
+import sys
+from pathlib import Path
+from tacit.storage import locked_byte
+with locked_byte(Path(sys.argv[1]), int(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_server_takes_over_jobs_of_one_that_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two servers of one folder: a job is free once no process holds its lock."""
+    jobs = Jobs(Database.open(tmp_path))
+    jobs.submit("audit", {}, Caller(CUSTODIAN, "anna"))
+    job = jobs.claim()
+    assert job is not None
+    assert jobs.claim() is None  # its process may not have begun
+    monkeypatch.setattr("tacit.service.jobs._ABANDONED_SECONDS", 0.0)
+    command = [sys.executable, "-c", HOLDS_LOCK, str(jobs.database.lock), str(job.number)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        assert jobs.claim() is None
+        process.kill()
+    assert jobs.claim(in_hand=[job.number]) is None
+    taken = jobs.claim()
+    assert taken is not None
+    assert (taken.id, taken.attempts) == (job.id, 2)
