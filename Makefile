@@ -22,7 +22,7 @@ IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk '$$1 > 4e6 {pr
 PYTEST := -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest check bench redteam docs trace concepts format format-check lint types imports \
+.PHONY: help demo page test test-all lowest check bench redteam docs trace concepts format format-check lint types imports \
 	coverage clean
 
 help:  ## Show the targets
@@ -31,6 +31,10 @@ help:  ## Show the targets
 demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in build/demo
 	rm -rf build/demo
 	$(BIN)/tacit demo --out build/demo
+
+page: $(USER_STAMP)  ## Serve the demo's study, and print where to log in
+	test -d build/demo/clinic || $(MAKE) demo
+	$(BIN)/tacit serve build/demo/clinic
 
 test test-all lowest: export PYTEST_DEBUG_TEMPROOT := $(IN_MEMORY)
 

@@ -203,6 +203,26 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def locked_byte(path: Path, at: int, *, wait: bool = True) -> Iterator[bool]:
+    """Hold one byte of a file that exists, so that one file serves as many locks.
+
+    Yields whether it is held: always, if others are waited for. Locks of one process do not
+    exclude each other, and all that it has on a file end when it closes the file once.
+    """
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, at)
+    except (BlockingIOError, PermissionError):
+        os.close(descriptor)
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def _opened(path: Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY)
     try:

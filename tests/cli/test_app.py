@@ -15,7 +15,7 @@ import typer
 
 from tacit import cli
 from tacit.cli import failure
-from tacit.cli.app import COMMANDS
+from tacit.cli.app import COMMANDS, GROUPS
 from tacit.cli.display import show_done
 from tacit.cli.options import AsJson
 from tacit.errors import InvalidInputError
@@ -84,11 +84,13 @@ def test_errors_of_every_command_are_json_too(path: tuple[str, ...]) -> None:
 def test_results_of_every_command_are_json(
     tmp_path: Path, patients: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All but demo and reproduce, which have tests of their own."""
+    """All but demo, reproduce and serve, which have tests of their own."""
     monkeypatch.chdir(tmp_path)
     keys = {
         ("init", "c", "--table", patients, "--id", "patient_id", *PRIVATE): "small_cells",
         ("party", "add", "c", "lab", "--limit", "0.3"): "limit",
+        ("party", "token", "c", "lab"): "token",
+        ("custodian", "token", "c", "anna"): "token",
         ("collusion", "set", "c", "--any", "2=0.4"): "sizes",
         ("plan", "c", "age", "--correct", "70", "--parties", "2"): "curves",
         ("quote", "c", "lab", "age", "--bits", "0.1"): "curve",
@@ -118,15 +120,15 @@ def test_results_of_every_command_are_json(
             assert set(answer.json) == documented_keys(words)
         assert answer.err == ""
         assert answer.out.isascii()  # whatever the terminal's encoding
-    told = {words[: 2 if words[0] in ("party", "collusion") else 1] for words in keys}
-    assert told | {("demo",), ("docs",), ("reproduce",)} == set(commands())
+    told = {words[: 2 if words[0] in GROUPS else 1] for words in keys}
+    assert told | {("demo",), ("docs",), ("reproduce",), ("serve",)} == set(commands())
 
 
 def documented_keys(words: tuple[str, ...]) -> set[str]:
     """The keys that the page on commands lists for a command."""
-    name = " ".join(words[: 2 if words[0] in ("party", "collusion") else 1])
+    name = " ".join(words[: 2 if words[0] in GROUPS else 1])
     [row] = re.findall(rf"^\| .*`{name}`.* \| (.+) \|$", JSON_SECTION, re.MULTILINE)
-    row = row.partition("; for an entry")[0]
+    row = row.partition("; for an entry")[0].partition("; with `--revoke`")[0]
     keys = set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", row)))
     if "as `status`" in row:
         keys = keys - {"status"} | documented_keys(("status",))
@@ -174,9 +176,12 @@ def test_a_folder_that_is_no_study(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ["party", "rename", "lab-a", "lab-b"],
         ["party", "remove", "lab-a"],
         ["collusion", "set", "--any", "2=1"],
+        ["party", "token", "lab-a"],
+        ["custodian", "token", "anna"],
+        ["serve", "--port", "0"],
     ):
         command, *rest = words
-        place = 2 if command in ("party", "collusion") else 1
+        place = 2 if command in GROUPS else 1
         arguments = [*words[:place], "notes", *words[place:]]
         said = unchanged(4, *arguments)
         assert said == "notes is no study: make one with tacit init notes --table ...", rest

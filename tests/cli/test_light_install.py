@@ -17,6 +17,9 @@ from tests.cli.clinic import done
 CUSTODIANS_OWN = ("sqlalchemy", "alembic", "duckdb", "cryptography", "jinja2")
 EXTRAS = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
 
+DISTRIBUTIONS = {"swagger_ui": "swagger-ui-py"}
+"""Packages that are installed by another name than they are imported by."""
+
 _WITHOUT = """
 import json, sys
 for name in json.loads(sys.argv.pop(1)):
@@ -81,7 +84,7 @@ def test_extras_are_those_of_the_project() -> None:
     """What is said to be missing is what the extra brings."""
     for extra, packages in PACKAGES.items():
         brought = {line.partition(">")[0].partition("[")[0] for line in EXTRAS[extra]}
-        named = {package.replace("_", "-") for package in packages}
+        named = {DISTRIBUTIONS.get(each, each.replace("_", "-")) for each in packages}
         assert named - {"adbc-driver-manager", "pydantic-core"} == brought
     light = {line.partition(">")[0] for line in EXTRAS["recipient"]}
     assert light == {"pyarrow", "pydantic", "rich", "typer"}

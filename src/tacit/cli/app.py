@@ -34,7 +34,9 @@ from tacit.cli.release import release
 from tacit.cli.report import report
 from tacit.cli.reproduce import reproduce
 from tacit.cli.restore import restore
+from tacit.cli.serve import serve
 from tacit.cli.status import status
+from tacit.cli.token import custodian_token, party_token
 from tacit.cli.verify import verify
 from tacit.errors import TacitError
 
@@ -43,6 +45,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "party add": add_party,
     "party rename": rename_party,
     "party remove": remove_party,
+    "party token": party_token,
+    "custodian token": custodian_token,
     "collusion set": set_collusion,
     "plan": plan,
     "quote": quote,
@@ -60,6 +64,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "backup": backup,
     "restore": restore,
     "close": close,
+    "serve": serve,
     "demo": demo,
     "docs": docs,
     "reproduce": reproduce,
@@ -72,6 +77,7 @@ A command takes ``as_json`` (``options.AsJson``), prints, and raises ``TacitErro
 GROUPS = {
     "party": "Who may ask, and for how many bits.",
     "collusion": "Who may pool what with whom.",
+    "custodian": "Who may do everything, through the service.",
 }
 """The help of each group."""
 

@@ -44,6 +44,8 @@ def demo(
     steps = [_step(words, as_json) for words in _commands(out)]
     if as_json:
         show_json({"folder": str(out), "steps": steps})
+    else:
+        print(f"\nTo see it as pages: {command_line('tacit', 'serve', out / 'clinic')}")
 
 
 def _commands(out: Path) -> Iterator[list[str]]:
@@ -72,6 +74,7 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["estimate", str(out / "lab-a.parquet")]
     yield ["crosstab", str(out / "lab-a.parquet")]
     yield ["link", clinic, "lab-a", table, "--out", str(out / "links.csv")]
+    yield ["custodian", "token", clinic, "anna", "--expires", "1h"]
     yield ["backup", clinic, str(out / "friday.tar")]
     yield ["restore", str(out / "friday.tar"), clinic]
     yield ["close", clinic, "--yes"]

@@ -43,6 +43,7 @@ PACKAGES = {
         *("alembic", "cryptography", "duckdb", "jinja2"),
         *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy"),
     ),
+    "service": ("fastapi", "jinja2", "plotly", "swagger_ui", "uvicorn"),
 }
 """An extra of tacit -> packages that it brings, as they are imported."""
 

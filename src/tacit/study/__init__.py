@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.report import StudyReport
     from tacit.study.reports.risk import Risk, Told
+    from tacit.study.reports.statement import OwnRelease, PartyStatement
     from tacit.study.reports.status import Holding, SmallCell, StudyStatus
     from tacit.study.requests.plan import (
         LimitMeaning,
@@ -47,6 +48,8 @@ __all__ = [
     "LimitMeaning",
     "LimitPlan",
     "LogEntry",
+    "OwnRelease",
+    "PartyStatement",
     "PlannedAnswer",
     "PlannedCurve",
     "PlannedPoint",
@@ -101,6 +104,7 @@ __getattr__ = deferred(
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
         "reports.report": ("StudyReport",),
         "reports.risk": ("Risk", "Told"),
+        "reports.statement": ("OwnRelease", "PartyStatement"),
         "reports.status": ("Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),

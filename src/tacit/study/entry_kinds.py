@@ -42,6 +42,7 @@ from tacit.study.books.records import (
     RemovedRecord,
     RenamedRecord,
     RollbackRecord,
+    author_of,
     read_bodies,
     refuse_nonsense,
 )
@@ -178,6 +179,7 @@ def log_entry(entry: Entry) -> LogEntry:
         kind.describe(record),
         getattr(record, "party", None),
         getattr(record, "reason", None),
+        author_of(entry),
         action,
         arguments,
     )

@@ -26,7 +26,7 @@ from tacit.ledger import Head, Ledger
 from tacit.remark import Remark
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.records import Record, RollbackRecord
+from tacit.study.books.records import AUTHOR, Record, RollbackRecord
 from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.engine import Engine
@@ -137,6 +137,7 @@ class Journal:
         ledger: Ledger,
         *,
         accept_rollback: bool = False,
+        by: str | None = None,
     ) -> None:
         """Read the whole ledger.
 
@@ -145,6 +146,7 @@ class Journal:
             configuration: what the folder says about itself.
             ledger: where its entries stand.
             accept_rollback: go on although entries were lost; the first change records it.
+            by: who makes entries, as they will say.
         """
         self.layout = layout
         self.configuration = configuration
@@ -152,6 +154,7 @@ class Journal:
         self.engine = ENGINES[configuration.engine]
         self.ledger = ledger
         self._accept_rollback = accept_rollback
+        self._author = {} if by is None else {AUTHOR: by}
         try:
             self.books = read_books(ledger.entries(self.study))
         except LedgerError:
@@ -159,13 +162,13 @@ class Journal:
             raise
 
     @classmethod
-    def open(cls, folder: Path, *, accept_rollback: bool = False) -> Journal:
+    def open(cls, folder: Path, *, accept_rollback: bool = False, by: str | None = None) -> Journal:
         """The journal of a study's folder."""
         layout = Layout(folder)
         configuration = Configuration.read(folder)
         ledger = Ledger.open(configuration.ledger or layout.ledger)
         try:
-            return cls(layout, configuration, ledger, accept_rollback=accept_rollback)
+            return cls(layout, configuration, ledger, accept_rollback=accept_rollback, by=by)
         except BaseException:
             ledger.close()
             raise
@@ -236,7 +239,7 @@ class Journal:
 
     def _try_append(self, kind: str, record: Record, payload: bytes, books: Books) -> Books | None:
         """The books after a record that is appended to them; ``None`` if the ledger has more."""
-        body = record.model_dump(mode="json")
+        body = record.model_dump(mode="json") | self._author
         try:
             entry = self.ledger.append(self.study, kind, body, payload, head=books.head)
         except HeadMovedError:

@@ -21,7 +21,7 @@ from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
-from tacit.study.books.books import Books, Request, compose
+from tacit.study.books.books import Books, Intent, Request, compose
 from tacit.study.books.records import (
     NO_LEVELS,
     ClosedRecord,
@@ -59,6 +59,7 @@ from tacit.study.reports.receipts import (
     receipt_of,
 )
 from tacit.study.reports.report import StudyReport
+from tacit.study.reports.statement import PartyStatement, read_statement
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
@@ -194,7 +195,9 @@ class Study:
         return study
 
     @classmethod
-    def open(cls, folder: str | Path, *, accept_rollback: bool = False) -> Self:
+    def open(
+        cls, folder: str | Path, *, accept_rollback: bool = False, by: str | None = None
+    ) -> Self:
         """A study that was made before.
 
         Args:
@@ -202,8 +205,9 @@ class Study:
             accept_rollback: go on although the ledger has lost entries that the folder was used
                 with. What they released is then not counted: whoever received it may hold more
                 than the limits say. The first change records that this was accepted.
+            by: who makes changes; the entries of the ledger say it.
         """
-        journal = Journal.open(Path(folder), accept_rollback=accept_rollback)
+        journal = Journal.open(Path(folder), accept_rollback=accept_rollback, by=by)
         try:
             return cls(journal)
         except BaseException:
@@ -508,27 +512,139 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
 
-        # What others append from here on is noticed when the intent is appended.
-        request = read(journal.books)
-        intent = find_intent(journal.books, request, again=again)
-        if intent is None:  # a release that was made before needs no source: the snapshot counts
-            for remark in source_remarks(
-                self._layout, self.configuration, journal.engine, self.snapshot
-            ):
-                notify(remark)
-            intent = record_intent(
-                journal,
-                request,
-                read,
-                max_error=max_error,
-                again=again,
-                reason=reason,
-                watch=watch,
-            )
+        intent = self._find_or_record(
+            read,
+            max_error=max_error,
+            again=again,
+            reason=reason,
+            watch=watch,
+            confirm=None,
+            notify=notify,
+        )
         receipt = deliver_release(journal, writer, intent, target, progress)
         if guards_any(target, intent.record.letters):
             notify(Remark("guarded_labels", {"file": str(target)}))
         return receipt
+
+    def record(
+        self,
+        party: str,
+        asked: str | Sequence[str] | None = None,
+        *,
+        sql: str | None = None,
+        utility: str | Costs = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[str, float] = NO_LEVELS,
+        analysable: bool = False,
+        bits: float | None = None,
+        max_error: float | None = None,
+        again: bool = False,
+        reason: str | None = None,
+        watch: DesignProgress | None = None,
+        confirm: Callable[[], None] | None = None,
+        notify: Callable[[Remark], None] = _warn,
+    ) -> int:
+        """Record the best release for a request, or find the one that was recorded before.
+
+        This spends its bits; ``deliver`` writes its file. Arguments and errors as for ``release``.
+
+        Args:
+            confirm: called before the bits are spent; an exception that it raises ends the request.
+
+        Returns:
+            Its number in the ledger.
+        """
+        if max_error is not None:
+            check_max_error(max_error, utility)
+        if reason is not None:
+            check_text(reason, "the reason")
+        self._journal.settle_rollback()
+        self._writer()  # nothing is spent on a study whose key or snapshot is damaged
+        measure = Measure.of_utility(utility, objective, ceilings)
+
+        def read(books: Books) -> Request:
+            return self._request(books, party, asked, sql, measure, bits, analysable)
+
+        intent = self._find_or_record(
+            read,
+            max_error=max_error,
+            again=again,
+            reason=reason,
+            watch=watch,
+            confirm=confirm,
+            notify=notify,
+        )
+        return intent.entry.number
+
+    def deliver(self, number: int, out: str | Path, *, progress: Progress | None = None) -> Receipt:
+        """Write the file of a release that was recorded, by its number in the ledger.
+
+        The file is the same whenever and wherever it is written. Spends nothing.
+        """
+        target = Path(out)
+        check_target(target)
+        refuse_own_files(self.configuration, target)
+        self._journal.settle_rollback(certificate_path(target))
+        writer, intents = self._writer(), self._journal.books.intents
+        if number not in intents:
+            raise InvalidInputError(f"entry {number} of the ledger is no release: give one")
+        return deliver_release(self._journal, writer, intents[number], target, progress)
+
+    def check_request(
+        self,
+        party: str,
+        asked: str | Sequence[str] | None = None,
+        *,
+        sql: str | None = None,
+        utility: str | Costs = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[str, float] = NO_LEVELS,
+        analysable: bool = False,
+        bits: float | None = None,
+    ) -> None:
+        """Refuse what cannot be asked, before anything is designed; arguments as for ``release``.
+
+        Raises:
+            InvalidInputError: the party, a column, a level or a measure is unknown, or does not
+                fit the others.
+        """
+        if bits is not None:
+            as_positive_bits(bits, name="bits")
+        measure = Measure.of_utility(utility, objective, ceilings)
+        self._request(self._journal.refresh(), party, asked, sql, measure, bits, analysable)
+
+    def _find_or_record(
+        self,
+        read: Callable[[Books], Request],
+        *,
+        max_error: float | None,
+        again: bool,
+        reason: str | None,
+        watch: DesignProgress | None,
+        confirm: Callable[[], None] | None,
+        notify: Callable[[Remark], None],
+    ) -> Intent:
+        """The release that answers a request: recorded before, or recorded now."""
+        journal = self._journal
+        # What others append from here on is noticed when the intent is appended.
+        request = read(journal.books)
+        intent = find_intent(journal.books, request, again=again)
+        if intent is not None:  # one that was made before needs no source: the snapshot counts
+            return intent
+        for remark in source_remarks(
+            self._layout, self.configuration, journal.engine, self.snapshot
+        ):
+            notify(remark)
+        return record_intent(
+            journal,
+            request,
+            read,
+            max_error=max_error,
+            again=again,
+            reason=reason,
+            watch=watch,
+            confirm=confirm,
+        )
 
     def _request(
         self,
@@ -642,6 +758,10 @@ class Study:
             limits=list_limits(books),
             releases=tuple(receipt_of(books, each) for each in books.intents.values()),
         )
+
+    def statement(self, party: str) -> PartyStatement:
+        """What a party may know of its own account: nothing of others."""
+        return read_statement(self._journal.refresh(), party)
 
     def small_cells(self, below: int = 10) -> list[SmallCell]:
         """Cells with few records, also by level of an external column: these counts are public."""

@@ -50,6 +50,9 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 NO_LEVELS: Mapping[str, float] = MappingProxyType({})
 
+AUTHOR = "by"
+"""Field of any entry's body: who made it. It is left out where nobody was named."""
+
 _MOST_LISTED = 3
 """At most this many fields of an unreadable entry are named."""
 
@@ -77,11 +80,28 @@ class Record(BaseModel):
 
     @classmethod
     def of(cls, entry: Entry) -> Self:
-        """The body of an entry that is in the ledger."""
+        """The body of an entry that is in the ledger, without its author."""
+        author_of(entry)  # refused here where it is no text
+        said = {name: value for name, value in entry.body.items() if name != AUTHOR}
         try:
-            return cls.model_validate(entry.body)
+            return cls.model_validate(said)
         except ValidationError as error:
             raise _unreadable(entry, error) from error
+
+
+def author_of(entry: Entry) -> str | None:
+    """Who made an entry, as ``Study.open`` was told; ``None`` where nobody was named.
+
+    Raises:
+        CorruptLedgerError: it is no text.
+    """
+    author = entry.body.get(AUTHOR)
+    if author is None or isinstance(author, str):
+        return author
+    raise CorruptLedgerError(
+        f"entry {entry.number} of study {entry.study} was made by {str(author)[:20]!r}, which is "
+        "no name: restore the ledger from a backup"
+    )
 
 
 def _unreadable(entry: Entry, error: ValidationError) -> LedgerError:

@@ -85,6 +85,7 @@ def record_intent(
     again: bool,
     reason: str | None,
     watch: DesignProgress | None,
+    confirm: Callable[[], None] | None,
 ) -> Intent:
     """Design a request's release and record it: this spends its bits.
 
@@ -99,11 +100,14 @@ def record_intent(
         again: whether a new release is asked for.
         reason: why it is released, as the custodian says it.
         watch: as for ``draft_or_refuse``.
+        confirm: called before the bits are spent; an exception that it raises ends the request.
     """
     while True:
         books = journal.books
         best = draft_or_refuse(books, request, max_error, watch)
         record = intent_record(best, books.past, reason)
+        if confirm is not None:
+            confirm()
         intent = journal.record_intent(record, best.channel.to_bytes(), books)
         if intent is not None:
             return intent

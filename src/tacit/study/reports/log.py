@@ -18,6 +18,7 @@ class LogEntry:
         in_words: what it says.
         party: whom it concerns; ``None`` where it is no single one.
         reason: why it was released, where somebody said so.
+        by: who made the entry; ``None`` where nobody was named.
         action: the method of ``Study`` that does the same; ``None`` where there is none.
         arguments: what that method is given, by the names of its parameters, as plain data.
     """
@@ -28,6 +29,7 @@ class LogEntry:
     in_words: str
     party: str | None
     reason: str | None
+    by: str | None
     action: str | None
     arguments: Mapping[str, Any]
 
@@ -40,6 +42,7 @@ class LogEntry:
             "in_words": self.in_words,
             "party": self.party,
             "reason": self.reason,
+            "by": self.by,
             "action": self.action,
             "arguments": dict(self.arguments),
         }

@@ -1,0 +1,179 @@
+"""What callers send: one model for each kind of order, for JSON and for forms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from tacit.policy import AnySize, Group, Limit, Policy
+from tacit.problem import Costs
+
+_LONGEST_TEXT = 2_000
+_LONGEST_LIST = 200
+
+Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT)]
+Bits = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Order(BaseModel):
+    """What a caller sends; fields that are not known are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Question(Order):
+    """What is asked, and how answers are judged; as the arguments of ``Study.quote``.
+
+    Attributes:
+        asked: private attributes, or one external column.
+        sql: an expression over the private attributes' levels, instead of ``asked``.
+        utility: a name, or a table of costs with a row for each answer.
+        objective: ``"mean"`` or ``"worst-level"``.
+        ceilings: level -> the largest mean cost that is allowed there.
+        analysable: whether answers depend on nothing but what is asked.
+        bits: what the party may learn from it; by default all that is left to it.
+    """
+
+    asked: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] | None = None
+    sql: Name | None = None
+    utility: Name | list[list[float]] = "hamming"
+    objective: Literal["mean", "worst-level"] = "mean"
+    ceilings: dict[Name, float] = Field(default_factory=dict)
+    analysable: bool = False
+    bits: Bits | None = None
+
+    @field_validator("asked", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("ceilings", mode="before")
+    @classmethod
+    def _lines_are_ceilings(cls, value: Any) -> Any:
+        """A form has a line ``LEVEL=ERROR`` for each."""
+        if not isinstance(value, str):
+            return value
+        lines = [line.rpartition("=") for line in value.splitlines() if line.strip()]
+        return {level.strip(): error for level, _, error in lines}
+
+    def arguments(self, *leave_out: str) -> dict[str, Any]:
+        """For the methods of ``Study``."""
+        found = dict(self)
+        for name in leave_out:
+            del found[name]
+        if not isinstance(self.utility, str):
+            found["utility"] = Costs(self.utility)
+        return found
+
+
+class Request(Question):
+    """A release that is asked for.
+
+    Attributes:
+        max_error: refuse an answer whose cost is above this.
+        format: of the file.
+    """
+
+    max_error: float | None = None
+    format: Literal["csv", "parquet"] = "csv"
+
+
+class QuoteFor(Question):
+    """A custodian's question for a party."""
+
+    party: Name
+    again: bool = False
+
+
+class RequestFor(Request):
+    """A custodian's request for a party.
+
+    Attributes:
+        again: a new release, although the same request was answered before.
+    """
+
+    party: Name
+    again: bool = False
+
+
+class PartyLimit(Order):
+    """Who may learn how many bits about a record."""
+
+    name: Name
+    limit: Bits
+
+
+class Coalitions(Order):
+    """Limits on coalitions, in the place of those before.
+
+    Attributes:
+        everyone: bits for all parties together.
+        sizes: how many parties -> bits for any so many of them.
+        groups: their members and bits.
+    """
+
+    everyone: Bits | None = None
+    sizes: dict[Annotated[int, Field(ge=1)], Bits] = Field(default_factory=dict)
+    groups: Annotated[list[tuple[list[Name], Bits]], Field(max_length=_LONGEST_LIST)] = Field(
+        default_factory=list
+    )
+
+    @property
+    def policy(self) -> Policy:
+        """As ``Study.set_collusion`` takes it."""
+        limits: list[Limit] = [AnySize(bits, size) for size, bits in self.sizes.items()]
+        limits += [Group(bits, frozenset(members)) for members, bits in self.groups]
+        return Policy(everyone=self.everyone, limits=limits)
+
+
+class AuditOf(Order):
+    """How many records an audit simulates."""
+
+    records: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class PlanOf(Order):
+    """What limits would buy; as the arguments of ``Study.plan``."""
+
+    asked: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] = Field(default_factory=list)
+    sql: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] = Field(default_factory=list)
+    correct: Annotated[float, Field(ge=0, le=1)] | None = None
+    parties: Annotated[int, Field(ge=0, le=50)] = 0
+    limit: Bits | None = None
+
+
+class TokenFor(Order):
+    """Who gets a token, for how many days.
+
+    Attributes:
+        role: of its holder.
+        name: of its holder.
+        days: until it expires.
+        needs_approval: whether a custodian has to approve what its holder asks for.
+    """
+
+    role: Literal["party", "custodian"] = "party"
+    name: Name
+    days: Annotated[float, Field(gt=0, le=3650)] = 30
+    needs_approval: bool = False
+
+
+class Holder(Order):
+    """Whose tokens end."""
+
+    role: Literal["party", "custodian"] = "party"
+    name: Name
+
+
+class Confirmation(Order):
+    """A word that something final is meant."""
+
+    confirm: Literal["close"]
+
+
+class Secret(Order):
+    """A token, or what a login address ends in."""
+
+    secret: Annotated[str, Field(min_length=1, max_length=200)]

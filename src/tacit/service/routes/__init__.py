@@ -1,0 +1,1 @@
+"""Routes: each file is one part of what callers may see and do."""

@@ -1,0 +1,222 @@
+"""What a custodian sees and does: everything, by the functions of ``tacit.Study``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import FileResponse
+
+from tacit.service.access import PARTY
+from tacit.service.failures import NOT_FOUND, Failure, FailureError, as_plain
+from tacit.service.guard import API
+from tacit.service.jobs import WAITING
+from tacit.service.orders import (
+    AuditOf,
+    Coalitions,
+    Confirmation,
+    Holder,
+    Order,
+    PartyLimit,
+    PlanOf,
+    QuoteFor,
+    RequestFor,
+    TokenFor,
+)
+from tacit.service.pages import add_action, add_page
+from tacit.service.routes.callers import TheCaller, TheService, require_custodian
+from tacit.service.routes.files import Format, read_certificate, send_file
+from tacit.service.routes.jobs import job_for
+
+router = APIRouter(tags=["study"], dependencies=[Depends(require_custodian)])
+
+_DAY = 24 * 3600.0
+_NOT_WAITING = Failure(HTTPStatus.CONFLICT, "NotWaiting", "this request does not wait any more")
+
+
+# -- looking --------------------------------------------------------------------------------------
+
+
+@add_page(router, "/study", "study.html")
+def read_status(service: TheService) -> dict[str, Any]:
+    """Parties, coalitions, bits used and left, and what waits for approval."""
+    with service.reading() as study:
+        found: dict[str, Any] = as_plain(study.status().as_dict())
+    waiting = [each for each in service.jobs.newest() if each.state == WAITING]
+    return found | {"waiting": len(waiting)}
+
+
+@add_page(router, "/study/policy", "policy.html")
+def read_policy(service: TheService) -> dict[str, Any]:
+    """Limits on coalitions."""
+    with service.reading() as study:
+        policy = study.policy
+    return {"in_words": policy.in_words, "record": as_plain(policy.record)}
+
+
+@add_page(router, "/study/ledger", "ledger.html")
+def read_ledger(service: TheService) -> list[dict[str, Any]]:
+    """Every entry: when, what, and who made it."""
+    with service.reading() as study:
+        return [each.as_dict() for each in study.log()]
+
+
+@add_page(router, "/study/ledger/{number}", "receipt.html")
+def read_receipt(number: int, service: TheService) -> dict[str, Any]:
+    """The receipt of an entry."""
+    with service.reading() as study:
+        found: dict[str, Any] = as_plain(study.receipt(number).model_dump(mode="json"))
+    return found
+
+
+@add_page(router, "/study/cells", "cells.html")
+def read_small_cells(
+    service: TheService, below: Annotated[int, Query(ge=0, le=1_000_000)] = 10
+) -> list[dict[str, Any]]:
+    """Combinations of levels that few records have."""
+    with service.reading() as study:
+        return [each.as_dict() for each in study.small_cells(below)]
+
+
+@router.get(API + "/study/limits/{bits}")
+def explain_limit(bits: float, service: TheService) -> list[dict[str, Any]]:
+    """How well each attribute could be told within a limit of one party."""
+    with service.reading() as study:
+        return [asdict(each) for each in study.explain_limit(bits)]
+
+
+@router.get(API + "/study/releases/{number}/certificate")
+async def read_any_certificate(
+    number: int, service: TheService, caller: TheCaller
+) -> dict[str, Any]:
+    """The certificate of a release, as its recipient gets it."""
+    return await read_certificate(service, caller, number)
+
+
+@router.get(API + "/study/releases/{number}/file.{file_format}", response_class=FileResponse)
+@router.get("/study/releases/{number}/file.{file_format}", include_in_schema=False)
+async def read_file(
+    number: int, file_format: Format, service: TheService, caller: TheCaller
+) -> FileResponse:
+    """The file of a release, as its recipient gets it."""
+    return await send_file(service, caller, number, file_format)
+
+
+# -- changing -------------------------------------------------------------------------------------
+
+
+@add_action(router, "/study/parties", "/study")
+def set_party(order: PartyLimit, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Let a party in, or change its limit."""
+    with service.changing(caller) as study:
+        remarks = study.set_party(order.name, order.limit)
+        party = study.spelling(order.name)
+    told = [as_plain(each.as_dict()) for each in remarks]
+    return {"party": party, "limit": order.limit, "remarks": told}
+
+
+@add_action(router, "/study/policy", "/study/policy")
+def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Put limits on coalitions, in the place of those before."""
+    with service.changing(caller) as study:
+        remarks = study.set_collusion(order.policy)
+        in_words = study.policy.in_words
+    return {"in_words": in_words, "remarks": [as_plain(each.as_dict()) for each in remarks]}
+
+
+@add_action(router, "/study/close", "/study")
+def close(order: Confirmation, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Destroy the key: no more releases, everything stays verifiable."""
+    with service.changing(caller) as study:
+        study.destroy_key()
+        releases = study.status().releases
+    return {"is_closed": True, "releases": releases}
+
+
+# -- jobs -----------------------------------------------------------------------------------------
+
+
+@add_action(router, "/study/quotes", "/jobs/{id}")
+def quote(order: QuoteFor, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """What a request would cost and be worth, as a job; spends nothing."""
+    return job_for(caller, service.submit("quote", order.model_dump(mode="json"), caller))
+
+
+@add_action(router, "/study/requests", "/jobs/{id}")
+def request(order: RequestFor, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Answer a request of a party, as a job."""
+    return job_for(caller, service.submit("release", order.model_dump(mode="json"), caller))
+
+
+@add_action(router, "/study/audits", "/jobs/{id}")
+def audit(order: AuditOf, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """What everybody learned, with an executed attack, as a job."""
+    return job_for(caller, service.submit("audit", order.model_dump(mode="json"), caller))
+
+
+@add_action(router, "/study/plans", "/jobs/{id}")
+def plan(order: PlanOf, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """What limits would buy, before they are set, as a job."""
+    return job_for(caller, service.submit("plan", order.model_dump(mode="json"), caller))
+
+
+@add_action(router, "/study/verifications", "/jobs/{id}")
+def verify(service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Replay the ledger: chain, certificates, snapshot, files; as a job."""
+    return job_for(caller, service.submit("verify", {}, caller))
+
+
+class Decision(Order):
+    """Whether a request that waits is answered."""
+
+    decision: Literal["approve", "decline"]
+
+
+@add_page(router, "/study/approvals", "jobs.html")
+def list_waiting(service: TheService, caller: TheCaller) -> list[dict[str, Any]]:
+    """Requests that wait for approval."""
+    waiting = [each for each in service.jobs.newest() if each.state == WAITING]
+    return [job_for(caller, each) for each in waiting]
+
+
+@add_action(router, "/study/approvals/{key}", "/jobs/{id}")
+def decide(key: str, order: Decision, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Approve or decline a request that waits; the ledger names who approved it."""
+    job = service.jobs.find(key)
+    if job is None:
+        raise FailureError(NOT_FOUND)
+    decide_on = service.jobs.approve if order.decision == "approve" else service.jobs.decline
+    if not decide_on(key, caller.signature):
+        raise FailureError(_NOT_WAITING)
+    service.workers.wake()
+    return job_for(caller, service.jobs.find(key) or job)
+
+
+# -- who may call ---------------------------------------------------------------------------------
+
+
+@add_page(router, "/study/tokens", "tokens.html")
+def list_tokens(service: TheService) -> list[dict[str, Any]]:
+    """Tokens that were handed out and have not expired, without their secrets."""
+    return [asdict(each) for each in service.access.tokens()]
+
+
+@add_action(router, "/study/tokens", "token.html")
+def issue_token(order: TokenFor, service: TheService) -> dict[str, Any]:
+    """A new token; it is shown this one time."""
+    name = order.name
+    if order.role == PARTY:
+        with service.reading() as study:
+            name = study.statement(order.name).party
+    token = service.access.issue_token(
+        order.role, name, seconds=order.days * _DAY, needs_approval=order.needs_approval
+    )
+    return {"role": order.role, "name": name, "token": token}
+
+
+@add_action(router, "/study/tokens/revoke", "/study/tokens")
+def revoke_tokens(order: Holder, service: TheService) -> dict[str, Any]:
+    """End all tokens and sessions of a holder."""
+    return {"revoked": service.access.revoke_tokens(order.role, order.name)}

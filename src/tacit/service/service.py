@@ -1,0 +1,105 @@
+"""What a running service has at hand: the study, who may call, jobs and those who do them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from anyio import sleep, to_thread
+
+from tacit.service.access import Access, Caller
+from tacit.service.database import Database
+from tacit.service.jobs import Job, Jobs
+from tacit.service.workers import Workers
+from tacit.study import Study
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
+"""Seconds between two looks at a job that is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a service runs.
+
+    Attributes:
+        folder: of the study.
+        files: where release files go.
+        hosts: what a request may call this server, as in ``localhost:8000``.
+        is_secure: whether callers reach it by HTTPS.
+        workers: how many processes design and deliver.
+    """
+
+    folder: Path
+    files: Path
+    hosts: frozenset[str]
+    is_secure: bool = False
+    workers: int = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Service:
+    """One study, served.
+
+    Attributes:
+        settings: how it runs.
+        study: for reading; use ``reading``.
+        access: who may call.
+        jobs: what takes longer.
+        workers: who does it.
+    """
+
+    settings: Settings
+    study: Study
+    access: Access
+    jobs: Jobs
+    workers: Workers
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def open(cls, settings: Settings) -> Service:
+        """The service of a study's folder; its processes are not started yet."""
+        settings.files.mkdir(mode=0o700, parents=True, exist_ok=True)
+        study = Study.open(settings.folder)
+        database = Database.open(settings.folder)
+        jobs = Jobs(database)
+        jobs.forget_old()
+        workers = Workers(jobs, settings.folder, settings.files, settings.workers)
+        return cls(settings, study, Access(database), jobs, workers)
+
+    @contextmanager
+    def reading(self) -> Iterator[Study]:
+        """The study, to look at; one thread at a time."""
+        with self._lock:
+            yield self.study
+
+    @contextmanager
+    def changing(self, caller: Caller) -> Iterator[Study]:
+        """The study, to change; entries name the caller."""
+        with Study.open(self.settings.folder, by=caller.signature) as study:
+            yield study
+
+    def submit(
+        self, task: str, arguments: Mapping[str, Any], caller: Caller, *, waits: bool = False
+    ) -> Job:
+        """Begin a job, or let it wait for approval."""
+        job = self.jobs.submit(task, arguments, caller, waits=waits)
+        self.workers.wake()
+        return job
+
+    async def wait(self, job: Job, seconds: float) -> Job:
+        """A job as it is when it has ended, or when so many seconds have gone.
+
+        No thread waits meanwhile: others need them.
+        """
+        until, pause = monotonic() + seconds, _FIRST_PAUSE
+        while not job.is_ended and monotonic() < until:
+            await sleep(pause)
+            pause = min(_LONGEST_PAUSE, 1.5 * pause)
+            found = await to_thread.run_sync(self.jobs.find, job.id)
+            job = job if found is None else found
+        return job

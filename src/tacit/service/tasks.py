@@ -1,0 +1,147 @@
+"""What jobs do, in a process of their own: each task is a function of ``tacit.Study``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from tacit.remark import Remark
+from tacit.service.jobs import Job, Jobs
+from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor
+from tacit.study import Quote, Study
+
+_TELL_SECONDS = 0.25
+"""So often at most a job tells how far it has come."""
+
+_TOLD_TO_PARTIES = ("external_column", "level_never_released", "out_of_time")
+"""Remarks that name nobody else."""
+
+
+_TOLD_OF_QUOTES = (
+    *("party", "request", "measure", "objective", "ceilings", "analysable"),
+    *("value", "blind", "bound", "levels", "curve", "answered_by"),
+)
+"""What a party is told of its quote: nothing of coalitions."""
+
+
+@dataclass(slots=True)
+class Work:
+    """One job at work.
+
+    Attributes:
+        job: what to do.
+        jobs: where to tell of it.
+        folder: of the study.
+        files: where release files go.
+    """
+
+    job: Job
+    jobs: Jobs
+    folder: Path
+    files: Path
+    _told: float = 0.0
+
+    def open(self) -> Study:
+        """The study, for whoever asked."""
+        return Study.open(self.folder, by=self.job.by)
+
+    def watch(self, value: float, bound: float, seconds: float) -> None:
+        """Tell how far a design has come."""
+        self._tell({"step": "designing", "value": value, "bound": bound, "seconds": seconds})
+
+    def progress(self, done: int, total: int) -> None:
+        """Tell how much of a file is written."""
+        self._tell({"step": "writing", "done": done, "total": total})
+
+    def _tell(self, phase: dict[str, Any]) -> None:
+        if monotonic() - self._told >= _TELL_SECONDS:
+            self._told = monotonic()
+            self.jobs.tell(self.job.id, phase)
+
+
+def release_path(files: Path, number: int, file_format: str) -> Path:
+    """Where the service keeps the file of a release."""
+    return files / f"release-{number}.{file_format}"
+
+
+def run_task(work: Work) -> Any:
+    """Do a job, and return what comes out, for JSON."""
+    return TASKS[work.job.task](work)
+
+
+def _quote(work: Work) -> dict[str, Any]:
+    order = QuoteFor.model_validate(work.job.arguments)
+    with work.open() as study:
+        quoted = study.quote(**order.arguments(), watch=work.watch)
+    return quoted.as_dict() if work.job.party is None else quote_for_party(quoted)
+
+
+def quote_for_party(quoted: Quote) -> dict[str, Any]:
+    """A quote without what it says of others: coalitions, their limits, what they hold."""
+    own = quoted.own
+    full = quoted.as_dict()
+    remarks = [each.as_dict() for each in quoted.remarks if each.code in _TOLD_TO_PARTIES]
+    return {name: full[name] for name in _TOLD_OF_QUOTES} | {
+        "own": {"held": own.held, "added": own.added, "after": own.after},
+        "remarks": remarks,
+    }
+
+
+def _release(work: Work) -> dict[str, Any]:
+    job, remarks = work.job, list[Remark]()
+    order = RequestFor.model_validate(job.arguments)
+    with work.open() as study:
+        number = job.entry
+        if number is None:
+            number = study.record(
+                **order.arguments("format"),
+                watch=work.watch,
+                confirm=lambda: work.jobs.begin_recording(job.id),
+                notify=remarks.append,
+            )
+            work.jobs.note_entry(job.id, number)
+        target = release_path(work.files, number, order.format)
+        receipt = study.deliver(number, target, progress=work.progress)
+    told = {"entry": number, "format": order.format}
+    if job.party is not None:
+        return told
+    remarks_told = [each.as_dict() for each in remarks]
+    return told | {"receipt": receipt.model_dump(mode="json"), "remarks": remarks_told}
+
+
+def _deliver(work: Work) -> dict[str, Any]:
+    number, file_format = work.job.arguments["number"], work.job.arguments["format"]
+    with work.open() as study:
+        study.deliver(number, release_path(work.files, number, file_format), progress=work.progress)
+    return {"entry": number, "format": file_format}
+
+
+def _audit(work: Work) -> dict[str, Any]:
+    order = AuditOf.model_validate(work.job.arguments)
+    with work.open() as study:
+        return study.audit(records=order.records, seed=order.seed).as_dict()
+
+
+def _plan(work: Work) -> dict[str, Any]:
+    order = PlanOf.model_validate(work.job.arguments)
+    with work.open() as study:
+        return study.plan(**dict(order)).as_dict()
+
+
+def _verify(work: Work) -> dict[str, Any]:
+    with work.open() as study:
+        return study.verify().as_dict()
+
+
+TASKS: dict[str, Callable[[Work], dict[str, Any]]] = {
+    "quote": _quote,
+    "release": _release,
+    "deliver": _deliver,
+    "audit": _audit,
+    "plan": _plan,
+    "verify": _verify,
+}
+"""Name of a task -> what does it."""
