@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import failure
+from tests.cli.clinic import tacit
 from tests.cli.examples import Example, examples, with_last_digits_of
 from tests.cli.tree import arguments, commands, options
 from tests.pages import page
