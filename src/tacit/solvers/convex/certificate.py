@@ -500,25 +500,34 @@ def _mix_with(program: Program, c: Array, letter: NDArray[np.intp]) -> tuple[Arr
     return mixed, upper
 
 
+_DIES_OUT = 2e-8
+"""Letters that are told less often can be left out at no cost."""
+
 _CAP_DIGITS = 1e-12
 """Share of a cap that is left for rounding."""
 
 
 def _below_caps(program: Program, c: Array) -> Array:
-    """Mix with a blind draw of the same letters until every cap is met.
+    """Channels that meet every cap.
 
-    First each letter as far as its own caps need it: rare ones may be far off. Then all alike, for
-    what is left.
+    Letters that die out may be far off their caps. They are dissolved: where one was told, another
+    letter is drawn blindly instead, which leaves the others their room. What is left is met by
+    mixing with a blind draw of all letters.
     """
     if not program.is_capped:
         return c
-    for axes in ((2, 3), (1, 2, 3)):
+    drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
+    share = _share_below_caps(program, c, drawn)
+    is_off = share.min(axis=(2, 3), keepdims=True) < 1
+    is_lost = is_off & (drawn < _DIES_OUT)
+    if is_lost.any():
+        others = np.where(is_lost, 0.0, drawn)
+        lost = (c * is_lost).sum(axis=1, keepdims=True)
+        c = np.where(is_lost, 0.0, c) + lost * others / others.sum(axis=1, keepdims=True)
         drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
-        share = _share_below_caps(program, c, drawn).min(axis=axes, keepdims=True)
-        if (share < 1).any():
-            c = np.where(share < 1, drawn + share * (c - drawn), c)
-            c = c / c.sum(axis=1, keepdims=True)
-    return c
+        share = _share_below_caps(program, c, drawn)
+    share = share.min(axis=(1, 2, 3), keepdims=True)
+    return np.where(share < 1, drawn + share * (c - drawn), c)
 
 
 def _share_below_caps(program: Program, c: Array, drawn: Array) -> Array:

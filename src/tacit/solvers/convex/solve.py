@@ -395,7 +395,7 @@ def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction
         chosen = limited[(sizes[limited] == 1) | is_kept]
     is_rough = len(chosen) < len(limited)
     # The rest is for undoing and repairing; exact views take more of it.
-    share = 0.2 if whole.is_exact.any() else 0.8
+    share = 0.2 if whole.is_exact.any() else 0.3 if whole.is_capped else 0.8
     while True:
         reduction = Reduction.of(whole, chosen)
         tolerance = np.minimum(share * gap_tol / reduction.scale, _COARSEST_TOL)

@@ -31,6 +31,7 @@ void weigh_caps(Solver *k)
     for (int i = 0; i < n; i++) {
         const double mass = k->cap_mass[i], share = fmin(1, k->cap_room[i] / fmax(mass, 1e-300));
         k->cap_barrier[i] = isfinite(k->cap[i]) ? share * (mass + 1.0 / n_capped) : 0;
+        k->cap_rarity[i] = mass / (mass + 1.0 / (n_capped + 1));
         k->n_pairs += k->cap_barrier[i] * k->p.n_rhat;
     }
 }
@@ -89,14 +90,14 @@ void add_cap_forces(const Solver *k, const double *forces, double *cells)
         cells[i] += own[i];
 }
 
-/* w = multiplier / slack, kept below 1 / give. While its multiplier moves, a cap gives way to it:
- * a proximal term, without which eliminations lose all digits near the end. */
+/* w = multiplier / slack, kept below 1 / give. While its multiplier moves, a cap gives way to it: a
+ * proximal term, without which eliminations lose all digits near the end. Rare letters give less,
+ * because their multipliers are larger. */
 double cap_stiffness(const Solver *k, const Iterate *it, int cap)
 {
     const int at = cap / k->n_block * k->p.n_x + cap % k->p.n_x;
-    const double total = k->p.law && at < k->n_row_groups * k->p.n_x ? k->row_total[at / k->p.n_x] : 1;
-    const double most = total * k->cap_mass[at] * (k->is_frugal ? FRUGAL_GIVE : GIVE);
-    const double give = fmin(most, LEAST_ROOM * total * k->cap_room[at]);
+    const double most = k->cap_mass[at] * (k->is_frugal ? FRUGAL_GIVE : GIVE);
+    const double give = fmin(most, LEAST_ROOM * k->cap_room[at]) * k->cap_rarity[at];
     return it->cap_multiplier[cap] / (it->cap_slack[cap] + it->cap_multiplier[cap] * give);
 }
 

@@ -226,6 +226,7 @@ typedef struct {
     double *cap;            /* p(rhat, y, x) / p(rhat, y) at most, infinite for none: [group][x] */
     double *cap_barrier;    /* weight of its barrier: [group][x] */
     double *cap_mass;       /* p(y, x): [group][x] */
+    double *cap_rarity;     /* 1 for a common letter and record, 0 for the rarest: [group][x] */
     double *cap_room;       /* cap p(y) - p(y, x), what it leaves to all letters: [group][x] */
     Newton newton;
     double *gradients;      /* of every limited leakage, times mass: [limit] cells */

@@ -175,6 +175,7 @@ static void lay_out(Solver *k, Arena *arena)
     k->cap_aim = doubles(arena, k->n_caps);
     k->cap = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->cap_barrier = doubles(arena, (size_t)k->n_groups * k->p.n_x);
+    k->cap_rarity = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->cap_room = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->cap_mass = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->aim = doubles(arena, n_limits);

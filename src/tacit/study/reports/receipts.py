@@ -64,7 +64,7 @@ _ADDED_BY_FORMAT = {
     ),
     4: (
         *("organisation", "table", "private", "reason", "levels", "answers", "channel"),
-        *("held_before", "risks"),
+        *("held_before", "risks", "worst_answer", "cap"),
     ),
 }
 """Format of papers -> what receipts and certificates say since then."""
@@ -338,15 +338,6 @@ class Certificate(ReleasePaper):
     most_given_r: list[list[float]] | None = None
     worst_answer: float | None = None
     cap: float | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_known(
-        self, serialize: SerializerFunctionWrapHandler
-    ) -> dict[str, Any]:
-        """As versions without caps wrote it, where they did."""
-        body: dict[str, Any] = serialize(self)
-        unknown = [name for name in ("worst_answer", "cap") if body[name] is None]
-        return {name: value for name, value in body.items() if name not in unknown}
 
     @model_validator(mode="after")
     def _has_a_range_unless_analysable(self) -> Self:
