@@ -106,7 +106,7 @@ class Draft:
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
         coalition is told nothing more at all, bits have no such price there; where the design saw
         fewer states than there are, its bound is for such designs. Then the bound is what
-        ``verify`` will prove. Where information is the measure, see ``bound_for_more``.
+        ``verify`` will prove. Caps that the design stayed below lower its bound, too. Where information is the measure, see ``bound_for_more``.
         """
         solution = self.design.solution
         if solution.bound is None:
@@ -116,21 +116,29 @@ class Draft:
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
         if self._has_spent_coalition or self._saw_fewer_states:
-            proof = prove(
-                self.before,
-                self.request,
-                self.channel,
-                self.holdings,
-                self.level_multipliers,
-                self.ceiling_multipliers,
-            )
-            return min(proof.bound - proof.reserve_worth, self.value)
+            return min(self._proved_bound, self.value)
         prices = solution.multipliers
         unused = RESERVE_BITS * sum(prices.values()) + sum(
             bits * prices.get(self.design.keys[coalition], 0.0)
             for coalition, bits in self.design.rooms.items()
         )
-        return min(solution.bound - unused - self._worth_of_caps, self.value)
+        bound, worth = solution.bound - unused, self._worth_of_caps
+        if worth:  # what is proved without caps may be more
+            bound = max(bound - worth, self._proved_bound)
+        return min(bound, self.value)
+
+    @property
+    def _proved_bound(self) -> float:
+        """What ``verify`` will prove: no release within the limits does better, caps or not."""
+        proof = prove(
+            self.before,
+            self.request,
+            self.channel,
+            self.holdings,
+            self.level_multipliers,
+            self.ceiling_multipliers,
+        )
+        return proof.bound - proof.reserve_worth
 
     @property
     def _worth_of_caps(self) -> float:
@@ -165,8 +173,9 @@ class Draft:
     @property
     def _saw_fewer_states(self) -> bool:
         """Whether a design that reads all states might be better: not under an own limit alone."""
-        prices = self.design.solution.multipliers
-        is_own_only = not any(price for key, price in prices.items() if key != ())
+        solution = self.design.solution
+        prices = [*solution.multipliers.items(), *solution.cap_multipliers.items()]
+        is_own_only = not any(price for key, price in prices if key != ())
         return not is_own_only and len(self.design.solution.channel) < len(self.before.memory.mass)
 
     @property
