@@ -188,6 +188,36 @@ def test_a_cap_below_an_answer_is_refused(capped: Path) -> None:
     assert entries_of(capped) == before
 
 
+@pytest.mark.parametrize("below", [9e-10, 1e-13])
+def test_a_cap_a_little_below_an_answer_is_refused(tmp_path: Path, below: float) -> None:
+    """It was accepted as rounding, and ``verify`` found it broken ever after."""
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.9, cap=1.0)
+        study.release("a", "age", bits=0.2, out=tmp_path / "a.csv")
+        worst = study.status().parties[0].worst_answer
+        with pytest.raises(CapError, match="is below what it may hold already"):
+            study.set_party("a", 0.9, cap=worst - below)
+        with pytest.raises(CapError, match="is below what a may hold already"):
+            study.set_collusion(Policy(limits=[Everyone(inf, cap=worst - below)]))
+        study.set_party("a", 0.9, cap=worst)
+    assert verify_study(tmp_path / "clinic").is_whole
+
+
+def test_a_cap_of_next_to_nothing_is_kept_by_nothing_released(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.5, cap=1e-17)
+    assert verify_study(tmp_path / "clinic").is_whole
+
+
+def test_a_removed_party_leaves_no_cap_behind(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 0.5, cap=1.0)
+        study.remove_party("a")
+        study.set_party("a", 0.5)
+        assert study.cap_of("a") is None
+    assert verify_study(tmp_path / "clinic").is_whole
+
+
 def test_a_cap_lets_nobody_in(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
         study.set_party("a", 0.5)

@@ -52,6 +52,9 @@ _LEAST_BITS = 10 * RESERVE_BITS
 _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
 
+_TINY = 1e-6
+"""A letter that nobody in a state gets with a larger probability is left out there."""
+
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
@@ -291,13 +294,14 @@ def _broken_cap(
 
 
 def _without_rare_letters(channel: Array, mass: Array) -> Array:
-    """The design without letters of probability below `_RARE`.
+    """The design without letters of probability below `_RARE`, in a state below `_TINY`.
 
     They come from the solver's tolerance; each would add a state and mean nothing to the recipient
-    ([M] fact 6).
+    ([M] fact 6). A cap would hold for histories that nobody ever has.
     """
     p_letter = np.einsum("mx,mxa->a", mass, channel)
-    kept = np.where(p_letter < _RARE, 0.0, channel)
+    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < _TINY
+    kept = np.where((p_letter < _RARE) | is_tiny, 0.0, channel)
     total = kept.sum(axis=-1, keepdims=True)
     common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
     return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)
