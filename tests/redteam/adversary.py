@@ -151,7 +151,9 @@ def _write_table(path: Path, draw: random.Random, hardness: Hardness) -> Facts:
                 (code if name in numeric else f"l{code}")
                 for name, code in zip(attributes, row, strict=True)
             ),
-            "yes" if draw.random() < (truth if row[0] else 0.3) or number == 0 else "no",
+            "yes"
+            if (draw.random() < (truth if row[0] else 0.3) or not number) and number != 1
+            else "no",  # both occur
         )
         for number, row in enumerate(rows)
     ]
@@ -188,7 +190,9 @@ def _show_every_level(cells: list[tuple[int, ...]], counts: list[int]) -> None:
 
 def _policy(draw: random.Random, parties: list[str]) -> Policy:
     sizes = draw.choice([(), (1,), (2,), (2, 3)])
-    groups = [draw.sample(parties, draw.randint(2, len(parties))) for _ in range(draw.randint(0, 2))]
+    groups = [
+        draw.sample(parties, draw.randint(2, len(parties))) for _ in range(draw.randint(0, 2))
+    ]
     everyone, cap = draw.choice([inf, 0.3, 0.7, 2.0]), _cap(draw)
     limits: list[Limit] = [
         *(AnySize(draw.choice(LIMITS[1:]), size, cap=_cap(draw)) for size in sizes),

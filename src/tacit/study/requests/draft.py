@@ -53,7 +53,8 @@ _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
 
 _TINY = 1e-6
-"""A letter that nobody in a state gets with a larger probability is left out there."""
+"""Under caps, a letter that nobody in a state gets with a larger probability is left out there: a
+cap would hold for histories that nobody ever has, and later designs are hard to certify then."""
 
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
@@ -257,7 +258,8 @@ def _round(
     answer alone always does. The last that is returned is whose cap made that necessary.
     """
     mass, capped = before.memory.mass, None
-    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass))
+    tiny = _TINY if design.caps else 0.0
+    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass, tiny))
     for channel in chain([frequent], IntegerChannel.towards_constant(design.table, mass)):
         after, transition = before.after(
             request.party, channel, limits=design.limits, caps=design.caps
@@ -293,14 +295,14 @@ def _broken_cap(
     )
 
 
-def _without_rare_letters(channel: Array, mass: Array) -> Array:
-    """The design without letters of probability below `_RARE`, in a state below `_TINY`.
+def _without_rare_letters(channel: Array, mass: Array, tiny: float) -> Array:
+    """The design without letters of probability below `_RARE`, or below ``tiny`` in a state.
 
     They come from the solver's tolerance; each would add a state and mean nothing to the recipient
-    ([M] fact 6). A cap would hold for histories that nobody ever has.
+    ([M] fact 6).
     """
     p_letter = np.einsum("mx,mxa->a", mass, channel)
-    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < _TINY
+    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < tiny
     kept = np.where((p_letter < _RARE) | is_tiny, 0.0, channel)
     total = kept.sum(axis=-1, keepdims=True)
     common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
