@@ -64,15 +64,16 @@ def repeat_letters(
     added = leakage[problem.everyone] - mutual_information(mass)
     is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
     worst = _worst_answers(problem, mass[..., None] * redrawn)
-    is_capped = all(worst[key] <= cap + reserve + _ROUNDING for key, cap in problem.caps.items())
+    caps = {key: float(np.min(cap)) for key, cap in problem.caps.items()}
+    is_capped = all(worst[key] <= cap + reserve + _ROUNDING for key, cap in caps.items())
     value = _value(problem, redrawn)
     if added > FREE_BITS or not (is_allowed and is_capped) or value is None:
         return None
     best = known
     if best is None or best.bound is None or value - best.bound > near:
         joint = problem.joint_zxr.sum(axis=0)
-        caps: dict[ViewKey, float] = {key: cap for key, cap in problem.caps.items() if key == ()}
-        alone = replace(problem, joint=joint, collusion=None, views={}, caps=caps)
+        own: dict[ViewKey, float] = {key: cap for key, cap in caps.items() if key == ()}
+        alone = replace(problem, joint=joint, collusion=None, views={}, caps=own)
         best = solve(alone, gap_tol=0.5 * gap_tol)
     assert best.bound is not None  # a distortion
     gap = value - best.bound

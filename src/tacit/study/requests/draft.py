@@ -110,7 +110,8 @@ class Draft:
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
         coalition is told nothing more at all, bits have no such price there; where the design saw
         fewer states than there are, its bound is for such designs. Then the bound is what
-        ``verify`` will prove. Caps that the design stayed below lower its bound, too. Where information is the measure, see ``bound_for_more``.
+        ``verify`` will prove. Caps that the design stayed below lower its bound, too. Where
+        information is the measure, see ``bound_for_more``.
         """
         solution = self.design.solution
         if solution.bound is None:
@@ -155,7 +156,7 @@ class Draft:
                 by = cap - float(np.min(posed[key]))
                 lowered[key] = min(by, lowered.get(key, inf))
         worths = solution.cap_multipliers
-        return sum(worths.get(key, 0.0) * (2.0**by - 1) for key, by in lowered.items())
+        return float(sum(worths.get(key, 0.0) * (2.0**by - 1) for key, by in lowered.items()))
 
     @property
     def _unused_bits(self) -> dict[ViewKey, float]:
