@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +12,7 @@ import pytest
 
 from tacit.policy import Everyone, Policy
 from tacit.study import Study
-from tests.pages import page
+from tests import pages
 from tests.service.server import Server, ask, csrf_of, ended, serving
 from tests.study.clinic import make_clinic
 
@@ -28,7 +27,7 @@ PAGES = (
     "/study/tokens",
     "/jobs",
 )
-DOCS = page("service")
+DOCS = pages.page("service")
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}"
 
 
