@@ -13,11 +13,13 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tacit import Costs, Policy
 from tacit.errors import InfeasibleError, TacitError, UnconvergedError
+from tacit.policy import AnySize, Everyone, Group, Limit
 from tacit.study import Study
 from tacit.tables import Column
 from tests.redteam.replay import replay
@@ -27,6 +29,10 @@ FEWEST_RECORDS = 50
 """Smaller tables are not what is attacked here."""
 
 LIMITS = (0.05, 0.25, 0.4, 0.6, 0.8, 3.0)
+CAPS = (*5 * (inf,), *2 * (0.3, 0.7, 1.0, 1.7, 3.0), 0.05, 40.0)
+BAD_CAPS = (0.0, 1e-17, 1e-12, 1e-6)
+"""Caps that leave next to nothing: drawn rarely, or all would be refused."""
+
 ASKED = (None, 0.003, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08, 0.1, 0.2)
 
 
@@ -114,7 +120,7 @@ def attack(place: Path, seed: int, hardness: Hardness = SHORT) -> Campaign:
     campaign = Campaign(place / "study")
     with study:
         for party in parties:
-            campaign.attempt("party", lambda p=party: study.set_party(p, draw.choice(LIMITS)))
+            campaign.attempt("party", lambda p=party: _set_party(study, draw, p))
         campaign.attempt("policy", lambda: study.set_collusion(_policy(draw, parties)))
         for step in range(hardness.steps):
             late = replace(hardness, information=0.0)
@@ -145,7 +151,9 @@ def _write_table(path: Path, draw: random.Random, hardness: Hardness) -> Facts:
                 (code if name in numeric else f"l{code}")
                 for name, code in zip(attributes, row, strict=True)
             ),
-            "yes" if draw.random() < (truth if row[0] else 0.3) or number == 0 else "no",
+            "yes"
+            if (draw.random() < (truth if row[0] else 0.3) or not number) and number != 1
+            else "no",  # both occur
         )
         for number, row in enumerate(rows)
     ]
@@ -181,12 +189,26 @@ def _show_every_level(cells: list[tuple[int, ...]], counts: list[int]) -> None:
 
 
 def _policy(draw: random.Random, parties: list[str]) -> Policy:
-    sizes = {size: draw.choice(LIMITS[1:]) for size in draw.choice([(), (1,), (2,), (2, 3)])}
-    groups = {
-        tuple(draw.sample(parties, draw.randint(2, len(parties)))): draw.choice(LIMITS)
-        for _ in range(draw.randint(0, 2))
-    }
-    return Policy(everyone=draw.choice([None, 0.3, 0.7, 2.0]), sizes=sizes, groups=groups)
+    sizes = draw.choice([(), (1,), (2,), (2, 3)])
+    groups = [
+        draw.sample(parties, draw.randint(2, len(parties))) for _ in range(draw.randint(0, 2))
+    ]
+    everyone, cap = draw.choice([inf, 0.3, 0.7, 2.0]), _cap(draw)
+    limits: list[Limit] = [
+        *(AnySize(draw.choice(LIMITS[1:]), size, cap=_cap(draw)) for size in sizes),
+        *(Group(draw.choice(LIMITS), group, cap=_cap(draw)) for group in groups),
+        *([Everyone(everyone, cap=cap)] if min(everyone, cap) < inf else []),
+    ]
+    return Policy(limits=limits)
+
+
+def _cap(draw: random.Random) -> float:
+    return draw.choice(BAD_CAPS if draw.random() < 0.03 else CAPS)
+
+
+def _set_party(study: Study, draw: random.Random, party: str) -> None:
+    """A limit, and half of the time another cap, or none."""
+    study.set_party(party, draw.choice(LIMITS), cap=draw.choice([None, _cap(draw)]))
 
 
 def _act(
@@ -201,8 +223,8 @@ def _act(
     """One thing that happens: mostly a request, and mostly by the party that was there before."""
     chance = draw.random()
     if chance < 0.08:
-        party, limit = draw.choice(parties), draw.choice(LIMITS)
-        campaign.attempt("party", lambda: study.set_party(party, limit))
+        party = draw.choice(parties)
+        campaign.attempt("party", lambda: _set_party(study, draw, party))
         return
     if chance < 0.16:
         policy = _policy(draw, parties)
@@ -257,6 +279,7 @@ def main(seed: int) -> None:
         "outcomes": campaign.outcomes,
         "unclean": campaign.unclean,
         "compared": found.compared,
+        "compared_worst": found.compared_worst,
         "undecided": found.undecided,
         "overshot": found.overshot,
         "faults": found.faults,

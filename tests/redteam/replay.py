@@ -150,6 +150,7 @@ class _Walk:
                 self.caps = self.caps.with_party_cap(row.body)
             case "removed":
                 self.limits = self.limits.without_party(row.body)
+                self.caps = self.caps.without_party(row.body)
             case "policy":
                 self.limits = self.limits.with_policy(row.body)
                 self.caps = self.caps.with_policy_caps(row.body)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tacit.policy import Policy
+from tacit.policy import Everyone, Policy
 from tacit.study import Study
+from tests import pages
 from tests.service.server import Server, ask, csrf_of, ended, serving
 from tests.study.clinic import make_clinic
 
@@ -27,7 +27,7 @@ PAGES = (
     "/study/tokens",
     "/jobs",
 )
-DOCS = Path(__file__).parents[2] / "docs" / "service.md"
+DOCS = pages.page("service")
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}"
 
 
@@ -162,6 +162,20 @@ def test_names_that_do_not_show_are_refused(changed: Server, name: str) -> None:
             answer = client.post(f"/api/study/{path}", json={"name": name} | more)
             assert answer.status_code == 422
             assert "x" not in answer.cookies
+
+
+def test_caps_stay_when_limits_are_set(changed: Server) -> None:
+    """An order that names no caps took them all away."""
+    with Study.open(changed.folder) as study:
+        study.change_collusion(lambda policy: policy.change(Everyone(0.8, cap=2.0)))
+    with changed.custodian("eve") as client:
+        assert client.post("/api/study/policy", json={"everyone": 0.9}).status_code == 200
+        order = {"name": "lab-c", "limit": 0.3, "cap": 1.5}
+        assert client.post("/api/study/parties", json=order).status_code == 200
+        assert client.post("/api/study/parties", json=order | {"cap": -1}).status_code == 422
+    with Study.open(changed.folder) as study:
+        assert study.policy == Policy(limits=[Everyone(0.9, cap=2.0)])
+        assert study.cap_of("lab-c") == 1.5
 
 
 def test_closing(changed: Server) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -98,14 +100,21 @@ class RequestFor(Request):
 
 
 class PartyLimit(Order):
-    """Who may learn how many bits about a record."""
+    """Who may learn how many bits about a record.
+
+    Attributes:
+        name: of the party.
+        limit: bits on average.
+        cap: bits of the worst single answer; left out, the cap stays as it is.
+    """
 
     name: Name
     limit: Bits
+    cap: Bits | None = None
 
 
 class Coalitions(Order):
-    """Limits on coalitions, in the place of those before.
+    """Limits on coalitions, in the place of those before. Caps stay as they are.
 
     Attributes:
         everyone: bits for all parties together.
@@ -119,11 +128,11 @@ class Coalitions(Order):
         default_factory=list
     )
 
-    @property
-    def policy(self) -> Policy:
-        """As ``Study.set_collusion`` takes it."""
+    def put_into(self, policy: Policy) -> Policy:
+        """A policy with these limits, and its own caps; as ``Study.change_collusion`` takes it."""
         limits: list[Limit] = [AnySize(bits, size) for size, bits in self.sizes.items()]
         limits += [Group(bits, frozenset(members)) for members, bits in self.groups]
+        limits += [replace(each, bits=inf) for each in policy.limits if each.cap < inf]
         return Policy(everyone=self.everyone, limits=limits)
 
 

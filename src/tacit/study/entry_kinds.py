@@ -315,7 +315,8 @@ def _apply_removed(books: Books, record: RemovedRecord, entry: Entry) -> Books:
     refuse_removal(books, record.party)
     kept = {party: limit for party, limit in books.limits.items() if party != record.party}
     aliases = {name: party for name, party in books.aliases.items() if party != record.party}
-    return replace(books, limits=kept, aliases=aliases)
+    caps = {party: cap for party, cap in books.caps.items() if party != record.party}
+    return replace(books, limits=kept, caps=caps, aliases=aliases)
 
 
 def refuse_removal(books: Books, party: str) -> None:

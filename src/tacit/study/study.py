@@ -291,7 +291,7 @@ class Study:
             kept = known[1] if cap is None else None if cap == inf else float(cap)
             wanted = Group(limit, own, cap=inf if kept is None else kept)
             refuse_below(wanted, own, books.proved_account)
-            refuse_cap_below(wanted, own, books.proved_account)
+            refuse_cap_below(wanted, own, books)
             is_new = known != (limit, kept)
             return PartyRecord(party=party, limit=limit, cap=kept) if is_new else None
 

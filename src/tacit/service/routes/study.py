@@ -111,7 +111,7 @@ async def read_file(
 def set_party(order: PartyLimit, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """Let a party in, or change its limit."""
     with service.changing(caller) as study:
-        remarks = study.set_party(order.name, order.limit)
+        remarks = study.set_party(order.name, order.limit, cap=order.cap)
         party = study.spelling(order.name)
     told = [as_plain(each.as_dict()) for each in remarks]
     return {"party": party, "limit": order.limit, "remarks": told}
@@ -119,9 +119,9 @@ def set_party(order: PartyLimit, service: TheService, caller: TheCaller) -> dict
 
 @add_action(router, "/study/policy", "/study/policy")
 def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Put limits on coalitions, in the place of those before."""
+    """Put limits on coalitions, in the place of those before; caps stay as they are."""
     with service.changing(caller) as study:
-        remarks = study.set_collusion(order.policy)
+        remarks = study.change_collusion(order.put_into)
         in_words = study.policy.in_words
     return {"in_words": in_words, "remarks": [as_plain(each.as_dict()) for each in remarks]}
 

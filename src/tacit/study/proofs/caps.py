@@ -116,11 +116,11 @@ class ExactLaws:
 
 
 def ratio_of(cap: float) -> Fraction:
-    """2**cap as a fraction: exact for whole numbers of bits, else no larger than the truth."""
+    """2**cap as a fraction: exact for whole numbers of bits, else from 1 up to the truth."""
     bits = min(cap, _MOST_CAP)
     if bits == int(bits):
         return Fraction(2 ** int(bits))
-    return Fraction(nextafter(nextafter(2.0**bits, 0.0), 0.0))
+    return Fraction(max(nextafter(nextafter(2.0**bits, 0.0), 0.0), 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

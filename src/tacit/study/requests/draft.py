@@ -52,6 +52,10 @@ _LEAST_BITS = 10 * RESERVE_BITS
 _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
 
+_TINY = 1e-6
+"""Under caps, a letter that nobody in a state gets with a larger probability is left out there: a
+cap would hold for histories that nobody ever has, and later designs are hard to certify then."""
+
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
@@ -106,7 +110,8 @@ class Draft:
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
         coalition is told nothing more at all, bits have no such price there; where the design saw
         fewer states than there are, its bound is for such designs. Then the bound is what
-        ``verify`` will prove. Where information is the measure, see ``bound_for_more``.
+        ``verify`` will prove. Caps that the design stayed below lower its bound, too. Where
+        information is the measure, see ``bound_for_more``.
         """
         solution = self.design.solution
         if solution.bound is None:
@@ -116,21 +121,29 @@ class Draft:
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
         if self._has_spent_coalition or self._saw_fewer_states:
-            proof = prove(
-                self.before,
-                self.request,
-                self.channel,
-                self.holdings,
-                self.level_multipliers,
-                self.ceiling_multipliers,
-            )
-            return min(proof.bound - proof.reserve_worth, self.value)
+            return min(self._proved_bound, self.value)
         prices = solution.multipliers
         unused = RESERVE_BITS * sum(prices.values()) + sum(
             bits * prices.get(self.design.keys[coalition], 0.0)
             for coalition, bits in self.design.rooms.items()
         )
-        return min(solution.bound - unused - self._worth_of_caps, self.value)
+        bound, worth = solution.bound - unused, self._worth_of_caps
+        if worth:  # what is proved without caps may be more
+            bound = max(bound - worth, self._proved_bound)
+        return min(bound, self.value)
+
+    @property
+    def _proved_bound(self) -> float:
+        """What ``verify`` will prove: no release within the limits does better, caps or not."""
+        proof = prove(
+            self.before,
+            self.request,
+            self.channel,
+            self.holdings,
+            self.level_multipliers,
+            self.ceiling_multipliers,
+        )
+        return proof.bound - proof.reserve_worth
 
     @property
     def _worth_of_caps(self) -> float:
@@ -165,8 +178,9 @@ class Draft:
     @property
     def _saw_fewer_states(self) -> bool:
         """Whether a design that reads all states might be better: not under an own limit alone."""
-        prices = self.design.solution.multipliers
-        is_own_only = not any(price for key, price in prices.items() if key != ())
+        solution = self.design.solution
+        prices = [*solution.multipliers.items(), *solution.cap_multipliers.items()]
+        is_own_only = not any(price for key, price in prices if key != ())
         return not is_own_only and len(self.design.solution.channel) < len(self.before.memory.mass)
 
     @property
@@ -245,7 +259,8 @@ def _round(
     answer alone always does. The last that is returned is whose cap made that necessary.
     """
     mass, capped = before.memory.mass, None
-    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass))
+    tiny = _TINY if design.caps else 0.0
+    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass, tiny))
     for channel in chain([frequent], IntegerChannel.towards_constant(design.table, mass)):
         after, transition = before.after(
             request.party, channel, limits=design.limits, caps=design.caps
@@ -281,14 +296,15 @@ def _broken_cap(
     )
 
 
-def _without_rare_letters(channel: Array, mass: Array) -> Array:
-    """The design without letters of probability below `_RARE`.
+def _without_rare_letters(channel: Array, mass: Array, tiny: float) -> Array:
+    """The design without letters of probability below `_RARE`, or below ``tiny`` in a state.
 
     They come from the solver's tolerance; each would add a state and mean nothing to the recipient
     ([M] fact 6).
     """
     p_letter = np.einsum("mx,mxa->a", mass, channel)
-    kept = np.where(p_letter < _RARE, 0.0, channel)
+    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < tiny
+    kept = np.where((p_letter < _RARE) | is_tiny, 0.0, channel)
     total = kept.sum(axis=-1, keepdims=True)
     common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
     return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)

@@ -13,6 +13,7 @@ from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
+from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.setup.names import check_new_names
 
 MOST_SIGNS = 1000
@@ -68,7 +69,7 @@ def check_policy(books: Books, policy: Policy) -> None:
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
         refuse_below(limit, coalition, account)
     for limit, coalition in changed.all_limits.worst_holders(books.holders, account.worst_answer):
-        refuse_cap_below(limit, coalition, account)
+        refuse_cap_below(limit, coalition, changed)
 
 
 def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[Remark]:
@@ -99,10 +100,14 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
     )
 
 
-def refuse_cap_below(limit: Limit, coalition: Parties, account: Account) -> None:
+def refuse_cap_below(limit: Limit, coalition: Parties, books: Books) -> None:
     """Refuse a cap that is broken already, by an answer that these parties can hold."""
+    account = books.proved_account
     held = account.worst_answer(coalition)
-    if limit.cap >= held - _ROUNDED:
+    if limit.cap >= held:
+        return
+    is_near = limit.cap >= held - _ROUNDED  # decided exactly, as ``verify`` does
+    if is_near and ExactLaws().keeps_cap(account, told_steps(books), coalition, limit.cap):
         return
     name = " + ".join(sorted(coalition))
     who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
