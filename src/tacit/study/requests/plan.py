@@ -209,14 +209,39 @@ def missing_cap(books: Books, party: str) -> list[Remark]:
     combination costs few bits on average, and is then told with certainty. No remark where a cap
     is set, or where the one to suggest would protect nothing.
     """
-    bits, counts = books.own_limit(party), books.counts
-    cap = ceil(bits) + 1
-    rarest = counts[counts > 0].min() / counts.sum()
-    if books.all_limits.least_cap_on({party}) < inf or cap >= -log2(rarest):
+    cap = suggest_cap(books, party)
+    if cap is None:
         return []
-    levels, records = _certain_levels(books, bits)
+    levels, records = _certain_levels(books, books.own_limit(party))
     told = {"party": party, "cap": cap, "levels": levels, "records": records}
     return [Remark("no_cap", told)]
+
+
+def suggest_cap(books: Books, party: str) -> float | None:
+    """The smallest cap, in half bits, that hardly costs a party right answers about an attribute.
+
+    Within its limit, and with nothing held, every attribute is still told right almost as often as
+    without a cap. ``None`` where a cap is set, or where such a cap would protect nothing.
+    """
+    bits, counts = books.own_limit(party), books.counts
+    useless = -log2(counts[counts > 0].min() / counts.sum())
+    if books.all_limits.least_cap_on({party}) < inf:
+        return None
+    laws = [p_r[p_r > 0] for p_r in _laws_of_attributes(books)]
+    free = [
+        (Problem(np.diag(p_r), individual=bits), p_r) for p_r in laws if 1 < len(p_r) <= _WIDE
+    ]
+    cap = 0.0
+    for problem, _ in free:
+        least = 1 - solve(problem).value
+        while cap < useless and not _is_cheap(problem, cap, least):
+            cap += _CAP_STEP
+    return cap if 0 < cap < useless else None
+
+
+def _is_cheap(problem: Problem, cap: float, correct: float) -> bool:
+    """Whether a cap leaves nearly this share of right answers."""
+    return cap > 0 and 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
 
 
 def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
