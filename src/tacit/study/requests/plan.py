@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, count, islice
-from math import ceil, inf, log2
+from math import inf, log2
 from time import monotonic
 from typing import Any
 
@@ -46,6 +46,9 @@ _MOST_PARTIES = 50
 
 _MOST_LEVELS = 3
 """As many attributes are combined to show what an answer could tell."""
+
+_CAP_STEP, _NEARLY = 0.5, 0.99
+"""Caps are suggested in steps of so many bits; they leave this part of the right answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +188,20 @@ class LimitMeaning:
 
 def explain_limit(books: Books, bits: float) -> list[LimitMeaning]:
     """What a limit means for each private attribute, the largest growth first."""
-    attributes = books.created.attributes
-    table = books.p_x.reshape([len(each.labels) for each in attributes])
     meanings = []
-    for axis, attribute in enumerate(attributes):
-        p_r = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+    laws = _laws_of_attributes(books)
+    for attribute, p_r in zip(books.created.attributes, laws, strict=True):
         problem = Problem(np.diag(p_r[p_r > 0]))
         blind = float(p_r.max())
         meanings.append(LimitMeaning(attribute.name, blind, _most_correct(problem, blind, bits)))
     return sorted(meanings, key=lambda each: each.blind - each.most)
+
+
+def _laws_of_attributes(books: Books) -> list[Array]:
+    """p(level) of each private attribute."""
+    table = books.p_x.reshape([len(each.labels) for each in books.created.attributes])
+    axes = range(table.ndim)
+    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
 def _most_correct(problem: Problem, blind: float, bits: float) -> float:
@@ -227,21 +235,20 @@ def suggest_cap(books: Books, party: str) -> float | None:
     useless = -log2(counts[counts > 0].min() / counts.sum())
     if books.all_limits.least_cap_on({party}) < inf:
         return None
-    laws = [p_r[p_r > 0] for p_r in _laws_of_attributes(books)]
-    free = [
-        (Problem(np.diag(p_r), individual=bits), p_r) for p_r in laws if 1 < len(p_r) <= _WIDE
-    ]
-    cap = 0.0
-    for problem, _ in free:
-        least = 1 - solve(problem).value
-        while cap < useless and not _is_cheap(problem, cap, least):
+    cap = _CAP_STEP
+    for p_r in _laws_of_attributes(books):
+        if np.count_nonzero(p_r) > _WIDE:
+            continue
+        problem = Problem(np.diag(p_r[p_r > 0]), individual=bits)
+        correct = 1 - solve(problem).value
+        while cap < useless and not _is_cheap(problem, cap, correct):
             cap += _CAP_STEP
-    return cap if 0 < cap < useless else None
+    return cap if cap < useless else None
 
 
 def _is_cheap(problem: Problem, cap: float, correct: float) -> bool:
     """Whether a cap leaves nearly this share of right answers."""
-    return cap > 0 and 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
+    return 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
 
 
 def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
