@@ -34,7 +34,8 @@ from tests import oracles
 TIMED = ((SIZES[0], 5), (SIZES[1], 5), (SIZES[2], 2), (SIZES[3], 1))
 """Sizes, and how many seeds of each."""
 
-CVXPY_UP_TO_UNKNOWNS = 20_000
+CVXPY_UP_TO_UNKNOWNS = 10_000
+"""Beyond, cvxpy takes a minute and more for each problem."""
 
 MOST, LEAST = 3.0, 10.0
 """Asked: at most so many times the time without caps; at least so many times faster than cvxpy."""

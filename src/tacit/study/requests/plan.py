@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, count, islice
-from math import inf, log2
+from math import ceil, inf, log2
 from time import monotonic
 from typing import Any
 
@@ -229,13 +229,15 @@ def suggest_cap(books: Books, party: str) -> float | None:
     """The smallest cap, in half bits, that hardly costs a party right answers about an attribute.
 
     Within its limit, and with nothing held, every attribute is still told right almost as often as
-    without a cap. ``None`` where a cap is set, or where such a cap would protect nothing.
+    without a cap. It is not below what an answer has told the party already. ``None`` where a cap
+    is set, or where such a cap would protect nothing.
     """
     bits, counts = books.own_limit(party), books.counts
     useless = -log2(counts[counts > 0].min() / counts.sum())
     if books.all_limits.least_cap_on({party}) < inf:
         return None
-    cap = _CAP_STEP
+    told = books.proved_account.worst_answer(frozenset({party}))
+    cap = _CAP_STEP * max(1, ceil(told / _CAP_STEP))
     for p_r in _laws_of_attributes(books):
         if np.count_nonzero(p_r) > _WIDE:
             continue
