@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.optimize import brentq, linprog
+from scipy.optimize import brentq
 
 import tacit
 from tacit.arrays import Array
@@ -220,28 +220,12 @@ def seniors() -> float:
 
 
 @cache
-def best_capped(attribute: str, cap: float) -> float:
-    """The least error such that no answer makes any level more than 2^cap times as likely.
+def best_capped(attribute: str, cap: float) -> tacit.Solution:
+    """The answer that is right most often, no answer making any x more than 2^cap times as likely.
 
-    p(rhat | r) <= 2^cap p(rhat) is linear in the channel: a linear program.
+    A cap of 0 bits, which the solver takes with a millionth of room, is the blind guess.
     """
-    p_r = asked(adult(), attribute).sum(axis=0)
-    n = len(p_r)
-    cost = p_r[:, None] * (1 - np.eye(n))  # [r, rhat]
-    # Row (r, rhat): c(rhat | r) - 2^cap sum_s p(s) c(rhat | s) <= 0.
-    capped = np.eye(n * n) - 2**cap * np.kron(np.tile(p_r, (n, 1)), np.eye(n))
-    rows = np.kron(np.eye(n), np.ones(n))
-    found = linprog(
-        cost.ravel(), A_ub=capped, b_ub=np.zeros(n * n), A_eq=rows, b_eq=np.ones(n), bounds=(0, 1)
-    )
-    return float(found.fun)
-
-
-def strongest_answer(attribute: str, bits: float) -> float:
-    """How many bits the most telling answer of the best release says about somebody."""
-    joint = asked(adult(), attribute)
-    channel = best_answer(attribute, bits).channel
-    return float(max(tacit.pointwise_maximal_leakage(joint.sum(axis=1), channel)))
+    return tacit.solve(tacit.Problem(asked(adult(), attribute), caps={(): cap}))
 
 
 def draw_caps() -> Figure:
@@ -265,10 +249,10 @@ def draw_capped(axes: Axes) -> None:
     """Right answers about education, by a limit on the mean and by a cap on every answer."""
     grid = np.linspace(0, 3, 31)
     mean = [100 * (1 - best_answer("education", bits).value) for bits in grid.tolist()]
-    capped = [100 * (1 - best_capped("education", bits)) for bits in grid.tolist()]
+    capped = [100 * (1 - best_capped("education", bits).value) for bits in grid.tolist()]
     axes.plot(grid, mean, color=BLUE, label="limit on the mean")
     axes.plot(grid, capped, color=ORANGE, label="cap on every answer")
-    strongest = strongest_answer("education", BITS)
+    strongest = best_answer("education", BITS).worst_answers[()]
     at = 100 * (1 - best_answer("education", BITS).value)
     axes.plot([BITS, strongest], [at, at], "o:", color=BLUE)
     said = f"{BITS} bits on average,\n{strongest:.2f} in one answer"

@@ -167,8 +167,8 @@ def solve_by_cvxpy(
     scalars and the factorisation stays sparse. Nothing says that the channel is >= 0: the
     exponential cones do, and saying it twice costs a fifth of the time.
     """
-    instance = _Instance.of(joint, distortion, limits, views)
-    return _minimise_distortion(instance, _as_variable, clarabel_settings, caps)
+    instance = _Instance.of(joint, distortion, limits, views, caps)
+    return _minimise_distortion(instance, _as_variable, clarabel_settings)
 
 
 def solve_by_cvxpy_naively(
@@ -276,7 +276,8 @@ def sweep_by_cvxpy(
     rows, definitions = _averages(instances[0], channel, _as_variable)
     constraints = [cp.sum(channel, axis=1) == 1, channel >= 0, *definitions]
     for view, budget in zip(instances[0].views, budgets, strict=True):
-        information, definition = _information_nats(view, rows[view.key], _as_variable)
+        means, definition = _as_variable(view.to_letter @ rows[view.key])
+        information = _information_nats(view, rows[view.key], means)
         constraints += [*definition, information <= budget]
     objective = cp.Minimize(_expected_distortion(instances[0], channel))
     problem = cp.Problem(objective, constraints)
@@ -306,8 +307,9 @@ def least_collusion_by_cvxpy(
     others = {axes: bits for axes, bits in limits.items() if axes != everyone}
     instance = _Instance.of(joint, distortion, {**others, everyone: inf}, views)
     channel = cp.Variable((instance.n_cells, instance.n_rhat))
-    collusion = instance.view(everyone)
-    objective, constraints = _information_nats(collusion, channel, _as_variable)
+    collusion = next(view for view in instance.views if view.key == everyone)
+    means, constraints = _as_variable(collusion.to_letter @ channel)
+    objective = _information_nats(collusion, channel, means)
     constraints += _channel_constraints(instance, channel, _as_variable)
     constraints.append(_expected_distortion(instance, channel) <= value)
     problem = cp.Problem(cp.Minimize(objective), constraints)
@@ -385,6 +387,7 @@ class _View:
         letter_of_group: index of y for each group.
         p_group: p(y, x).
         law: [cell, group], p(y | z, x) at the cell's own x.
+        most: p(rhat, y, x) / p(rhat, y) at most, by a cap, [group]; inf without one.
         sees_everything: whether groups are the cells themselves.
     """
 
@@ -395,7 +398,18 @@ class _View:
     letter_of_group: NDArray[np.intp]
     p_group: Array
     law: sp.csr_matrix
+    most: Array
     sees_everything: bool
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it has a finite limit."""
+        return self.budget_nats < inf
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether it has a cap that some law could exceed."""
+        return bool((self.most < 1).any())
 
     def contains(self, other: _View) -> bool:
         """Whether this coalition holds all that the other one holds, and more."""
@@ -433,23 +447,31 @@ class _Instance:
 
     @classmethod
     def of(
-        cls, joint: ArrayLike, distortion: ArrayLike, limits: Limits, views: Views | None
+        cls,
+        joint: ArrayLike,
+        distortion: ArrayLike,
+        limits: Limits,
+        views: Views | None,
+        caps: Mapping[Axes | str, float] | None = None,
     ) -> _Instance:
         joint = np.asarray(joint, dtype=float)
         joint = joint / joint.sum()
         p_zx = joint.sum(axis=-1).reshape(-1, joint.shape[-2])
         z_of_cell, x_of_cell = np.nonzero(p_zx > 0)
         p_cell = p_zx[z_of_cell, x_of_cell]
-        history_shape = joint.shape[:-2]
+        history_shape, capped = joint.shape[:-2], caps or {}
         built = [
-            _axes_view(axes, bits, history_shape, z_of_cell, x_of_cell, p_cell)
+            _axes_view(
+                axes, bits, capped.get(axes, inf), history_shape, z_of_cell, x_of_cell, p_cell
+            )
             for axes, bits in limits.items()
         ]
         for name, (law, bits) in (views or {}).items():
             law_zxy = np.asarray(law, dtype=float).reshape(*p_zx.shape, -1)
             cells, letters = np.nonzero(law_zxy[z_of_cell, x_of_cell])
             weights = law_zxy[z_of_cell, x_of_cell][cells, letters]
-            built.append(_view(name, bits, cells, letters, weights, x_of_cell, p_cell))
+            bits_and_cap = bits, capped.get(name, inf)
+            built.append(_view(name, *bits_and_cap, cells, letters, weights, x_of_cell, p_cell))
         built.sort(key=lambda view: (-len(view.p_group), -len(view.key)))  # finest first
         return cls(
             joint=joint,
@@ -480,16 +502,18 @@ class _Instance:
     @property
     def limited_views(self) -> list[_View]:
         """Views with a finite limit, finest first."""
-        return [view for view in self.views if view.budget_nats < inf]
+        return [view for view in self.views if view.is_limited]
 
-    def view(self, key: Axes | str) -> _View:
-        return next(view for view in self.views if view.key == key)
+    @property
+    def bound_views(self) -> list[_View]:
+        """Views with a finite limit or a cap, finest first."""
+        return [view for view in self.views if view.is_limited or view.is_capped]
 
     def parent(self, view: _View) -> _View | None:
-        """The coarsest limited coalition that contains this one; ``None`` where only cells do."""
+        """The coarsest bound coalition that contains this one; ``None`` where only cells do."""
         containing = [
             other
-            for other in self.limited_views
+            for other in self.bound_views
             if not other.sees_everything and other.contains(view)
         ]
         return min(containing, key=lambda other: len(other.p_group), default=None)
@@ -513,6 +537,7 @@ class _Instance:
 def _axes_view(
     axes: Axes,
     limit_bits: float,
+    cap_bits: float,
     history_shape: tuple[int, ...],
     z_of_cell: NDArray[np.intp],
     x_of_cell: NDArray[np.intp],
@@ -525,12 +550,14 @@ def _axes_view(
         seen_shape = tuple(history_shape[axis] for axis in axes)
         letters = np.ravel_multi_index([of_axis[axis] for axis in axes], seen_shape)
     cells = np.arange(len(z_of_cell))
-    return _view(axes, limit_bits, cells, letters, np.ones(len(cells)), x_of_cell, p_cell)
+    certain = np.ones(len(cells))
+    return _view(axes, limit_bits, cap_bits, cells, letters, certain, x_of_cell, p_cell)
 
 
 def _view(
     key: Axes | str,
     limit_bits: float,
+    cap_bits: float,
     cells: NDArray[np.intp],
     letters: NDArray[np.intp],
     weights: Array,
@@ -556,6 +583,7 @@ def _view(
         letter_of_group=letter_of_group,
         p_group=p_group,
         law=sp.csr_matrix((weights, (cells, group)), (n_cells, n_groups)),
+        most=2.0**cap_bits * p_x[codes % n_x],
         sees_everything=n_groups == n_cells == len(cells) and bool((group == cells).all()),
     )
 
@@ -588,14 +616,14 @@ def _as_expression(expression: cp.Expression) -> tuple[cp.Expression, list[cp.Co
 def _averages(
     instance: _Instance, channel: cp.Expression, bind: Binding
 ) -> tuple[dict[Axes | str, cp.Expression], list[cp.Constraint]]:
-    """p(rhat | y, x), [group, rhat], of every limited view.
+    """p(rhat | y, x), [group, rhat], of every bound view.
 
     A coalition's average is taken over its parent's groups rather than over the cells: with three
     coalitions this halves the time.
     """
     rows: dict[Axes | str, cp.Expression] = {}
     constraints: list[cp.Constraint] = []
-    for view in instance.limited_views:
+    for view in instance.bound_views:
         parent = instance.parent(view)
         if view.sees_everything:
             rows[view.key] = channel
@@ -608,31 +636,38 @@ def _averages(
     return rows, constraints
 
 
-def _information_nats(
-    view: _View, rows: cp.Expression, bind: Binding
-) -> tuple[cp.Expression, list[cp.Constraint]]:
+def _information_nats(view: _View, rows: cp.Expression, means: cp.Expression) -> cp.Expression:
     """I(Rhat; X | Y) in nats: sum p(y, x) D(p(rhat | y, x) || p(rhat | y))."""
-    means, definition = bind(view.to_letter @ rows)
-    return view.p_group @ cp.sum(cp.rel_entr(rows, view.spread @ means), axis=1), definition
+    return view.p_group @ cp.sum(cp.rel_entr(rows, view.spread @ means), axis=1)
 
 
-def _limit_constraints(view: _View, rows: cp.Expression, bind: Binding) -> list[cp.Constraint]:
-    """I(Rhat; X | Y) <= budget; with no budget at all, Rhat independent of X given Y."""
+def _view_constraints(view: _View, rows: cp.Expression, bind: Binding) -> list[cp.Constraint]:
+    """The limit and the cap of a view, which read the same p(rhat | y).
+
+    I(Rhat; X | Y) <= budget; with no budget at all, Rhat independent of X given Y. And
+    p(rhat, y, x) <= most p(rhat, y), unless no law could exceed it.
+    """
+    means, constraints = bind(view.to_letter @ rows)
     if view.budget_nats <= ZERO_BUDGET_NATS:
-        means, definition = bind(view.to_letter @ rows)
-        return [*definition, rows == view.spread @ means]
-    information, definition = _information_nats(view, rows, bind)
-    return [*definition, information <= view.budget_nats]
+        constraints.append(rows == view.spread @ means)
+    elif view.is_limited:
+        constraints.append(_information_nats(view, rows, means) <= view.budget_nats)
+    if view.is_capped:
+        binds = view.most < 1
+        p_letter = np.bincount(view.letter_of_group, view.p_group)[view.letter_of_group]
+        most = sp.diags(np.where(binds, view.most, 1.0) * p_letter) @ view.spread @ means
+        constraints.append((sp.diags(view.p_group) @ rows)[binds] <= most[binds])
+    return constraints
 
 
 def _channel_constraints(
     instance: _Instance, channel: cp.Variable, bind: Binding
 ) -> list[cp.Constraint]:
-    """Rows that sum to 1, every limit, and c >= 0 unless a cone over the cells says so already."""
+    """Rows that sum to 1, every limit and cap, and c >= 0 unless a cone over the cells says so."""
     rows, definitions = _averages(instance, channel, bind)
     constraints = [cp.sum(channel, axis=1) == 1, *definitions]
-    for view in instance.limited_views:
-        constraints += _limit_constraints(view, rows[view.key], bind)
+    for view in instance.bound_views:
+        constraints += _view_constraints(view, rows[view.key], bind)
     is_implied = any(
         view.sees_everything and view.budget_nats > ZERO_BUDGET_NATS
         for view in instance.limited_views
@@ -645,31 +680,13 @@ def _expected_distortion(instance: _Instance, channel: cp.Variable) -> cp.Expres
     return cp.sum(cp.multiply(cost, channel))
 
 
-def _cap_constraints(
-    instance: _Instance, channel: cp.Variable, key: Axes | str, bits: float
-) -> list[cp.Constraint]:
-    """p(rhat, y, x) <= 2^bits p(x) p(rhat, y), unless no law could exceed it."""
-    view = instance.view(key)
-    rows, definition = _as_variable(view.to_group @ channel)
-    means, more = _as_variable(view.to_letter @ rows)
-    x_of_group = instance.x_of_cell[view.to_group.indices[view.to_group.indptr[:-1]]]
-    p_x = np.bincount(instance.x_of_cell, instance.p_cell)[x_of_group]
-    p_letter = np.bincount(view.letter_of_group, view.p_group)[view.letter_of_group]
-    binds = 2.0**bits * p_x < 1
-    most = sp.diags(2.0**bits * p_x * p_letter) @ view.spread @ means
-    return [*definition, *more, (sp.diags(view.p_group) @ rows)[binds] <= most[binds]]
-
-
 def _minimise_distortion(
     instance: _Instance,
     bind: Binding,
     clarabel_settings: Mapping[str, object],
-    caps: Mapping[Axes | str, float] | None = None,
 ) -> OracleAnswer:
     channel = cp.Variable((instance.n_cells, instance.n_rhat))
     constraints = _channel_constraints(instance, channel, bind)
-    for key, bits in (caps or {}).items():
-        constraints += _cap_constraints(instance, channel, key, bits)
     problem = cp.Problem(cp.Minimize(_expected_distortion(instance, channel)), constraints)
     _run_clarabel(problem, clarabel_settings)
     return instance.answer(channel.value, problem)

@@ -24,7 +24,8 @@ def test_a_party_gets_a_cap(fresh: Path) -> None:
 def test_a_party_without_a_cap_is_told_what_that_means(fresh: Path) -> None:
     said = done("party", "add", fresh, "lab-c", "--limit", 0.3).out
     assert "note: lab-c has no cap: one answer could tell with certainty who has " in said
-    assert " records); with --cap 2, after any answer, no combination of levels is " in said
+    assert " records); with --cap 1.5, after any answer, no combination of levels is " in said
+    assert " and at most 1 of 100 right answers about an attribute is lost" in said
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import done, found_in
+from tests.cli.clinic import done, found_in, refused
 
 
 def test_a_quote_spends_nothing(used: Path) -> None:
@@ -55,3 +55,47 @@ def test_a_repeated_request_is_quoted_at_no_cost(used: Path) -> None:
     assert "answered by release 5: asking again delivers it once more and" in said
     assert "receipt: tacit receipt clinic 5" in said
     assert done("release", *words, "--out", "again.csv", "--json").json["entry"] == 5
+
+
+SAME = 1e-5
+"""Designs are rounded to whole numbers and leave a reserve: values differ by less than this."""
+
+
+def test_a_curve_compares_with_the_other_form_and_with_a_cap(used: Path) -> None:
+    words = ["quote", used, "lab-a", "income", "--bits", 0.05, "--compare"]
+    quoted = done(*words, "--json").json
+    assert quoted["compared_cap"] == 2
+    for point in quoted["curve"]:
+        assert set(point["others"]) == {"analysable", "capped"}
+        assert min(point["others"].values()) >= point["value"] - SAME
+    [asked] = [point for point in quoted["curve"] if point["is_asked"]]
+    [form] = [each for each in quoted["variants"] if each["analysable"]]
+    assert asked["others"]["analysable"] == pytest.approx(form["value"], abs=SAME)
+    said = done(*words).out.splitlines()
+    assert said[-len(quoted["curve"]) - 1].endswith("analysable  with a cap of 2 bits")
+    assert said[-1].split()[-1] == f"{quoted['curve'][-1]['others']['capped']:.4f}"
+
+
+def test_a_curve_compares_with_no_cap_where_there_is_one(fresh: Path) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.5, "--cap", 0.5)
+    quoted = done("quote", fresh, "lab-a", "age", "--analysable", "--compare", "--json").json
+    assert quoted["compared_cap"] == 0.5
+    for point in quoted["curve"]:
+        assert set(point["others"]) == {"adaptive", "uncapped"}
+    last = quoted["curve"][-1]
+    assert last["others"]["uncapped"] < last["value"] - 0.01
+
+
+def test_a_curve_is_drawn(used: Path) -> None:
+    words = ["quote", used, "lab-a", "age", "--bits", 0.05, "--plot"]
+    done(*words, "curve.png")
+    assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
+    done(*words, "curve.html")
+    page = Path("curve.html").read_text(encoding="utf-8")
+    assert all(f'"name":"{name}' in page for name in ("adaptive", "analysable", "with a cap of "))
+
+
+def test_an_answered_request_has_no_curve(used: Path) -> None:
+    done("release", used, "lab-a", "income", "--bits", 0.05, "--out", "a.csv")
+    words = ["quote", used, "lab-a", "income", "--bits", 0.05, "--plot", "curve.png"]
+    assert "there is no curve to draw: income was answered" in refused(4, *words)

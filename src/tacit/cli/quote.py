@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tacit.cli.display import (
     bar,
@@ -30,6 +32,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.release import columns_of, objective_of, read_ceilings, read_utility
 from tacit.cli.remarks import remark_in_words, remarks_for_machines
+from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tacit.study import Quote, Risk
@@ -47,6 +50,18 @@ def quote(
     analysable: Analysable = False,
     bits: Bits = None,
     again: Again = False,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Show the trade-off of the other form, analysable or adaptive, and what a cap "
+            "costs.",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw all these: .png, .pdf, .svg or .html."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """What a request would cost and be worth.
@@ -68,8 +83,11 @@ def quote(
             analysable=analysable,
             bits=bits,
             again=again,
+            compare=compare or plot is not None,
             watch=watch_design(tell),
         )
+    if plot is not None:
+        _draw(quoted, plot)
     if as_json:
         show_json(_for_machines(quoted))
     elif quoted.answered_by is not None:
@@ -229,14 +247,60 @@ def _show_curve(quoted: Quote) -> None:
     from tacit.policy import limit_in_words
 
     print("\nFor fewer or more bits:")
+    others = _others_in_words(quoted)
     rows = [
         (
             limit_in_words(point.bits),
             _worth(quoted, point) + (" <- this" if point.is_asked else ""),
+            *([f"{point.value:.4f}"] if others else []),
+            *(f"{point.others[name]:.4f}" if name in point.others else "" for name in others),
         )
         for point in quoted.curve
     ]
-    show_rows(("--bits", "worth"), rows, wide=1)
+    asked = ("as asked",) if others else ()
+    show_rows(("--bits", "worth", *asked, *others.values()), rows, wide=1)
+
+
+def _others_in_words(quoted: Quote) -> dict[str, str]:
+    """Releases that the curve compares with, by name."""
+    from tacit.policy import bits_in_words
+
+    cap = "" if quoted.compared_cap is None else f"cap of {bits_in_words(quoted.compared_cap)}"
+    words = {
+        "analysable": "analysable",
+        "adaptive": "adaptive",
+        "capped": f"with a {cap}",
+        "uncapped": f"without its {cap}",
+    }
+    found = {name for point in quoted.curve for name in point.others}
+    return {name: said for name, said in words.items() if name in found}
+
+
+def _draw(quoted: Quote, path: Path) -> None:
+    """The trade-off as asked and of what it is compared with, in one picture."""
+    import numpy as np
+
+    from tacit import plots
+
+    if not quoted.curve:
+        raise InvalidInputError(
+            f"there is no curve to draw: {quoted.request} was answered by release "
+            f"{quoted.answered_by}; --again asks for a new one"
+        )
+    form = "analysable" if quoted.analysable else "adaptive"
+    curves = {
+        f"{form}, as asked": [(point.bits, point.value) for point in quoted.curve],
+        **{
+            said: [(each.bits, each.others[name]) for each in quoted.curve if name in each.others]
+            for name, said in _others_in_words(quoted).items()
+        },
+    }
+    draw = plots.tradeoff_curves_page if path.suffix == ".html" else plots.tradeoff_curves_figure
+    error = "largest error of a level" if quoted.objective != "mean" else "mean error"
+    worth = "bits about what is asked" if quoted.measure == "information" else error
+    panel = {name: np.array(points) for name, points in curves.items()}
+    labels = (f"bits more about one record, to {quoted.party}", worth)
+    draw({f"{quoted.request} for {quoted.party}": panel}, labels, path=path)
 
 
 def _worth(quoted: Quote, point: CurvePoint) -> str:

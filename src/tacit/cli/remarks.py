@@ -67,7 +67,7 @@ def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: floa
     )
 
 
-def _no_cap(*, party: str, cap: int, levels: dict[str, str], records: int) -> str:
+def _no_cap(*, party: str, cap: float, levels: dict[str, str], records: int) -> str:
     from tacit.policy import cap_in_words
 
     told = " and ".join(f"{name} = {level}" for name, level in levels.items())
@@ -77,8 +77,8 @@ def _no_cap(*, party: str, cap: int, levels: dict[str, str], records: int) -> st
         else "everything about a record, if it is given rarely enough"
     )
     return (
-        f"{party} has no cap: one answer could tell with certainty {what}; with --cap {cap}, "
-        f"{cap_in_words(cap)}"
+        f"{party} has no cap: one answer could tell with certainty {what}; with --cap {cap:g}, "
+        f"{cap_in_words(cap)}, and at most 1 of 100 right answers about an attribute is lost"
     )
 
 

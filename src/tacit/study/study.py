@@ -77,7 +77,13 @@ from tacit.study.requests.plan import (
     make_plan,
     missing_cap,
 )
-from tacit.study.requests.quote import CURVE_SECONDS, Quote, quote_draft, quote_recorded
+from tacit.study.requests.quote import (
+    COMPARE_SECONDS,
+    CURVE_SECONDS,
+    Quote,
+    quote_draft,
+    quote_recorded,
+)
 from tacit.study.requests.risk import complete_receipt, list_variables
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
@@ -432,9 +438,14 @@ class Study:
         analysable: bool = False,
         bits: float | None = None,
         again: bool = False,
+        compare: bool = False,
         watch: DesignProgress | None = None,
     ) -> Quote:
-        """What a request would cost and be worth; arguments as for ``release``. Spends nothing."""
+        """What a request would cost and be worth; arguments as for ``release``. Spends nothing.
+
+        With ``compare``, the curve also shows the other form, analysable or adaptive, and what the
+        party's cap, or the one that is suggested to it, costs.
+        """
         self._journal.refuse_rollback(self._journal.find_lost())
         books = self._journal.refresh()
         measure = Measure.of_utility(utility, objective, ceilings)
@@ -442,8 +453,9 @@ class Study:
         recorded = books.find(request.identity)
         if recorded is not None and not again:
             return quote_recorded(books, recorded)
-        until = monotonic() + CURVE_SECONDS
-        return quote_draft(books, draft_or_refuse(books, request, watch=watch), until)
+        until = monotonic() + (COMPARE_SECONDS if compare else CURVE_SECONDS)
+        drafted = draft_or_refuse(books, request, watch=watch)
+        return quote_draft(books, drafted, until, compare=compare)
 
     def release(
         self,

@@ -495,7 +495,7 @@ def _mix_with(program: Program, c: Array, letter: NDArray[np.intp]) -> tuple[Arr
         if (fitting == 1.0).all():
             break
         share = np.where(fitting < 1.0, share * fitting * (1 - 1e-13), share)
-        mixed = constant + _column(share) * (c - constant)
+        mixed = _column(share) * c + _column(1 - share) * constant  # rare letters keep their digits
         _, upper = leakage_upper_nats(program, mixed)
     return mixed, upper
 
@@ -527,7 +527,7 @@ def _below_caps(program: Program, c: Array) -> Array:
         drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
         share = _share_below_caps(program, c, drawn)
     share = share.min(axis=(1, 2, 3), keepdims=True)
-    return np.where(share < 1, drawn + share * (c - drawn), c)
+    return np.where(share < 1, share * c + (1 - share) * drawn, c)
 
 
 def _share_below_caps(program: Program, c: Array, drawn: Array) -> Array:

@@ -37,20 +37,22 @@ void weigh_caps(Solver *k)
 }
 
 /* Masses of cells by group. */
-void collect_caps(const Solver *k, const double *cells, double *joint)
+VECTORISED void collect_caps(const Solver *k, const double *cells, double *joint)
 {
     const int n_x = k->p.n_x;
     if (k->n_row_groups)
         collect_mass(k, cells, joint);
     double *own = joint + (size_t)k->n_row_groups * k->n_block;
     for (int z = 0; z < k->n_groups - k->n_row_groups; z++)
-        for (int i = 0; i < k->n_block; i++)
-            own[(size_t)z * k->n_block + i] =
-                k->p.mass[(size_t)z * n_x + i % n_x] * cells[(size_t)z * k->n_block + i];
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
+            const size_t at = (size_t)z * k->n_block + rhat * n_x;
+            for (int x = 0; x < n_x; x++)
+                own[at + x] = k->p.mass[(size_t)z * n_x + x] * cells[at + x];
+        }
 }
 
 /* cap b - a of every cap; 1 where there is none. May be in place. */
-void leave_rooms(const Solver *k, const double *joint, double *rooms)
+VECTORISED void leave_rooms(const Solver *k, const double *joint, double *rooms)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     for (int own = 0; own < k->n_groups * n_rhat; own++) {
@@ -60,12 +62,12 @@ void leave_rooms(const Solver *k, const double *joint, double *rooms)
         for (int x = 0; x < n_x; x++)
             b += a[x];
         for (int x = 0; x < n_x; x++)
-            room[x] = isfinite(cap[x]) ? cap[x] * b - a[x] : 1;
+            room[x] = cap[x] < INFINITY ? cap[x] * b - a[x] : 1;
     }
 }
 
 /* The force on a of multipliers, 0 where there is no cap. May be in place. */
-void pull_caps(const Solver *k, const double *multiplier, double *forces)
+VECTORISED void pull_caps(const Solver *k, const double *multiplier, double *forces)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     for (int own = 0; own < k->n_groups * n_rhat; own++) {
@@ -73,9 +75,9 @@ void pull_caps(const Solver *k, const double *multiplier, double *forces)
         const double *m = multiplier + (size_t)own * n_x;
         double *force = forces + (size_t)own * n_x, common = 0;
         for (int x = 0; x < n_x; x++)
-            common += isfinite(cap[x]) ? cap[x] * m[x] : 0;
+            common += cap[x] < INFINITY ? cap[x] * m[x] : 0;
         for (int x = 0; x < n_x; x++)
-            force[x] = (isfinite(cap[x]) ? m[x] : 0) - common;
+            force[x] = (cap[x] < INFINITY ? m[x] : 0) - common;
     }
 }
 
@@ -112,8 +114,9 @@ void start_caps(const Solver *k, Iterate *it)
     }
 }
 
-/* Weight of the channel in a mixture with a blind draw of each letter that meets every cap. A letter
- * is mixed as far as its own caps need it: rare letters may be far off and cost next to nothing. */
+/* Weight of the channel in a mixture with a blind draw of each letter that meets every cap. A
+ * letter is mixed as far as its own caps need it: rare letters may be far off and cost next to
+ * nothing. */
 double capped_share(const Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;

@@ -203,7 +203,7 @@ typedef struct {
     const Lapack *lapack;
     Watch *watch;
     int n_cells, n_row_cells, n_limits, n_block;
-    int value; /* the limit that stands for the value */
+    int value;                          /* the limit that stands for the value */
     int n_row_groups, n_groups, n_caps; /* see caps.c */
     bool is_full_exact, is_any_exact_row;
     double full_stiffness; /* curvature that holds exact full collusion's constraints */
@@ -237,7 +237,7 @@ typedef struct {
     double *side;           /* [limit] */
     int *pivots;
     double *rows, *cells, *caps, *pulled; /* scratch */
-    void *memory;         /* what all of the above points into */
+    void *memory;                         /* what all of the above points into */
 } Solver;
 
 /* Loops that a compiler makes faster for wider vectors, chosen when the library is loaded. */

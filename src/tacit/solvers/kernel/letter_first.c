@@ -17,8 +17,8 @@
  * over all rhat, where C = h W' D^-1 alpha is a block of P' P. All are sums of positive terms, so
  * nothing cancels. Forces f are shifted so that sum_rhat h f = 0.
  *
- * Caps (see newton.c) give y a second part, with columns W h v and B v, and beta one, with columns e
- * in the place of alpha. M is then -sum_x h and its like, and more than rounding cancels.
+ * Caps (see newton.c) give y a second part, with columns W h v and B v, and beta one, with columns
+ * e in the place of alpha. M is then -sum_x h and its like, and more than rounding cancels.
  */
 #include "kernel.h"
 

@@ -20,10 +20,10 @@
  *
  *     l (da/a - db/b)^2 a + w (cap db - da)^2  summed over x  =  (da - e db)^2 / alpha + q db^2,
  *
- * 1/alpha = l/a + w, with e the da per db that takes the least force, and q that force: two unknowns
- * t for each letter of a row in the place of l db/b, da = alpha (u + t1) + e t2. Full collusion gets
- * a second y: its force on a cell is y1 + v y2, v = w cap, y2 = -db. What is left is then not
- * positive definite, and is factorised as it is.
+ * 1/alpha = l/a + w, with e the da per db that takes the least force, and q that force: two
+ * unknowns t for each letter of a row in the place of l db/b, da = alpha (u + t1) + e t2. Full
+ * collusion gets a second y: its force on a cell is y1 + v y2, v = w cap, y2 = -db. What is left is
+ * then not positive definite, and is factorised as it is.
  */
 #include "kernel.h"
 
@@ -31,7 +31,8 @@
 #include <string.h>
 
 #define SMALLEST_WEIGHT 1e-14
-#define SMALLEST_CAPPED 3e-6 /* the same beside caps: a row of huge alpha would swamp the others */
+#define SMALLEST_CAPPED 3e-6 /* the same beside caps: a row of huge alpha would swamp the others   \
+                              */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -94,7 +95,7 @@ int unknowns_left(const Problem *p, Order order, int n_coupled)
 }
 
 /* Where caps are, the system is not positive definite. */
-bool factorise_left(Solver *k)
+VECTORISED bool factorise_left(Solver *k)
 {
     Newton *n = &k->newton;
     int info;
@@ -103,8 +104,10 @@ bool factorise_left(Solver *k)
     work(k, pow(n->n_left, 3));
     for (int i = 0; i < n->n_left; i++) {
         double largest = 0;
-        for (int j = 0; j < n->n_left; j++)
-            largest = fmax(largest, fabs(n->system[(size_t)i * n->n_left + j]));
+        for (int j = 0; j < n->n_left; j++) {
+            const double size = fabs(n->system[(size_t)i * n->n_left + j]);
+            largest = size > largest ? size : largest;
+        }
         n->left_scale[i] = largest > 0 ? 1 / sqrt(largest) : 1;
     }
     for (int i = 0; i < n->n_left; i++)
@@ -135,8 +138,8 @@ void solve_left(const Solver *k, double *side)
 static bool is_coupled(const Solver *k)
 {
     const int full = k->p.n_views;
-    return k->is_frugal || k->is_full_exact || k->p.full_cap || k->is_limited[full] || k->p.price[full] > 0 ||
-           k->newton.order == HISTORY_FIRST;
+    return k->is_frugal || k->is_full_exact || k->p.full_cap || k->is_limited[full] ||
+           k->p.price[full] > 0 || k->newton.order == HISTORY_FIRST;
 }
 
 /* Curvature of the term of full collusion. */
@@ -203,8 +206,8 @@ VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
                 for (int x = 0; x < n_x; x++)
                     both += a[x] * b[x] * (i < n_rhat ? 1 : of_a[x]) * (j < n_rhat ? 1 : of_b[x]);
                 if (i % n_rhat == j % n_rhat)
-                    both += k->newton.rest[(i / n_rhat + j / n_rhat) * n_each +
-                                           (size_t)z * n_rhat + i % n_rhat];
+                    both += k->newton.rest[(i / n_rhat + j / n_rhat) * n_each + (size_t)z * n_rhat +
+                                           i % n_rhat];
                 m[i * n + j] = both;
             }
     }
@@ -352,8 +355,8 @@ static void divide_by_history(const Solver *k, double *y)
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* alpha, e and q of the rows of capped views; e is 0 and q is 1 where no cap is. A row of no mass is
- * cut off by units on the diagonal. */
+/* alpha, e and q of the rows of capped views; e is 0 and q is 1 where no cap is. A row of no mass
+ * is cut off by units on the diagonal. */
 static void curve_capped_rows(Solver *k)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
@@ -657,9 +660,10 @@ static void record_block(const Solver *k, int x, double *block)
     const int usual = k->newton.usual[x];
     for (int i = 0; i < n_own; i++)
         for (int j = 0; j < n_own; j++)
-            block[i * n_own + j] = i % n_rhat == usual || j % n_rhat == usual
-                                       ? 0
-                                       : k->newton.record_response[(i * n_own + j) * (size_t)n_x + x];
+            block[i * n_own + j] =
+                i % n_rhat == usual || j % n_rhat == usual
+                    ? 0
+                    : k->newton.record_response[(i * n_own + j) * (size_t)n_x + x];
     for (int i = 0; i < n_own; i++) {
         const int m = i / n_rhat * n_rhat + usual;
         const double alpha = k->newton.alpha[(size_t)i * n_x + x];
@@ -699,8 +703,7 @@ VECTORISED static void couple_records(Solver *k)
                         double *to = coupling + ((size_t)x * n_own + row * n_rhat + i) * n;
                         to[z * n_rhat + j] = seen * response[(i * n_rhat + j) * n_x + x];
                         if (lean)
-                            to[n_history + z * n_rhat + j] =
-                                to[z * n_rhat + j] * lean[j * n_x + x];
+                            to[n_history + z * n_rhat + j] = to[z * n_rhat + j] * lean[j * n_x + x];
                     }
         }
     }
@@ -777,8 +780,8 @@ static void weigh_forces(const Solver *k, const double *weight, const double *ro
         for (int x = 0; x < n_x; x++) {
             const int m = i / n_rhat * n_rhat + k->newton.usual[x];
             const double all = rows[(size_t)m * n_x + x];
-            sums[i] += weight[(size_t)i * n_x + x] *
-                       (i == m ? all : all + rows[(size_t)i * n_x + x]);
+            sums[i] +=
+                weight[(size_t)i * n_x + x] * (i == m ? all : all + rows[(size_t)i * n_x + x]);
         }
     }
 }

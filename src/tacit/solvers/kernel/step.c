@@ -62,7 +62,7 @@ static void affine_force(const Solver *k, const Iterate *it, double *force)
     if (k->n_groups) { /* multipliers and primal residuals of the caps */
         leave_rooms(k, it->cap_joint, k->caps);
         for (int i = 0; i < k->n_caps; i++)
-            k->caps[i] *= -cap_stiffness(k, it, i);
+            k->caps[i] *= -k->newton.cap_stiffness[i];
         pull_caps(k, k->caps, k->pulled);
         add_cap_forces(k, k->pulled, force);
     }
@@ -137,8 +137,7 @@ static void direct_caps(const Solver *k, const Iterate *it, const double *aim, D
         if (!(multiplier > 0)) /* no cap */
             continue;
         const double wanted = aim ? aim[i] : 0;
-        out->cap_multiplier[i] =
-            cap_stiffness(k, it, i) * (wanted / multiplier - k->caps[i]);
+        out->cap_multiplier[i] = k->newton.cap_stiffness[i] * (wanted / multiplier - k->caps[i]);
         out->cap_slack[i] = (wanted - slack * out->cap_multiplier[i]) / multiplier - slack;
     }
 }
@@ -237,7 +236,9 @@ static bool towards_aim(Solver *k, const Iterate *it, Direction *out)
         k->force[i] = k->cell_aim[i] / it->c[i];
     if (k->n_groups) {
         for (int i = 0; i < k->n_caps; i++)
-            k->caps[i] = it->cap_multiplier[i] > 0 ? -k->cap_aim[i] * cap_stiffness(k, it, i) / it->cap_multiplier[i] : 0;
+            k->caps[i] = it->cap_multiplier[i] > 0
+                             ? -k->cap_aim[i] * k->newton.cap_stiffness[i] / it->cap_multiplier[i]
+                             : 0;
         pull_caps(k, k->caps, k->pulled);
         add_cap_forces(k, k->pulled, k->force);
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, count, islice
 from math import ceil, inf, log2
 from time import monotonic
@@ -46,6 +46,9 @@ _MOST_PARTIES = 50
 
 _MOST_LEVELS = 3
 """As many attributes are combined to show what an answer could tell."""
+
+_CAP_STEP, _NEARLY = 0.5, 0.99
+"""Caps are suggested in steps of so many bits; they leave this part of the right answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +188,20 @@ class LimitMeaning:
 
 def explain_limit(books: Books, bits: float) -> list[LimitMeaning]:
     """What a limit means for each private attribute, the largest growth first."""
-    attributes = books.created.attributes
-    table = books.p_x.reshape([len(each.labels) for each in attributes])
     meanings = []
-    for axis, attribute in enumerate(attributes):
-        p_r = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+    laws = _laws_of_attributes(books)
+    for attribute, p_r in zip(books.created.attributes, laws, strict=True):
         problem = Problem(np.diag(p_r[p_r > 0]))
         blind = float(p_r.max())
         meanings.append(LimitMeaning(attribute.name, blind, _most_correct(problem, blind, bits)))
     return sorted(meanings, key=lambda each: each.blind - each.most)
+
+
+def _laws_of_attributes(books: Books) -> list[Array]:
+    """p(level) of each private attribute."""
+    table = books.p_x.reshape([len(each.labels) for each in books.created.attributes])
+    axes = range(table.ndim)
+    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
 def _most_correct(problem: Problem, blind: float, bits: float) -> float:
@@ -209,14 +217,40 @@ def missing_cap(books: Books, party: str) -> list[Remark]:
     combination costs few bits on average, and is then told with certainty. No remark where a cap
     is set, or where the one to suggest would protect nothing.
     """
-    bits, counts = books.own_limit(party), books.counts
-    cap = ceil(bits) + 1
-    rarest = counts[counts > 0].min() / counts.sum()
-    if books.all_limits.least_cap_on({party}) < inf or cap >= -log2(rarest):
+    cap = suggest_cap(books, party)
+    if cap is None:
         return []
-    levels, records = _certain_levels(books, bits)
+    levels, records = _certain_levels(books, books.own_limit(party))
     told = {"party": party, "cap": cap, "levels": levels, "records": records}
     return [Remark("no_cap", told)]
+
+
+def suggest_cap(books: Books, party: str) -> float | None:
+    """The smallest cap, in half bits, that hardly costs a party right answers about an attribute.
+
+    Within its limit, and with nothing held, every attribute is still told right almost as often as
+    without a cap. It is not below what an answer has told the party already. ``None`` where a cap
+    is set, or where such a cap would protect nothing.
+    """
+    bits, counts = books.own_limit(party), books.counts
+    useless = -log2(counts[counts > 0].min() / counts.sum())
+    if books.all_limits.least_cap_on({party}) < inf:
+        return None
+    told = books.proved_account.worst_answer(frozenset({party}))
+    cap = _CAP_STEP * max(1, ceil(told / _CAP_STEP))
+    for p_r in _laws_of_attributes(books):
+        if np.count_nonzero(p_r) > _WIDE:
+            continue
+        problem = Problem(np.diag(p_r[p_r > 0]), individual=bits)
+        correct = 1 - solve(problem).value
+        while cap < useless and not _is_cheap(problem, cap, correct):
+            cap += _CAP_STEP
+    return cap if cap < useless else None
+
+
+def _is_cheap(problem: Problem, cap: float, correct: float) -> bool:
+    """Whether a cap leaves nearly this share of right answers."""
+    return 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
 
 
 def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:

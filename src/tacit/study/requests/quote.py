@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from math import floor
 from time import monotonic
@@ -23,6 +24,7 @@ from tacit.study.reports.receipts import remarks_on, remarks_on_time
 from tacit.study.reports.risk import Risk
 from tacit.study.reports.status import Holding, loose_bounds
 from tacit.study.requests.draft import Draft, draft
+from tacit.study.requests.plan import suggest_cap
 from tacit.study.requests.risk import foresee_risks
 from tacit.study.requests.variants import Variant, design_variants, price_of_levels
 
@@ -35,6 +37,9 @@ _SPARSE_CURVE = (0.5, 1.0, 1.5)
 CURVE_SECONDS = 3.0
 """So long after a quote was begun nothing more is designed to compare it with: of a wide table each
 design takes long."""
+
+COMPARE_SECONDS = 30.0
+"""The same where a comparison was asked for."""
 
 _CURVE_DIGITS = 6
 """Decimals of the bits at these points."""
@@ -84,11 +89,15 @@ class CurvePoint:
         bits: to ask for.
         value: mean cost of the answers, or bits about R.
         is_asked: whether this is what was asked for.
+        others: the same of other releases with as many bits, where they were compared:
+            ``analysable`` or ``adaptive``, the form that was not asked for; ``capped``, with the
+            cap that is suggested to a party without one; ``uncapped``, without the party's own.
     """
 
     bits: float
     value: float
     is_asked: bool
+    others: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,8 @@ class Quote:
         coalitions: all that the release feeds.
         about_more: about how many such requests would still fit after it.
         curve: bits to the party against value, around the asked point.
+        compared_cap: the party's own cap, or the one that is suggested to it, in bits, where the
+            curve compares with and without it.
         answered_by: number of the release that answered this very request before, which asking
             again delivers once more, at no cost; ``None`` for a new one.
         others_bits: what everybody else's rows add at most, to any coalition that knows every
@@ -156,6 +167,7 @@ class Quote:
     coalitions: tuple[QuotedHolding, ...]
     about_more: int
     curve: tuple[CurvePoint, ...]
+    compared_cap: float | None
     answered_by: int | None
     others_bits: float
     risks: tuple[Risk, ...]
@@ -195,13 +207,14 @@ class Quote:
         return asdict(self) | parts
 
 
-def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
+def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) -> Quote:
     """The quote of a draft.
 
     Args:
         books: of the study.
         drafted: what would be released.
         until: when nothing more is designed to compare it with, by ``time.monotonic``.
+        compare: whether the curve shows other releases, too.
     """
     request = drafted.request
     shares = _shares(books, request.party, drafted.limits, drafted.before, drafted.after)
@@ -210,6 +223,12 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
     variants = tuple(design_variants(books, drafted, until))
     never = [each.level for each in levels if each.is_released is False]
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
+    curve = tuple(_curve(books, drafted, own, until))
+    own_cap = books.caps.get(request.party)
+    cap = (suggest_cap(books, request.party) if own_cap is None else own_cap) if compare else None
+    if compare:
+        others = _other_releases(books, request, cap)
+        curve = tuple(_compare(point, others, until) for point in curve)
     return Quote(
         **_asked(books, request),
         value=drafted.value,
@@ -221,7 +240,8 @@ def quote_draft(books: Books, drafted: Draft, until: float) -> Quote:
         worst=_worst(shares),
         coalitions=shares,
         about_more=min(map(_fits, shares)),
-        curve=tuple(_curve(books, drafted, own, until)),
+        curve=curve,
+        compared_cap=cap,
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
         risks=foresee_risks(books, drafted),
@@ -254,6 +274,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         coalitions=shares,
         about_more=MOST_COUNTED,
         curve=(),
+        compared_cap=None,
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
         risks=(),
@@ -358,8 +379,37 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
             continue
         if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
             break
-        points.append(CurvePoint(bits, other.value, is_asked=part == 1))
+        points.append(CurvePoint(bits, other.value, is_asked=part == 1, others={}))
     return points
+
+
+def _other_releases(
+    books: Books, request: Request, cap: float | None
+) -> dict[str, tuple[Books, Request]]:
+    """Name -> the books and the request of a release to compare with."""
+    others = {}
+    if not request.is_information and request.question.external is None:
+        form = "adaptive" if request.analysable else "analysable"
+        others[form] = books, replace(request, analysable=not request.analysable)
+    if cap is not None:
+        is_own = request.party in books.caps
+        caps = {party: bits for party, bits in books.caps.items() if party != request.party}
+        caps |= {} if is_own else {request.party: cap}
+        others["uncapped" if is_own else "capped"] = replace(books, caps=caps), request
+    return others
+
+
+def _compare(
+    point: CurvePoint, others: dict[str, tuple[Books, Request]], until: float
+) -> CurvePoint:
+    """A point with what other releases would be worth; fewer where there is no time."""
+    values = {}
+    for name, (books, request) in others.items():
+        if monotonic() > until:
+            continue
+        with suppress(TacitError):  # no such answer
+            values[name] = draft(books, replace(request, bits=point.bits)).value
+    return replace(point, others=values)
 
 
 def _asked_bits(drafted: Draft, own: QuotedHolding) -> float:
