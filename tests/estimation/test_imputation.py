@@ -42,10 +42,7 @@ def test_draws_follow_the_law_given_letters_and_own_columns():
 
 
 def test_shares_of_draws_follow_their_posterior_law_at_the_edge():
-    """The likeliest share is 0, and larger ones are nearly as likely: quadrature by hand.
-
-    Fits of reweighted rows would nearly all be 0.
-    """
+    """The likeliest share is 0, and larger ones are nearly as likely: quadrature by hand."""
     letters = np.repeat([0, 1], [48, 12])  # BINARY tells 20 % of ones where the share is 0
     drawn = impute(NoisyColumn(letters, BINARY), {}, draws=4_000, seed=1)
     found = (drawn == "1").mean(axis=1)

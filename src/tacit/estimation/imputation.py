@@ -5,8 +5,7 @@ noise. Each draw takes its own coefficients from their posterior law, then each 
 law given these, the letter and your own columns: draws are proper ([R87]).
 
 Coefficients are drawn by elliptical slice sampling around the normal law that fits the posterior at
-its mode. Fits of reweighted rows (a bootstrap) vary too little where a fitted share is 0, because
-most of them are 0 there, too.
+its mode. Fits of reweighted rows (a bootstrap) follow another law where a fitted share is near 0.
 
 Sources:
     [MAM10] Murray, Adams, MacKay, "Elliptical slice sampling", AISTATS 2010; around a normal law
@@ -18,7 +17,7 @@ Sources:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, pi
 
@@ -173,24 +172,32 @@ class _Model:
             return self.log_density(gamma_at(points)) + (points**2).sum(axis=1) / 2
 
         points = rng.standard_normal((n_chains, mode.size))
-        density = log_ratio(points)
+        points[~np.isfinite(log_ratio(points))] = 0.0  # the mode
         for _ in range(_STEPS):
-            others = rng.standard_normal(points.shape)
-            level = density + np.log(rng.random(n_chains))
-            angle = rng.uniform(0, 2 * pi, n_chains)
-            low, high = angle - 2 * pi, angle.copy()
-            moving, start = np.arange(n_chains), points.copy()
-            while moving.size:
-                turn = angle[moving, None]
-                trial = np.cos(turn) * start[moving] + np.sin(turn) * others[moving]
-                found = log_ratio(trial)
-                is_in = found > level[moving]
-                points[moving[is_in]], density[moving[is_in]] = trial[is_in], found[is_in]
-                moving = moving[~is_in]
-                low[moving] = np.where(angle[moving] < 0, angle[moving], low[moving])
-                high[moving] = np.where(angle[moving] >= 0, angle[moving], high[moving])
-                angle[moving] = rng.uniform(low[moving], high[moving])
+            points = _step_on_ellipses(points, log_ratio, rng)
         return gamma_at(points)
+
+
+def _step_on_ellipses(
+    points: Array, log_ratio: Callable[[Array], Array], rng: np.random.Generator
+) -> Array:
+    """One step of every chain ([MAM10] figure 2): shrink the arc until a point is in the slice."""
+    n_chains = len(points)
+    others = rng.standard_normal(points.shape)
+    level = log_ratio(points) - rng.standard_exponential(n_chains)
+    angle = rng.uniform(0, 2 * pi, n_chains)
+    low, high = angle - 2 * pi, angle.copy()
+    moved, left = points.copy(), np.arange(n_chains)
+    while left.size:
+        turn = angle[left, None]
+        trial = np.cos(turn) * points[left] + np.sin(turn) * others[left]
+        is_in = log_ratio(trial) > level[left]
+        moved[left[is_in]] = trial[is_in]
+        left = left[~is_in]
+        low[left] = np.where(angle[left] < 0, angle[left], low[left])
+        high[left] = np.where(angle[left] >= 0, angle[left], high[left])
+        angle[left] = rng.uniform(low[left], high[left])
+    return moved
 
 
 def _multinomial_covariance(law: Array) -> Array:
