@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, pi
+from math import inf, pi, prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,8 +37,6 @@ _PRIOR_SPREAD = 5.0
 
 _STEPS = 25
 """Of every chain before its draw; it starts from the normal law at the mode."""
-
-_SEARCH = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
 
 _MOST_ENTRIES = 4_000_000
 """Of the largest array: chains run together as far as that allows."""
@@ -135,8 +133,13 @@ class _Model:
             slope = self.design.T @ residual[:, 1:] + gamma / _PRIOR_SPREAD**2
             return -float(self.log_density(gamma)) / n, slope.ravel() / n
 
+        start = np.zeros(prod(self.shape))
         found = minimize(
-            loss, np.zeros(self.shape).ravel(), jac=True, method="L-BFGS-B", options=_SEARCH
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8},
         )
         return np.asarray(found.x.reshape(self.shape))
 
@@ -166,10 +169,11 @@ class _Model:
         """Elliptical slice sampling ([MAM10] figure 2), in coordinates of the normal law."""
 
         def gamma_at(points: Array) -> Array:
-            return mode + (points @ root.T).reshape(-1, *self.shape)
+            return np.asarray(mode + (points @ root.T).reshape(-1, *self.shape))
 
         def log_ratio(points: Array) -> Array:
-            return self.log_density(gamma_at(points)) + (points**2).sum(axis=1) / 2
+            normal = -(points**2).sum(axis=1) / 2
+            return np.asarray(self.log_density(gamma_at(points)) - normal)
 
         points = rng.standard_normal((n_chains, mode.size))
         points[~np.isfinite(log_ratio(points))] = 0.0  # the mode
