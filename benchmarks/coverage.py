@@ -350,7 +350,7 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         "affairs, happy",
         ((3_000, 0.4, 1_500), (6_366, 0.4, 1_500)),
     ),
-    ("imputed", adult_table, imputed, "education", ((2_000, 0.8, 1_000),)),
+    ("imputed", adult_table, imputed, "education", ((2_000, 0.8, 2_000),)),
 ]
 """Analysis, table, work, what is released, and (rows, bits, releases) of each setting."""
 
