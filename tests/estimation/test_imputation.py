@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binom, t
 
 from tacit.errors import InvalidInputError
@@ -40,6 +41,27 @@ def test_draws_follow_the_law_given_letters_and_own_columns():
             )
 
 
+def test_shares_of_draws_follow_their_posterior_law_at_the_edge():
+    """The likeliest share is 0, and larger ones are nearly as likely: quadrature by hand."""
+    letters = np.repeat([0, 1], [48, 12])  # BINARY tells 20 % of ones where the share is 0
+    drawn = impute(NoisyColumn(letters, BINARY), {}, draws=4_000, seed=1)
+    found = (drawn == "1").mean(axis=1)
+    log_odds = np.linspace(-40, 40, 8_001)
+    share = expit(log_odds)
+    q = 0.2 + 0.5 * share  # of the letter 1
+    log_density = 48 * np.log(1 - q) + 12 * np.log(q) - log_odds**2 / (2 * 5.0**2)
+    density = np.exp(log_density - log_density.max())
+    density /= density.sum()
+    of_letter = np.stack([0.3 * share / (1 - q), 0.7 * share / q])  # p(r = 1 | letter)
+    mean = np.array([0.8, 0.2]) @ of_letter
+    variance = np.array([0.8, 0.2]) @ (of_letter * (1 - of_letter)) / 60
+    expected = density @ mean
+    spread = math.sqrt(density @ (variance + mean**2) - expected**2)
+    # Four standard errors of 4,000 independent draws.
+    assert found.mean() == pytest.approx(expected, abs=4 * spread / math.sqrt(4_000))
+    assert found.std() == pytest.approx(spread, rel=0.1)
+
+
 def test_the_same_seed_draws_the_same():
     letters = released(np.repeat([0, 1], 100), BINARY, np.random.default_rng(4))
     column = NoisyColumn(letters, BINARY)
@@ -58,6 +80,19 @@ def test_rubins_rules_by_hand():
     half = t.ppf(0.975, degrees) * math.sqrt(within + between)
     assert found.intervals[0] == pytest.approx([2 - half, 2 + half])
     assert found.missing_share == pytest.approx([between / (within + between)])
+
+
+def test_few_rows_have_fewer_degrees_of_freedom():
+    """Barnard and Rubin (1999), equation (3), by hand; without noise those of the analysis."""
+    found = pool([[1.0], [2.0], [3.0]], [[0.5], [0.5], [0.5]], degrees_of_freedom=10)
+    within, between = 0.25, (1 + 1 / 3) * 1.0
+    many = 2 * (1 + within / between) ** 2
+    seen = 11 / 13 * 10 * within / (within + between)
+    assert found.degrees_of_freedom == pytest.approx([1 / (1 / many + 1 / seen)])
+    alike = pool([[1.0], [1.0]], [[0.5], [0.5]], degrees_of_freedom=10)
+    assert alike.degrees_of_freedom == pytest.approx([11 / 13 * 10])
+    with pytest.raises(InvalidInputError, match="degrees_of_freedom is 0"):
+        pool([[1.0], [1.0]], [[0.5], [0.5]], degrees_of_freedom=0)
 
 
 def test_draws_that_agree_add_nothing():

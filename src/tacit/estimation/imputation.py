@@ -1,18 +1,25 @@
 """Multiple imputation: draws of the true values, so that any tool can analyse them.
 
-The law of r given your own columns is a multinomial logistic regression, fitted through the known
-noise. A draw weights the rows anew (the Bayesian bootstrap), fits, and draws each true value from
-its law given the letter and your own columns.
+The law of r given your own columns is a multinomial logistic regression, seen through the known
+noise. Each draw takes its own coefficients from their posterior law, then each true value from its
+law given these, the letter and your own columns: draws are proper ([R87]).
+
+Coefficients are drawn by elliptical slice sampling around the normal law that fits the posterior at
+its mode. Fits of reweighted rows (a bootstrap) follow another law where a fitted share is near 0.
 
 Sources:
-    [R81] Rubin, "The Bayesian bootstrap", Ann. Statist. 9, 1981.
+    [MAM10] Murray, Adams, MacKay, "Elliptical slice sampling", AISTATS 2010; around a normal law
+        that is not the prior: Nishihara, Murray, Adams, J. Mach. Learn. Res. 15, 2014.
     [R87] Rubin, "Multiple imputation for nonresponse in surveys", Wiley, 1987: how to combine.
+    [BR99] Barnard, Rubin, "Small-sample degrees of freedom with multiple imputation", Biometrika
+        86, 1999.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf, pi, prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +34,12 @@ from tacit.estimation.regression import own_numbers
 
 _PRIOR_SPREAD = 5.0
 """Standard deviation of the normal prior of each coefficient, for columns of unit variance."""
+
+_STEPS = 25
+"""Of every chain before its draw; it starts from the normal law at the mode."""
+
+_MOST_ENTRIES = 4_000_000
+"""Of the largest array: chains run together as far as that allows."""
 
 
 def impute(
@@ -55,14 +68,11 @@ def impute(
         np.column_stack([column.letters, design]), axis=0, return_inverse=True, return_counts=True
     )
     told = column.p_rhat_given_r[:, rows[:, 0].astype(np.intp)].T  # p(rhat | r), [row, r]
-    start = np.zeros((rows.shape[1] - 1, len(column.levels) - 1))
-    start = _fit(told, rows[:, 1:], counts.astype(float), start)
+    model = _Model(told, rows[:, 1:], counts.astype(float))
     places = np.empty((draws, n), dtype=np.intp)
-    for draw in range(draws):
-        weights = rng.standard_gamma(counts)  # sums of the weights of equal rows ([R81])
-        law = _posterior(told, rows[:, 1:], _fit(told, rows[:, 1:], weights, start))
-        uniform = rng.random(n)
-        places[draw] = (np.cumsum(law, axis=1)[row_of.reshape(-1), :-1] < uniform[:, None]).sum(1)
+    for draw, gamma in enumerate(model.draw_coefficients(draws, rng)):
+        law = np.cumsum(model.posterior(gamma), axis=-1)[row_of.reshape(-1), :-1]
+        places[draw] = (law < rng.random((n, 1))).sum(axis=1)
     return np.array(column.levels)[places]
 
 
@@ -74,33 +84,129 @@ def _standardised(design: Array) -> Array:
     return np.column_stack([design[:, 0], varying])
 
 
-def _posterior(told: Array, design: Array, gamma: Array) -> Array:
-    """p(r | rhat, own columns), [row, r]."""
-    law = told * _prior(design, gamma)
-    return np.asarray(law / law.sum(axis=1, keepdims=True))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """A multinomial logistic regression of r, whose first level is the reference.
+
+    Coefficients gamma are [..., column, r - 1].
+
+    Attributes:
+        told: p(rhat | r) of the letter of each row, [row, r].
+        design: your own columns, [row, column].
+        counts: how many rows are equal, [row].
+    """
+
+    told: Array
+    design: Array
+    counts: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the coefficients."""
+        return self.design.shape[1], self.told.shape[1] - 1
+
+    def law(self, gamma: Array) -> Array:
+        """p(r | own columns), [..., row, r]."""
+        odds = self.design @ gamma
+        zeros = np.zeros((*odds.shape[:-1], 1))
+        return np.asarray(softmax(np.concatenate([zeros, odds], axis=-1), axis=-1))
+
+    def posterior(self, gamma: Array) -> Array:
+        """p(r | rhat, own columns), [..., row, r]."""
+        law = self.told * self.law(gamma)
+        return np.asarray(law / law.sum(axis=-1, keepdims=True))
+
+    def log_density(self, gamma: Array) -> Array:
+        """Of the coefficients given the letters, up to a constant, [...]."""
+        likelihood = (self.told * self.law(gamma)).sum(axis=-1)
+        penalty = (gamma**2).sum(axis=(-2, -1)) / (2 * _PRIOR_SPREAD**2)
+        with np.errstate(divide="ignore"):  # far away a letter that was seen may be impossible
+            return np.asarray(np.log(likelihood) @ self.counts - penalty)
+
+    def mode(self) -> Array:
+        """The coefficients of largest density."""
+        n = self.counts.sum()
+
+        def loss(flat: Array) -> tuple[float, Array]:
+            gamma = flat.reshape(self.shape)
+            residual = self.counts[:, None] * (self.law(gamma) - self.posterior(gamma))
+            slope = self.design.T @ residual[:, 1:] + gamma / _PRIOR_SPREAD**2
+            return -float(self.log_density(gamma)) / n, slope.ravel() / n
+
+        start = np.zeros(prod(self.shape))
+        found = minimize(
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8},
+        )
+        return np.asarray(found.x.reshape(self.shape))
+
+    def curvature(self, gamma: Array) -> Array:
+        """Minus the second derivative of the log density, [coefficient, coefficient]."""
+        before, after = self.law(gamma)[:, 1:], self.posterior(gamma)[:, 1:]
+        spread = _multinomial_covariance(before) - _multinomial_covariance(after)
+        size = gamma.size
+        each = np.einsum(
+            "i,ia,ib,irs->arbs", self.counts, self.design, self.design, spread, optimize=True
+        )
+        return np.asarray(each.reshape(size, size) + np.eye(size) / _PRIOR_SPREAD**2)
+
+    def draw_coefficients(self, draws: int, rng: np.random.Generator) -> Array:
+        """Draws from the posterior law, one for each chain, [draw, column, r - 1]."""
+        mode = self.mode()
+        eigenvalues, vectors = np.linalg.eigh(self.curvature(mode))
+        # At a mode that was not quite reached the curvature may be below the prior's.
+        root = vectors / np.sqrt(np.maximum(eigenvalues, _PRIOR_SPREAD**-2))
+        at_once = max(1, _MOST_ENTRIES // self.told.size)
+        sizes = [min(at_once, draws - first) for first in range(0, draws, at_once)]
+        return np.concatenate([self._run_chains(mode, root, size, rng) for size in sizes])
+
+    def _run_chains(
+        self, mode: Array, root: Array, n_chains: int, rng: np.random.Generator
+    ) -> Array:
+        """Elliptical slice sampling ([MAM10] figure 2), in coordinates of the normal law."""
+
+        def gamma_at(points: Array) -> Array:
+            return np.asarray(mode + (points @ root.T).reshape(-1, *self.shape))
+
+        def log_ratio(points: Array) -> Array:
+            normal = -(points**2).sum(axis=1) / 2
+            return np.asarray(self.log_density(gamma_at(points)) - normal)
+
+        points = rng.standard_normal((n_chains, mode.size))
+        points[~np.isfinite(log_ratio(points))] = 0.0  # the mode
+        for _ in range(_STEPS):
+            points = _step_on_ellipses(points, log_ratio, rng)
+        return gamma_at(points)
 
 
-def _prior(design: Array, gamma: Array) -> Array:
-    """p(r | own columns), [row, r]; the first level is the reference."""
-    return np.asarray(softmax(np.column_stack([np.zeros(len(design)), design @ gamma]), axis=1))
+def _step_on_ellipses(
+    points: Array, log_ratio: Callable[[Array], Array], rng: np.random.Generator
+) -> Array:
+    """One step of every chain ([MAM10] figure 2): shrink the arc until a point is in the slice."""
+    n_chains = len(points)
+    others = rng.standard_normal(points.shape)
+    level = log_ratio(points) - rng.standard_exponential(n_chains)
+    angle = rng.uniform(0, 2 * pi, n_chains)
+    low, high = angle - 2 * pi, angle.copy()
+    moved, left = points.copy(), np.arange(n_chains)
+    while left.size:
+        turn = angle[left, None]
+        trial = np.cos(turn) * points[left] + np.sin(turn) * others[left]
+        is_in = log_ratio(trial) > level[left]
+        moved[left[is_in]] = trial[is_in]
+        left = left[~is_in]
+        low[left] = np.where(angle[left] < 0, angle[left], low[left])
+        high[left] = np.where(angle[left] >= 0, angle[left], high[left])
+        angle[left] = rng.uniform(low[left], high[left])
+    return moved
 
 
-def _fit(told: Array, design: Array, weights: Array, start: Array) -> Array:
-    """Coefficients [column, r − 1] of largest posterior density, with weights of rows."""
-    total = weights.sum()
-
-    def loss(flat: Array) -> tuple[float, Array]:
-        gamma = flat.reshape(start.shape)
-        prior = _prior(design, gamma)
-        likelihood = (told * prior).sum(axis=1)
-        posterior = told * prior / likelihood[:, None]
-        slope = design.T @ (weights[:, None] * (prior - posterior))[:, 1:]
-        penalty = (gamma[1:] ** 2).sum() / (2 * _PRIOR_SPREAD**2)
-        slope[1:] += gamma[1:] / _PRIOR_SPREAD**2
-        return (penalty - weights @ np.log(likelihood)) / total, slope.ravel() / total
-
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
-    return np.asarray(found.x.reshape(start.shape))
+def _multinomial_covariance(law: Array) -> Array:
+    """diag(p) - p p^T for each row, [row, r, r]."""
+    return np.asarray(law[:, :, None] * (np.eye(law.shape[1]) - law[:, None, :]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,15 +228,27 @@ class Pooled:
     missing_share: Array
 
 
-def pool(estimates: ArrayLike, standard_errors: ArrayLike, *, confidence: float = 0.95) -> Pooled:
+def pool(
+    estimates: ArrayLike,
+    standard_errors: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    degrees_of_freedom: float = inf,
+) -> Pooled:
     """Combine estimates from multiple imputations by Rubin's rules ([R87] section 3.1).
 
     Args:
         estimates: ``[draw, value]``, from the same analysis of every draw.
         standard_errors: of them, as that analysis gives them.
         confidence: of each interval.
+        degrees_of_freedom: of the analysis if nothing were noisy: rows less coefficients. Give it
+            where rows are few ([BR99]).
     """
     check_confidence(confidence)
+    if not degrees_of_freedom > 0:
+        raise InvalidInputError(
+            f"degrees_of_freedom is {degrees_of_freedom:g}: give rows less coefficients, above 0"
+        )
     q, u = np.asarray(estimates, dtype=float), np.asarray(standard_errors, dtype=float) ** 2
     if q.ndim != 2 or q.shape != u.shape or len(q) < 2:
         raise InvalidInputError(
@@ -141,6 +259,10 @@ def pool(estimates: ArrayLike, standard_errors: ArrayLike, *, confidence: float 
     total = within + between
     with np.errstate(divide="ignore"):
         degrees = (len(q) - 1) * (total / between) ** 2
+    if degrees_of_freedom < inf:
+        complete = degrees_of_freedom
+        seen = (complete + 1) / (complete + 3) * complete * within / total
+        degrees = 1 / (1 / degrees + 1 / seen)  # [BR99] equation (3)
     half = -stdtrit(degrees, (1 - confidence) / 2) * np.sqrt(total)
     mean = q.mean(axis=0)
     return Pooled(
