@@ -18,7 +18,6 @@ _ARROW_TYPES: dict[frozenset[type], pa.DataType] = {
     frozenset({bool}): pa.bool_(),
     frozenset({date}): pa.date32(),
     frozenset({datetime}): pa.timestamp("us"),
-    frozenset({date, datetime}): pa.timestamp("us"),
     frozenset({float}): pa.float64(),
     frozenset({int}): pa.int64(),
     frozenset({time}): pa.time64("us"),
@@ -86,6 +85,9 @@ def _column(cells: Sequence[object]) -> pa.Array:
     kinds = frozenset(type(value) for value in values if value is not None)
     if kinds == {int, float}:
         kinds = frozenset({float})
+    if kinds == {date, datetime}:  # Excel writes midnight as a date
+        values = [datetime.fromisoformat(str(value)) if value else None for value in values]
+        kinds = frozenset({datetime})
     kind = _ARROW_TYPES.get(kinds)
     if kind is None:
         return pa.array([None if value is None else _text(value) for value in values], pa.string())
