@@ -13,7 +13,7 @@ from tests.cli.tree import commands
 def test_the_demo_for_machines(tmp_path: Path) -> None:
     story = done("demo", "--out", tmp_path, "--json").json
     codes = {step["command"].split()[1]: step["exit_code"] for step in story["steps"]}
-    assert set(codes) == {path[0] for path in commands()} - {"demo", "reproduce"}
+    assert set(codes) == {path[0] for path in commands()} - {"demo", "doctor", "reproduce"}
     [refusal] = [step for step in story["steps"] if step["exit_code"]]
     assert refusal["exit_code"] == failure.REFUSED
     assert refusal["result"]["error"]["fits"].startswith("tacit release ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.clinic import HEADER, PRIVATE, done, found_in, refused, tacit, write_rows
+from tests.tables.samples import write_excel
 
 ROWS = [("p1", 20, "flu", "low"), ("p2", 40, "none", "low"), ("p3", 70, "flu", "high")]
 
@@ -195,6 +197,26 @@ def test_a_mapping_that_leaves_values_out() -> None:
     Path("groups.json").write_text(json.dumps({"flu": "ill"}))
     said = refused_init(4, init("diagnosis:map=groups.json"))
     assert "diagnosis has values without a group (1), such as 'none'" in said
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_a_second_study_of_the_same_people_is_noticed_by_default(
+    patients: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TACIT_LEDGER")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    place = f"sqlite:///{tmp_path}/data/tacit/ledger.sqlite"
+    said = done("init", "first", "--table", patients, "--id", "patient_id", *PRIVATE).out
+    assert f"Ledger: {place}\nIt notices another study with any of these records" in said
+    again = patients
+    if ending == "xlsx":
+        with Path(patients).open() as file:
+            header, *rows = csv.reader(file)
+        columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+        again = write_excel(tmp_path / "again.xlsx", columns)
+    words = ["--table", again, "--id", "patient_id", "--private", "diagnosis"]
+    assert "overlap" in refused(5, "init", "second", *words)
+    assert not Path("second").exists()
 
 
 def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: str) -> None:

@@ -19,6 +19,7 @@ from tacit.cli.close import close
 from tacit.cli.collusion import set_collusion
 from tacit.cli.crosstab import crosstab
 from tacit.cli.demo import demo
+from tacit.cli.doctor import doctor
 from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "backup": backup,
     "restore": restore,
     "close": close,
+    "doctor": doctor,
     "demo": demo,
     "reproduce": reproduce,
 }
