@@ -56,10 +56,16 @@ def test_rows(rows: list[tuple[object, ...]], said: str) -> None:
         ("ward", "ward has the same level for every record, which says nothing: leave it out"),
         ("age:cut=45,30,60", "age: cuts 45, 30, 60 are out of order: give them in rising order"),
         ("age:cut=30,30", "age: cuts 30, 30 are out of order"),
-        ("age:cut=30,x", "age: cut=30,x is not a list of numbers: give it as cut=30,45,60"),
+        (
+            "age:cut=30,x",
+            "age: cut=30,x is not a list of numbers, or of ISO dates or times: give it as",
+        ),
         ("age:cut=nan", "age: cuts [nan] are not all"),
         ("age:cut=200", "age has the same level for every record"),
-        ("diagnosis:cut=1,2", "diagnosis has type VARCHAR and only numbers can be cut"),
+        (
+            "diagnosis:cut=1,2",
+            "diagnosis has type VARCHAR and only numbers, dates and times can be cut",
+        ),
         ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),
         ("diagnosis:map=none.json", "the mapping none.json cannot be read"),
         ("diagnosis:bins=3", "'bins' in 'diagnosis:bins=3' is not known: give name"),
@@ -85,13 +91,15 @@ def test_an_attribute_with_100_000_levels() -> None:
     ("table", "said"),
     [
         ("none.csv", "there is no file none.csv"),
-        ("t.xlsx", "t.xlsx is no table that tacit reads: give a .csv"),
+        ("t.ods", "t.ods is no table that tacit reads: give a .csv"),
+        ("t.xlsx", "t.xlsx cannot be read"),
         ("empty.csv", "empty.csv is empty"),
         ("noise.parquet", "noise.parquet cannot be read"),
     ],
 )
 def test_sources(table: str, said: str) -> None:
-    Path("t.xlsx").write_text("?")
+    for name in ("t.ods", "t.xlsx"):
+        Path(name).write_text("?")
     Path("empty.csv").write_text("")
     Path("noise.parquet").write_bytes(b"PAR1 not really")
     assert said in refused_init(4, init("diagnosis", table=table))

@@ -61,7 +61,7 @@ class ExcelFile(FileOfTables):
             if name != ""
         }
 
-    def _read_cells(self) -> list[list[object]]:
+    def _read_cells(self) -> Sequence[Sequence[object]]:
         try:
             from python_calamine import CalamineError, CalamineWorkbook
         except ImportError:
@@ -71,12 +71,9 @@ class ExcelFile(FileOfTables):
             ) from None
         try:
             book = CalamineWorkbook.from_path(self.file)
-            cells: list[list[object]] = book.get_sheet_by_name(
-                self.choose(book.sheet_names)
-            ).to_python()
+            return book.get_sheet_by_name(self.choose(book.sheet_names)).to_python()
         except CalamineError as error:
             raise InvalidInputError(f"{self.file} cannot be read: {reason(error)}") from None
-        return cells
 
 
 def _column(cells: Sequence[object]) -> pa.Array:
