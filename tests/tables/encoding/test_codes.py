@@ -228,6 +228,14 @@ def test_whole_numbers_are_compared_exactly() -> None:
     assert x.tolist() == [0, 1, 2]
 
 
+def test_a_cut_at_a_date_includes_its_whole_day() -> None:
+    last = datetime(2019, 12, 31, 23, 59, 59, 999_999)
+    values = [datetime(2019, 12, 31), last, datetime(2020, 1, 1)]
+    with staged_columns({"id": range(3), "seen": values}) as table:
+        attribute = freeze(table, Column("seen", cuts=(date(2019, 12, 31),)), [])
+        assert codes(table, encoding_of(attribute), "x")[0].tolist() == [0, 0, 1]
+
+
 def test_names_may_be_anything() -> None:
     columns = {'a "b" .; --': ["x", "y"], "staged": [1, 2], "select": [True, False]}
     with staged_columns({"id": [0, 1], **columns}) as table:
