@@ -112,6 +112,7 @@ def test_results_of_every_command_are_json(
         ("backup", "c", "monday.tar"): "has_key",
         ("restore", "monday.tar", "c"): "files",
         ("close", "c", "--yes"): "is_closed",
+        ("doctor",): "checks",
     }
     for words, key in keys.items():
         answer = done(*words, "--json")

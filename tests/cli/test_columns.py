@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,26 @@ from tacit.tables.encoding.column import Column, ColumnError
         ("t:cut=-1.5, 0,2e3", Column("t", cuts=(-1.5, 0, 2000.0))),
         ("income:quantiles=4", Column("income", quantiles=4)),
         ("a b:c", Column("a b:c")),
+        (
+            "d:cut=2019-12-31, 2020-12-31",
+            Column("d", cuts=(date(2019, 12, 31), date(2020, 12, 31))),
+        ),
+        ("d:cut=2020-01-31T12:30", Column("d", cuts=(datetime(2020, 1, 31, 12, 30),))),
+        ("d:cut=2020-01-31 12:30+02:00", Column("d", cuts=(datetime(2020, 1, 31, 10, 30),))),
+        ("d:cut=08:00,16:00", Column("d", cuts=(time(8), time(16)))),
+        ("d:by=month", Column("d", by="month")),
+        ("diagnosis:top=20", Column("diagnosis", top=20)),
         ("née", Column("née")),
     ],
 )
 def test_declarations(text: str, found: Column) -> None:
     assert parse_column(text) == found
     assert repr(parse_column(text)) == repr(found)  # 30 is not 30.0
+
+
+def test_strays_are_declared_for_every_kind_of_column() -> None:
+    for text in ("a", "a:cut=3", "a:quantiles=2", "a:by=year", "a:top=2"):
+        assert parse_column(text, "missing").stray == "missing"
 
 
 def test_a_mapping_is_read_from_its_file(tmp_path: Path) -> None:
@@ -39,7 +54,10 @@ def test_a_mapping_is_read_from_its_file(tmp_path: Path) -> None:
     [
         ("", "an attribute without a name: give name, name:cut="),
         ("age:bins=3", "'bins' in 'age:bins=3' is not known"),
-        ("age:cut=", "age: cut= is not a list of numbers: give it as cut=30,45,60"),
+        (
+            "age:cut=",
+            "age: cut= is not a list of numbers, or of ISO dates or times: give it as cut=30,45,60",
+        ),
         ("age:cut=30,x", "age: cut=30,x is not a list of numbers"),
         ("age:cut=30,,45", "is not a list of numbers"),
         ("age:cut=30,nan", "are not all finite numbers"),
@@ -53,6 +71,19 @@ def test_a_mapping_is_read_from_its_file(tmp_path: Path) -> None:
         ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),
         ("age:quantiles=1001", "give from 2 to 1,000"),
         ("age:quantiles=x", "is not a whole number"),
+        (
+            "d:cut=2020-02-30",
+            "d: cut=2020-02-30 is not a list of numbers, or of ISO dates or times",
+        ),
+        (
+            "d:cut=30,2020-02-28",
+            "d: cuts .* are not all finite numbers, or all dates, or all times",
+        ),
+        ("d:cut=2020-02-28,2020-02-28 12:00", "or all dates, or all times"),
+        ("d:cut=2020-12-31,2019-12-31", "d: cuts 2020-12-31, 2019-12-31 are out of order"),
+        ("d:by=week", "d: by=week: give year or month"),
+        ("d:top=x", "d: top=x is not a whole number"),
+        ("d:top=0", "d: top=0: give from 1 to 1,000"),
         ("d:map=none.json", "d: the mapping none.json cannot be read: No such file"),
     ],
 )

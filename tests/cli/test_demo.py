@@ -15,7 +15,7 @@ from tests.cli.tree import commands
 def test_the_demo_for_machines(tmp_path: Path) -> None:
     story = done("demo", "--out", tmp_path, "--json").json
     codes = {step["command"].split()[1]: step["exit_code"] for step in story["steps"]}
-    exempt = {"demo", "docs", "reproduce", "serve"}
+    exempt = {"demo", "docs", "doctor", "reproduce", "serve"}
     assert set(codes) == {path[0] for path in commands()} - exempt
     [refusal] = [step for step in story["steps"] if step["exit_code"]]
     assert refusal["exit_code"] == failure.REFUSED

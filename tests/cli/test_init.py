@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.clinic import HEADER, PRIVATE, done, found_in, refused, tacit, write_rows
+from tests.tables.samples import write_excel
 
 ROWS = [("p1", 20, "flu", "low"), ("p2", 40, "none", "low"), ("p3", 70, "flu", "high")]
 
@@ -54,10 +56,16 @@ def test_rows(rows: list[tuple[object, ...]], said: str) -> None:
         ("ward", "ward has the same level for every record, which says nothing: leave it out"),
         ("age:cut=45,30,60", "age: cuts 45, 30, 60 are out of order: give them in rising order"),
         ("age:cut=30,30", "age: cuts 30, 30 are out of order"),
-        ("age:cut=30,x", "age: cut=30,x is not a list of numbers: give it as cut=30,45,60"),
+        (
+            "age:cut=30,x",
+            "age: cut=30,x is not a list of numbers, or of ISO dates or times: give it as",
+        ),
         ("age:cut=nan", "age: cuts [nan] are not all"),
         ("age:cut=200", "age has the same level for every record"),
-        ("diagnosis:cut=1,2", "diagnosis has type VARCHAR and only numbers can be cut"),
+        (
+            "diagnosis:cut=1,2",
+            "diagnosis has type VARCHAR and only numbers, dates and times can be cut",
+        ),
         ("age:quantiles=1", "age: quantiles=1: give from 2 to 1,000"),
         ("diagnosis:map=none.json", "the mapping none.json cannot be read"),
         ("diagnosis:bins=3", "'bins' in 'diagnosis:bins=3' is not known: give name"),
@@ -83,13 +91,15 @@ def test_an_attribute_with_100_000_levels() -> None:
     ("table", "said"),
     [
         ("none.csv", "there is no file none.csv"),
-        ("t.xlsx", "t.xlsx is no table that tacit reads: give a .csv"),
+        ("t.ods", "t.ods is no table that tacit reads: give a .csv"),
+        ("t.xlsx", "t.xlsx cannot be read"),
         ("empty.csv", "empty.csv is empty"),
         ("noise.parquet", "noise.parquet cannot be read"),
     ],
 )
 def test_sources(table: str, said: str) -> None:
-    Path("t.xlsx").write_text("?")
+    for name in ("t.ods", "t.xlsx"):
+        Path(name).write_text("?")
     Path("empty.csv").write_text("")
     Path("noise.parquet").write_bytes(b"PAR1 not really")
     assert said in refused_init(4, init("diagnosis", table=table))
@@ -195,6 +205,26 @@ def test_a_mapping_that_leaves_values_out() -> None:
     Path("groups.json").write_text(json.dumps({"flu": "ill"}))
     said = refused_init(4, init("diagnosis:map=groups.json"))
     assert "diagnosis has values without a group (1), such as 'none'" in said
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_a_second_study_of_the_same_people_is_noticed_by_default(
+    patients: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TACIT_LEDGER")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    place = f"sqlite:///{tmp_path}/data/tacit/ledger.sqlite"
+    said = done("init", "first", "--table", patients, "--id", "patient_id", *PRIVATE).out
+    assert f"Ledger: {place}\nIt notices another study with any of these records" in said
+    again = patients
+    if ending == "xlsx":
+        with Path(patients).open() as file:
+            header, *rows = csv.reader(file)
+        columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+        again = write_excel(tmp_path / "again.xlsx", columns)
+    words = ["--table", again, "--id", "patient_id", "--private", "diagnosis"]
+    assert "overlap" in refused(5, "init", "second", *words)
+    assert not Path("second").exists()
 
 
 def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: str) -> None:

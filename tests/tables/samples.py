@@ -8,7 +8,8 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-from pyarrow import csv, parquet
+from openpyxl import Workbook
+from pyarrow import csv, feather, parquet
 
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
 from tacit.tables.encoding.column import Column
@@ -56,6 +57,23 @@ def write_parquet(path: Path, columns: Columns) -> str:
 
 def write_csv(path: Path, columns: Columns) -> str:
     csv.write_csv(pa.table(dict(columns)), path)
+    return str(path)
+
+
+def write_arrow(path: Path, columns: Columns) -> str:
+    feather.write_feather(pa.table(dict(columns)), path)
+    return str(path)
+
+
+def write_excel(path: Path, columns: Columns, *sheets: str) -> str:
+    """The same table on each of the sheets."""
+    book = Workbook(write_only=True)
+    for name in sheets or ("patients",):
+        sheet = book.create_sheet(name)
+        sheet.append(list(columns))
+        for row in zip(*columns.values(), strict=True):
+            sheet.append(row)
+    book.save(path)
     return str(path)
 
 

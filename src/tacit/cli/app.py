@@ -20,6 +20,7 @@ from tacit.cli.collusion import set_collusion
 from tacit.cli.crosstab import crosstab
 from tacit.cli.demo import demo
 from tacit.cli.docs import docs
+from tacit.cli.doctor import doctor
 from tacit.cli.estimate import estimate
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
@@ -65,6 +66,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore,
     "close": close,
     "serve": serve,
+    "doctor": doctor,
     "demo": demo,
     "docs": docs,
     "reproduce": reproduce,

@@ -13,20 +13,25 @@ from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tacit.tables import Column
+    from tacit.tables.encoding.column import Cut, Stray
 
 _MAPPING_FORM = 'give {"flu": "infection", "*": "other"}, the group of each value'
-_FORMS = "name, name:cut=30,45,60, name:quantiles=4 or name:map=groups.json"
+_FORMS = (
+    "name, name:cut=30,45,60, name:quantiles=4, name:map=groups.json, name:by=year or name:top=20"
+)
 
 _IN_SHELL = {
     "groups": ":map=groups.json",
     "cuts": ":cut=...",
     "quantiles": ":quantiles=...",
+    "by": ":by=year",
+    "top": ":top=20",
     "": "",
 }
 """Arguments of ``Column`` -> what is written after the name."""
 
 
-def parse_column(text: str) -> Column:
+def parse_column(text: str, stray: Stray = "refuse") -> Column:
     """Read ``name`` or ``name:how=...``."""
     from tacit.tables import Column
 
@@ -34,15 +39,19 @@ def parse_column(text: str) -> Column:
     if match is None:
         if not text.strip():
             raise InvalidInputError(f"an attribute without a name: give {_FORMS}")
-        return Column(text)
+        return Column(text, stray=stray)
     name, value = match["name"], match["value"]
     match match["how"]:
         case "cut":
-            return Column(name, cuts=_read_cuts(name, value))
+            return Column(name, cuts=_read_cuts(name, value), stray=stray)
         case "quantiles":
-            return Column(name, quantiles=_read_quantiles(name, value))
+            return Column(name, quantiles=_read_count(name, "quantiles", value), stray=stray)
         case "map":
-            return Column(name, groups=_read_mapping(name, value))
+            return Column(name, groups=_read_mapping(name, value), stray=stray)
+        case "by":
+            return Column(name, by=value, stray=stray)  # type: ignore[arg-type]  # checked there
+        case "top":
+            return Column(name, top=_read_count(name, "top", value), stray=stray)
         case how:
             raise InvalidInputError(f"{how!r} in {text!r} is not known: give {_FORMS}")
 
@@ -59,22 +68,28 @@ def columns_in_shell() -> Iterator[None]:
         raise InvalidInputError(f"{error.seen}: use {ways}") from None
 
 
-def _read_cuts(name: str, text: str) -> tuple[int | float, ...]:
+def _read_cuts(name: str, text: str) -> tuple[Cut, ...]:
     try:
-        return tuple(map(_number, text.split(",")))
+        return tuple(map(_read_cut, text.split(",")))
     except ValueError:
         raise InvalidInputError(
-            f"{name}: cut={text} is not a list of numbers: give it as cut=30,45,60"
+            f"{name}: cut={text} is not a list of numbers, or of ISO dates or times: give it as "
+            "cut=30,45,60 or cut=2019-12-31,2020-12-31"
         ) from None
 
 
-def _number(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else float(text)
+def _read_cut(text: str) -> Cut:
+    from tacit.tables.encoding.attribute import moment_of
+
+    if re.fullmatch(r"\s*[+-]?\d+\s*", text):
+        return int(text)
+    is_moment = re.match(r"\s*\d+[-:]", text) is not None
+    return moment_of(text) if is_moment else float(text)
 
 
-def _read_quantiles(name: str, text: str) -> int:
+def _read_count(name: str, option: str, text: str) -> int:
     if not re.fullmatch(r"\d+", text):
-        raise InvalidInputError(f"{name}: quantiles={text} is not a whole number: give 2 or more")
+        raise InvalidInputError(f"{name}: {option}={text} is not a whole number: give 2 or more")
     return int(text)
 
 

@@ -20,6 +20,7 @@ from tacit.cli.display import (
 )
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.remarks import remarks_for_machines
+from tacit.tables.encoding.column import Stray
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
@@ -34,7 +35,8 @@ def init(
         str,
         typer.Option(
             metavar="TABLE",
-            help="A .csv, .parquet or .duckdb file (::table), or postgresql://...#table.",
+            help="A .csv, .parquet, .arrow, .feather, .xlsx (::sheet) or .duckdb file (::table), "
+            "or postgresql://...#table.",
         ),
     ],
     id_columns: Annotated[
@@ -47,8 +49,8 @@ def init(
         list[str],
         typer.Option(
             metavar="ATTRIBUTE",
-            help="NAME, NAME:cut=30,45,60, NAME:quantiles=4 or NAME:map=groups.json; again for "
-            "each private attribute.",
+            help="NAME, NAME:cut=30,45,60, NAME:quantiles=4, NAME:map=groups.json, NAME:by=year "
+            "(or month) or NAME:top=20; again for each private attribute.",
         ),
     ],
     external: Annotated[
@@ -59,6 +61,14 @@ def init(
             "read for an answer: it is predicted from the private attributes.",
         ),
     ] = None,
+    stray: Annotated[
+        Stray,
+        typer.Option(
+            metavar="refuse|missing",
+            help="What to do with a text in a column that is cut and otherwise has numbers or "
+            "dates: refuse the table, or count the value as missing.",
+        ),
+    ] = "refuse",
     everyone: Annotated[
         float | None,
         typer.Option(metavar="BITS", help="What all parties together may learn about a record."),
@@ -136,8 +146,8 @@ def init(
             folder,
             table,
             id=id_columns.split(","),
-            private=list(map(parse_column, private)),
-            external=list(map(parse_column, external or ())),
+            private=[parse_column(each, stray) for each in private],
+            external=[parse_column(each, stray) for each in external or ()],
             everyone=everyone,
             limits=[*parse_new_limits(limit or ()), *caps],
             public_id=public_id,

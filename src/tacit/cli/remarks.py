@@ -104,6 +104,11 @@ def _unused_values(*, column: str, values: int, example: str) -> str:
     return f"the mapping of {column} names {counted} that no record has, such as {example!r}"
 
 
+def _strays_missing(*, column: str, records: int, example: str) -> str:
+    counted = "1 record has a text" if records == 1 else f"{records:,} records have texts"
+    return f"{counted} in {column} that cannot be read, such as {example!r}, and count as missing"
+
+
 def _as_in_papers(code: str) -> Callable[..., str]:
     """The words that pages of receipts have for it."""
 
@@ -293,6 +298,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "entry {entry} is not in the ledger as {paper} has it: the ledger was rolled back or "
         "rewritten since, or the paper is forged, for it carries no seal"
     ),
+    "strays_missing": _strays_missing,
     "unused_values": _unused_values,
 }
 """Code of a remark -> its words, from its values."""

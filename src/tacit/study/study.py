@@ -155,7 +155,8 @@ class Study:
 
         Args:
             folder: to make.
-            table: a .csv, .parquet or .duckdb file, or ``postgresql://...#table``.
+            table: a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, or
+                ``postgresql://...#table``.
             id: the column, or columns, whose values tell records apart.
             private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.

@@ -7,7 +7,7 @@ from tacit.deferral import deferred
 if TYPE_CHECKING:
     from tacit.tables.delivery.engine import Records
     from tacit.tables.delivery.links import Links
-    from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups
+    from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups, Periods
     from tacit.tables.encoding.builder import build
     from tacit.tables.encoding.codes import Encoding, IdColumn
     from tacit.tables.encoding.column import Column
@@ -25,6 +25,7 @@ __all__ = [
     "Groups",
     "IdColumn",
     "Links",
+    "Periods",
     "Question",
     "Records",
     "Snapshot",
@@ -37,7 +38,7 @@ __getattr__ = deferred(
     {
         "delivery.engine": ("Records",),
         "delivery.links": ("Links",),
-        "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups"),
+        "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups", "Periods"),
         "encoding.builder": ("build",),
         "questions.cells": ("Cells", "Question"),
         "encoding.comparison": ("compare",),

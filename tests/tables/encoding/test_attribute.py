@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -22,7 +22,7 @@ from tacit.tables.encoding.attribute import (
     labels_of,
     numbers_of,
 )
-from tacit.tables.encoding.column import OTHERS, Column, ColumnError
+from tacit.tables.encoding.column import OTHERS, Column, ColumnError, Cut, Period, Stray
 from tacit.tables.encoding.levels import freeze, freeze_all
 from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of, write_parquet
@@ -31,16 +31,19 @@ from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of,
 class Options(TypedDict, total=False):
     """What is declared of a column beside its name."""
 
-    cuts: Sequence[float]
+    cuts: Sequence[Cut]
     quantiles: int
     groups: dict[str, str]
+    by: Period
+    top: int
+    stray: Stray
 
 
 def frozen(values: Sequence[object], folder: Path, **options: Unpack[Options]) -> Attribute:
     """A column ``value`` of these values, frozen as declared."""
     path = write_parquet(folder / "values.parquet", {"value": values})
     with stage(path, ["value"], folder) as table:
-        return freeze(table, Column("value", **options))
+        return freeze(table, Column("value", **options), [])
 
 
 # --- frozen -------------------------------------------------------------------------------------
@@ -121,6 +124,133 @@ def test_quantiles_of_many_equal_values_are_fewer(tmp_path: Path) -> None:
     assert frozen([0.0] * 10 + [1.0] * 90, tmp_path, quantiles=20).cuts == (0.0,)
 
 
+@pytest.mark.parametrize(
+    ("values", "cuts", "labels"),
+    [
+        (
+            [date(2019, 5, 1), date(2021, 5, 1)],
+            (date(2019, 12, 31), date(2020, 12, 31)),
+            ("<=2019-12-31", "2020-01-01 to 2020-12-31", ">2020-12-31"),
+        ),
+        (
+            [date(2019, 5, 1), None],
+            (datetime(2019, 12, 31, 12), datetime(2019, 12, 31, 18), date(2020, 1, 1)),
+            None,
+        ),
+        (
+            [date(2019, 5, 1), date(2021, 5, 1)],
+            (datetime(2019, 12, 31, 12), datetime(2019, 12, 31, 18), datetime(2020, 1, 1)),
+            ("<=2019-12-31", "2020-01-01", ">2020-01-01"),
+        ),
+        (
+            [datetime(2019, 12, 31, 23, 59), datetime(2020, 1, 1), None],
+            (date(2019, 12, 31),),
+            ("<=2019-12-31", ">2019-12-31", "missing"),
+        ),
+        (
+            [datetime(2019, 12, 31, 12), datetime(2020, 1, 1)],
+            (datetime(2019, 12, 31, 12), datetime(2019, 12, 31, 18)),
+            (
+                "<=2019-12-31 12:00:00",
+                "2019-12-31 12:00:00 < value <= 2019-12-31 18:00:00",
+                ">2019-12-31 18:00:00",
+            ),
+        ),
+        ([time(7), time(9)], (time(8),), ("<=08:00:00", ">08:00:00")),
+        (["2019-05-01", "2020-05-01"], (date(2019, 12, 31),), ("<=2019-12-31", ">2019-12-31")),
+        (["29", " 30", "31"], (30, 35), ("<=30", "31-35", ">35")),
+        (["29", "30.5", "1e3"], (30, 35), ("<=30", "30 < value <= 35", ">35")),
+    ],
+)
+def test_dates_and_times_are_cut(
+    values: list[object], cuts: tuple[Cut, ...], labels: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    if labels is None:
+        with pytest.raises(InvalidInputError, match="or all dates, or all times"):
+            frozen(values, tmp_path, cuts=cuts)
+        return
+    attribute = frozen(values, tmp_path, cuts=cuts)
+    assert attribute.labels == labels
+    assert attribute.is_from_texts == isinstance(values[0], str)
+    assert Attribute.model_validate_json(attribute.model_dump_json()) == attribute
+
+
+def test_quantiles_of_dates_are_dates(tmp_path: Path) -> None:
+    days = [date(2020, 1, 1 + k) for k in range(20)]
+    assert frozen(days, tmp_path, quantiles=2).cuts == ("2020-01-10",)
+    assert frozen([*map(str, days)], tmp_path, quantiles=2).cuts == ("2020-01-10",)
+
+
+def test_years_and_months_are_levels_in_order(tmp_path: Path) -> None:
+    values = [datetime(2021, 3, 1), datetime(2020, 12, 31, 23), None, datetime(2021, 1, 1)]
+    years, months = frozen(values, tmp_path, by="year"), frozen(values, tmp_path, by="month")
+    assert years.letters == (2020, 2021, None)
+    assert years.numbers == (2020.0, 2021.0, None)
+    assert months.letters == ("2020-12", "2021-01", "2021-03", None)
+    numbers = months.numbers
+    assert numbers is not None
+    assert [number and number - 12 * 2021 for number in numbers] == [0, 1, 3, None]
+
+
+def test_rare_values_are_one_level_with_a_name_of_its_own(tmp_path: Path) -> None:
+    values = ["b", "b", "a", "a", "c", "other", "*", None]
+    assert frozen(values, tmp_path, top=2).letters == ("a", "b", "(other)", None)
+    assert frozen(["b", "b", "a", "a", "c"], tmp_path, top=2).letters == ("a", "b", "other")
+    assert frozen([3, 3, 1, 1, 2], tmp_path, top=2).letters == ("1", "3", "other")
+    assert frozen([3, 3, 1, 1, 2], tmp_path, top=3).letters == (1, 2, 3)
+    assert frozen(["*", "*", "a", "b"], tmp_path, top=2).letters == ("a", "other")
+
+
+STRAY_AGES = [*map(str, range(20, 60)), "unknown", "4O", None]
+
+
+def test_strays_are_refused_by_the_ids_of_their_records(tmp_path: Path) -> None:
+    columns = {"value": STRAY_AGES, "ward": [1] * 43, "bed": [*range(43)]}
+    path = write_parquet(tmp_path / "values.parquet", columns)
+    message = (
+        r"value has texts that are no numbers in 2 of 43 records: '4O' \(ward 1, bed 41\), "
+        r"'unknown' \(ward 1, bed 40\); correct them, or count them as missing"
+    )
+    with (
+        stage(path, [*columns], tmp_path) as table,
+        pytest.raises(InvalidInputError, match=message) as raised,
+    ):
+        freeze(table, Column("value", cuts=[30]), ["ward", "bed"])
+    [suggestion] = raised.value.suggestions
+    assert suggestion.arguments == {"stray": "missing"}
+
+
+def test_strays_may_count_as_missing(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "values.parquet", {"value": STRAY_AGES})
+    with stage(path, ["value"], tmp_path) as table:
+        attribute = freeze(table, Column("value", cuts=[30], stray="missing"), [])
+        [(n_missing,)] = table.connection.execute(
+            "SELECT count(*) FROM staged WHERE value IS NULL"
+        ).fetchall()
+    assert attribute.labels == ("<=30", ">30", "missing")
+    assert (attribute.sql_type, n_missing) == ("BIGINT", 3)
+    [remark] = table.remarks
+    values = {"column": "value", "records": 2, "example": "4O"}
+    assert (remark.code, remark.values) == ("strays_missing", values)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sql_type"),
+    [
+        ("2020-01-31", "2020-02-01", "DATE"),
+        ("2020-01-31", "2020-02-01 12:00", "TIMESTAMP"),
+        ("2020-02-01T01:30:00+02:00", "2020-01-31T23:30:00-02:00", "TIMESTAMP"),
+        ("2020-01-31T23:30:00Z", "2020-02-01T00:30:00+00", "TIMESTAMP"),
+    ],
+)
+def test_texts_of_dates_are_read_in_utc(
+    first: str, second: str, sql_type: str, tmp_path: Path
+) -> None:
+    attribute = frozen([first, second], tmp_path, by="month")
+    assert attribute.sql_type == sql_type
+    assert attribute.letters == ("2020-01", "2020-02")
+
+
 def test_groups_are_those_that_occur_in_the_order_of_the_mapping(tmp_path: Path) -> None:
     groups = {"1": "few", "2": "few", "9": "many", "*": "some"}
     assert frozen([1, 5, 2], tmp_path, groups=groups).letters == ("few", "some")
@@ -178,7 +308,7 @@ def test_codes_that_do_not_occur_are_only_remarked(
     """A list of codes serves many extracts: no table has all of them."""
     path = write_parquet(tmp_path / "values.parquet", {"value": [*values, None]})
     with stage(path, ["value"], tmp_path) as table:
-        freeze(table, Column("value", groups=groups))
+        freeze(table, Column("value", groups=groups), [])
     n_unused = len(set(groups) - set(values) - {OTHERS})
     [remark] = table.remarks
     assert (remark.code, remark.values["column"]) == ("unused_values", "value")
@@ -195,14 +325,27 @@ def test_codes_that_do_not_occur_are_only_remarked(
         ([1, 1], {"quantiles": 3}, "says nothing"),
         ([float("nan"), None], {"quantiles": 3}, "says nothing"),
         ([float("nan"), None], {"cuts": [3]}, "says nothing"),
-        (["a", "b"], {"cuts": [5]}, "value has type VARCHAR and only numbers can be cut"),
-        ([True, False], {"quantiles": 2}, "only numbers can be cut"),
+        (
+            ["a", "b"],
+            {"cuts": [5]},
+            "value has type VARCHAR and only numbers, dates and times can be cut",
+        ),
+        ([True, False], {"quantiles": 2}, "BOOLEAN and only numbers, dates and times can be cut"),
         (
             [*range(1001)],
             {},
-            r"1,001 levels and 1,000 is the most: give groups=... or cuts=... or quantiles=...",
+            "1,001 levels .* most: give groups=... or top=... or cuts=... or quantiles=...$",
         ),
-        ([*map(str, range(100_000))], {}, "100,000 levels .* give groups=...$"),
+        (
+            [date(2020, 1, 1), None],
+            {"cuts": [5]},
+            "type DATE and cannot be cut at 5: give .* 2020-",
+        ),
+        ([1, 2], {"cuts": [date(2020, 1, 1)]}, "BIGINT and cannot be cut at 2020-01-01: .* 30"),
+        ([1, 2], {"by": "year"}, "value has type BIGINT and only dates have a year: give groups"),
+        (["a", "b", "2020-01-01"], {"by": "year"}, "VARCHAR and only dates have a year"),
+        (["2020-01-01", "2020-01-01", "1/2/20"], {"by": "year"}, "no ISO dates or times in 1 of 3"),
+        ([*map(str, range(100_000))], {}, "100,000 levels .* give groups=... or top=...$"),
         ([*range(1000), None], {}, "1,001 levels"),
         ([*range(2000)], {"cuts": range(1000)}, "1,001 levels"),
     ],
@@ -233,7 +376,7 @@ def test_too_many_cells(tmp_path: Path) -> None:
         stage(path, ["a", "b"], tmp_path) as table,
         pytest.raises(InvalidInputError, match=message),
     ):
-        freeze_all(table, columns_of("a", "b"))
+        freeze_all(table, columns_of("a", "b"), [])
 
 
 # --- kept ---------------------------------------------------------------------------------------

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInputError
 from tacit.tables.encoding.attribute import Attribute
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
-from tacit.tables.encoding.column import OTHERS, Column
+from tacit.tables.encoding.column import OTHERS, PERIODS, Column
 from tacit.tables.encoding.levels import freeze
 from tacit.tables.sources.staging_table import StagingTable, stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, WARD, write_parquet
@@ -31,7 +32,8 @@ N_EXAMPLES = 40
 HALVES = st.integers(-12, 12).map(lambda twice: twice / 2)
 NOT_QUITE_NUMBERS = st.sampled_from([float("nan"), -0.0, float("inf"), -float("inf")])
 TEXTS = st.sampled_from(["", "a", "A", "é", "e\u0301", " a", "NULL", "nan", "*", "😀", "a'b"])
-DATES = st.dates(date(1900, 1, 1), date(2100, 1, 1))
+DATES = st.dates(date(1999, 12, 29), date(2000, 1, 2))
+MOMENTS = st.datetimes(datetime(1999, 12, 29), datetime(2000, 1, 2))
 
 VALUES = {
     pa.int8(): st.integers(-6, 6),
@@ -42,6 +44,7 @@ VALUES = {
     pa.string(): TEXTS,
     pa.bool_(): st.booleans(),
     pa.date32(): DATES,
+    pa.timestamp("us"): MOMENTS,
 }
 GROUPS = st.dictionaries(TEXTS | st.just("true"), st.sampled_from("xyz"), max_size=6)
 
@@ -66,7 +69,19 @@ class Sample:
         cuts, groups = self.declared.cuts, self.declared.groups
         if cuts is not None:
             n_levels = len(cuts) + 1
-            level_of = {value: bisect_left(cuts, value) for value in present}
+            level_of = {value: bisect_left(cuts, day_of(value)) for value in present}
+        elif self.declared.by is not None:
+            form = {"year": "%Y", "month": "%Y-%m"}[self.declared.by]
+            order = sorted({f"{value:{form}}" for value in present})
+            n_levels = len(order)
+            level_of = {value: order.index(f"{value:{form}}") for value in present}
+        elif self.declared.top is not None:
+            counted = Counter(present)
+            ranked = sorted(counted, key=lambda value: (-counted[value], value))
+            order = sorted(ranked[: self.declared.top])
+            n_levels = len(order) + (len(ranked) > len(order))
+            level_of = {value: len(order) for value in ranked}
+            level_of |= {value: level for level, value in enumerate(order)}
         elif groups is not None:
             group_of = {value: groups.get(text_of(value), groups[OTHERS]) for value in present}
             order = [
@@ -92,6 +107,11 @@ def is_missing(value: object) -> bool:
     return value is None or value != value  # NaN is not itself
 
 
+def day_of(value: object) -> object:
+    """A value as it is compared with cuts: of a moment, the day."""
+    return value.date() if isinstance(value, datetime) else value
+
+
 def text_of(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -110,11 +130,13 @@ def tables(draw: st.DrawFn) -> list[Sample]:
 
 
 def declarations(name: str, data_type: pa.DataType) -> st.SearchStrategy[Column]:
-    plain = st.just(Column(name))
+    plain = st.just(Column(name)) | st.integers(1, 3).map(lambda n: Column(name, top=n))
     if data_type in (pa.string(), pa.bool_()):
         return plain | GROUPS.map(lambda drawn: Column(name, groups={**drawn, OTHERS: "rest"}))
-    if data_type == pa.date32():
-        return plain
+    if data_type in (pa.date32(), pa.timestamp("us")):
+        days = st.lists(DATES, min_size=1, max_size=4, unique=True)
+        periods = st.sampled_from(PERIODS).map(lambda unit: Column(name, by=unit))
+        return plain | periods | days.map(lambda drawn: Column(name, cuts=sorted(drawn)))
     cuts = st.integers(-6, 6) if pa.types.is_integer(data_type) else HALVES
     some = st.lists(cuts, min_size=1, max_size=4, unique=True)
     return plain | some.map(lambda drawn: Column(name, cuts=sorted(drawn)))
@@ -157,10 +179,10 @@ def test_codes_are_those_of_a_plain_encoder(columns: list[Sample]) -> None:
             levels = column.plain_levels()
             if len(set(levels)) < 2:
                 with pytest.raises(InvalidInputError, match="says nothing"):
-                    freeze(table, column.declared)
+                    freeze(table, column.declared, [])
                 return
             assume(not is_misspelt(column))
-            attributes.append(freeze(table, column.declared))
+            attributes.append(freeze(table, column.declared, []))
             plain.append(levels)
         shape = tuple(attribute.n_levels for attribute in attributes)
         first, *others = attributes
@@ -201,14 +223,22 @@ def test_whole_numbers_are_compared_exactly() -> None:
     large = 2**53
     values = [large, large + 1, large + 2]
     with staged_columns({"id": range(3), "n": values}) as table:
-        attribute = freeze(table, Column("n", cuts=(large, large + 1)))
+        attribute = freeze(table, Column("n", cuts=(large, large + 1)), [])
         [x] = codes(table, encoding_of(attribute), "x")
     assert x.tolist() == [0, 1, 2]
+
+
+def test_a_cut_at_a_date_includes_its_whole_day() -> None:
+    last = datetime(2019, 12, 31, 23, 59, 59, 999_999)
+    values = [datetime(2019, 12, 31), last, datetime(2020, 1, 1)]
+    with staged_columns({"id": range(3), "seen": values}) as table:
+        attribute = freeze(table, Column("seen", cuts=(date(2019, 12, 31),)), [])
+        assert codes(table, encoding_of(attribute), "x")[0].tolist() == [0, 0, 1]
 
 
 def test_names_may_be_anything() -> None:
     columns = {'a "b" .; --': ["x", "y"], "staged": [1, 2], "select": [True, False]}
     with staged_columns({"id": [0, 1], **columns}) as table:
-        attributes = [freeze(table, Column(name)) for name in columns]
+        attributes = [freeze(table, Column(name), []) for name in columns]
         [x] = codes(table, encoding_of(*attributes), "x")
     assert x.tolist() == [1, 6]

@@ -173,7 +173,13 @@ def test_nobody_else_may_look(tmp_path: Path) -> None:
         (PATIENTS, ["patient_id"], ["age"], ["age"], "named 2 times"),
         (PATIENTS, [], PRIVATE, (), "no id column is named"),
         (PATIENTS, ["patient_id"], [], (), "no private attribute is named"),
-        (PATIENTS, ["patient_id"], [Column("diagnosis", cuts=[3])], (), "only numbers can be cut"),
+        (
+            PATIENTS,
+            ["patient_id"],
+            [Column("diagnosis", cuts=[3])],
+            (),
+            "only numbers, dates and times can be cut",
+        ),
         ({"id": [1], "a": [1]}, ["id"], ["a"], (), "says nothing"),
     ],
 )

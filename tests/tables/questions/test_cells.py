@@ -14,7 +14,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
-from tacit.tables.encoding.attribute import Attribute, Categories, label_of, labels_of
+from tacit.tables.encoding.attribute import (
+    Attribute,
+    Bins,
+    Categories,
+    Periods,
+    label_of,
+    labels_of,
+)
 from tacit.tables.questions.cells import Cells, Question
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD
 
@@ -718,3 +725,77 @@ def test_a_long_list_is_fine() -> None:
         "true",
         "missing",
     )
+
+
+# --- bins of dates and times --------------------------------------------------------------------
+
+DAYS = Bins(cuts=("2019-12-31", "2020-06-30"))
+MOMENTS = Cells(
+    (
+        Attribute(name="born", sql_type="DATE", coding=DAYS, has_missing=True),
+        Attribute(name="seen", sql_type="TIMESTAMP", coding=DAYS, has_missing=False),
+        Attribute(
+            name="left",
+            sql_type="TIMESTAMP",
+            coding=Bins(cuts=("2020-01-31 12:00:00", "2020-02-29 12:00:00")),
+            has_missing=False,
+        ),
+        Attribute(name="rose", sql_type="TIME", coding=Bins(cuts=("07:30:00",)), has_missing=False),
+        Attribute(
+            name="month",
+            sql_type="DATE",
+            coding=Periods(unit="month", texts=("2019-12", "2020-02")),
+            has_missing=False,
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "same"),
+    [
+        ("born <= '2019-12-31'", "born < '2020-01-01'"),
+        ("born > date '2020-06-30'", "'2020-07-01' <= born"),
+        ("seen <= '2019-12-31'", "seen < '2020-01-01'"),
+        (
+            "seen between '2020-01-01' and '2020-06-30'",
+            "seen > '2019-12-31' and seen < '2020-07-01'",
+        ),
+        ("\"left\" > '2020-01-31 12:00'", "\"left\" > timestamp '2020-01-31T14:00:00+02:00'"),
+        ("rose <= '07:30'", "not rose > '07:30:00'"),
+        ("month >= '2020-01'", "month = '2020-02'"),
+    ],
+)
+def test_dates_are_compared_with_their_cuts(sql: str, same: str) -> None:
+    found, again = MOMENTS.evaluate(sql), MOMENTS.evaluate(same)
+    assert found.labels == again.labels
+    np.testing.assert_array_equal(found.counts, again.counts)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (
+            "born < '2019-12-31'",
+            "born is known in steps of 2019-12-31, 2020-06-30 here; the nearest",
+        ),
+        ("born >= '2020-07-02'", "the nearest that can be asked is born > '2020-06-30'"),
+        ("born <= '2019-12-31 12:00'", "compared with these times, as in born <= '2019-12-31'"),
+        ("born > 2020", "can only be compared with these times"),
+        ("born > 'soon'", "can only be compared with these times"),
+        ("born > '2020-02-30'", "can only be compared with these times"),
+        ("\"left\" < '2020-01-31 12:00'", "left <= '2020-01-31 12:00:00'"),
+        ("\"left\" <= '2020-01-31'", "can only be compared with these times"),
+        ("year(born) = 2020", "can only be compared with these times"),
+        ("rose <= '08:00'", "the nearest that can be asked is rose <= '07:30:00'"),
+    ],
+)
+def test_dates_finer_than_their_cuts_cannot_be_asked(sql: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        MOMENTS.evaluate(sql)
+
+
+def test_months_lie_on_a_line() -> None:
+    numbers = MOMENTS.evaluate("month").numbers
+    assert numbers is not None
+    assert numbers[1] - numbers[0] == 2

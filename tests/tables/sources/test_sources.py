@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
+from openpyxl import Workbook
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
@@ -26,8 +27,10 @@ from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import (
     PATIENTS,
     Columns,
+    write_arrow,
     write_csv,
     write_duckdb,
+    write_excel,
     write_parquet,
     write_toml,
 )
@@ -66,7 +69,10 @@ def fill(url: str, sql: str) -> None:
         connection.execute(sql)
 
 
-@pytest.fixture(params=["csv", "csv.gz", "parquet", "duckdb", "duckdb table", "toml", "postgresql"])
+KINDS = ("csv", "csv.gz", "parquet", "arrow", "feather", "xlsx", "xlsx sheet", "duckdb")
+
+
+@pytest.fixture(params=[*KINDS, "duckdb table", "toml", "postgresql"])
 def patients(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
@@ -81,6 +87,12 @@ def patients(
             return str(path)
         case "parquet":
             return write_parquet(path, PATIENTS)
+        case "arrow" | "feather":
+            return write_arrow(path, PATIENTS)
+        case "xlsx":
+            return write_excel(path, PATIENTS)
+        case "xlsx sheet":
+            return write_excel(path, PATIENTS, "other", "ward A") + "::ward A"
         case "duckdb":
             return write_duckdb(path, PATIENTS, "patients")
         case "duckdb table":
@@ -139,7 +151,15 @@ def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
         ("none.csv", "there is no file"),
         ("none.duckdb::t", "there is no file"),
         ("http://example.org/t.csv", "there is no file"),
-        ("table.xlsx", r"no table that tacit reads: give a \.csv"),
+        ("table.ods", r"no table that tacit reads: give a \.csv"),
+        ("noise.xlsx", r"noise\.xlsx cannot be read: "),
+        ("noise.arrow", r"cannot be read: .*; write it as an Arrow file"),
+        ("names.xlsx", "has no rows"),
+        ("names.arrow", "has no rows"),
+        ("nothing.xlsx", r"nothing\.xlsx is empty: give a row of names"),
+        ("twice.xlsx", "has two columns 'b': give each its own name"),
+        ("two.xlsx", r"holds 2 sheets \('a', 'b'\): say which one, as in .*two\.xlsx::sheet"),
+        ("two.xlsx::c", r"has no sheet 'c': it has 'a', 'b'"),
         ("empty.csv", "is empty"),
         ("names.csv", "has no rows"),
         ("names.parquet", "has no rows"),
@@ -155,13 +175,20 @@ def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_said_in_a_line(source: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "table.xlsx").write_bytes(b"PK")
+    (tmp_path / "table.ods").write_bytes(b"PK")
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "names.csv").write_text("age,b\n")
     (tmp_path / "latin.csv").write_bytes("age,b\n1,née\n".encode("latin-1"))
-    for kind in ("csv", "parquet", "duckdb"):
+    for kind in ("csv", "parquet", "duckdb", "xlsx", "arrow"):
         (tmp_path / f"noise.{kind}").write_bytes(bytes(range(256)) * 20)
     write_duckdb(tmp_path / "two.duckdb", PATIENTS, "a", "b")
+    write_excel(tmp_path / "two.xlsx", PATIENTS, "a", "b")
+    write_excel(tmp_path / "nothing.xlsx", {})
+    write_excel(tmp_path / "names.xlsx", {"age": [], "b": []})
+    write_arrow(tmp_path / "names.arrow", {"age": pa.array([], pa.int64())})
+    book = Workbook()
+    book.active.append(["age", "b", "b"])
+    book.save(tmp_path / "twice.xlsx")
     write_parquet(tmp_path / "list.parquet", {"age": [[1, 2], [3]]})
     write_parquet(tmp_path / "names.parquet", {"age": pa.array([], pa.int64())})
     place = source if "://" in source else f"{tmp_path}/{source}"
@@ -292,6 +319,44 @@ def test_huge_whole_numbers_are_kept(tmp_path: Path) -> None:
     with duckdb.connect(path) as connection:
         connection.execute(f"CREATE TABLE t AS SELECT {10**30 + 1}::HUGEINT AS n")
     assert read(str(path), "n", folder=tmp_path) == ([(Decimal(10**30 + 1),)], ["DECIMAL(38,0)"])
+
+
+# --- Excel --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "sql_type"),
+    [
+        ([1, 2.0, None], [1, 2, None], "BIGINT"),
+        ([1, 2.5, 1e300], [1.0, 2.5, 1e300], "DOUBLE"),
+        ([True, None, False], [True, None, False], "BOOLEAN"),
+        ([date(2020, 1, 31), None], [date(2020, 1, 31), None], "DATE"),
+        (
+            [datetime(2020, 1, 31, 8, 30), date(2020, 2, 1)],
+            [datetime(2020, 1, 31, 8, 30), datetime(2020, 2, 1)],
+            "TIMESTAMP",
+        ),
+        ([time(8, 30), None], [time(8, 30), None], "TIME"),
+        ([30, "unknown", 4.5, True, ""], ["30", "unknown", "4.5", "true", None], "VARCHAR"),
+        (["a", "#N/A"], ["a", None], "VARCHAR"),
+    ],
+)
+def test_cells_of_a_sheet_get_the_type_that_fits_all(
+    cells: list[object], values: list[object], sql_type: str, tmp_path: Path
+) -> None:
+    columns = {"id": [*range(len(cells))], "v": cells}
+    rows, types = read(write_excel(tmp_path / "t.xlsx", columns), "id", "v", folder=tmp_path)
+    assert types == ["BIGINT", sql_type]
+    assert repr(rows) == repr([*enumerate(values)])  # True is not 1
+
+
+def test_rows_and_names_that_are_empty_are_no_records_and_no_columns(tmp_path: Path) -> None:
+    book = Workbook()
+    for row in [["id", None, 2020], [1, "note", "x"], [None] * 3, [2, None, "y"], [None] * 3]:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    rows, _ = read(str(tmp_path / "t.xlsx"), "id", "2020", folder=tmp_path)
+    assert rows == [(1, "x"), (2, "y")]
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------

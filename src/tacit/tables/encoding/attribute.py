@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from functools import partial
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from math import isfinite
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+
+from tacit.tables.encoding.column import Period
 
 Letter = bool | int | float | str | None
 """A value as people and JSON see it; None is a missing one."""
@@ -23,6 +30,16 @@ def is_integer(stored_type: str) -> bool:
 def is_number(stored_type: str) -> bool:
     """Whether the values of a stored type are numbers."""
     return stored_type == "DOUBLE" or stored_type.startswith("DECIMAL") or is_integer(stored_type)
+
+
+def moment_of(text: str) -> date | datetime | time:
+    """The date, the time, or the date and time that an ISO text is; with a time zone, in UTC."""
+    if ":" not in text:
+        return date.fromisoformat(text.strip())
+    if "-" not in text.partition(":")[0]:
+        return time.fromisoformat(text.strip())
+    moment = datetime.fromisoformat(text.strip())
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def letter_of(text: str | None, stored_type: str) -> Letter:
@@ -60,14 +77,32 @@ class Categories(Stored):
 
 
 class Bins(Stored):
-    """Ranges of numbers, each up to and including its cut; the last has no end."""
+    """Ranges, each up to and including its cut; the last has no end.
+
+    Attributes:
+        cuts: numbers, or ISO texts of dates or times; a date includes its whole day.
+    """
 
     kind: Literal["bins"] = "bins"
-    cuts: tuple[int | float, ...]
+    cuts: tuple[int | float | str, ...]
 
-    def bin_of(self, value: float) -> int:
-        """The range that a number is in."""
-        return bisect_left(self.cuts, value)
+    @property
+    def has_days(self) -> bool:
+        """Whether the cuts are dates."""
+        return all(isinstance(cut, str) and ":" not in cut for cut in self.cuts)
+
+
+class Periods(Stored):
+    """Years, or months, of dates.
+
+    Attributes:
+        unit: how long a period is.
+        texts: those that occur: ``2020`` or ``2020-03``, rising.
+    """
+
+    kind: Literal["periods"] = "periods"
+    unit: Period
+    texts: tuple[str, ...]
 
 
 class Groups(Stored):
@@ -91,31 +126,48 @@ class Attribute(Stored):
         sql_type: what the column is stored as, see ``sources.staging_table``.
         coding: which values make up which level.
         has_missing: whether there is a last level for values that are missing.
+        is_from_texts: whether the table has texts there, which are read as ``sql_type``; those that
+            cannot be are missing.
     """
 
     name: str
     sql_type: str
-    coding: Annotated[Categories | Bins | Groups, Field(discriminator="kind")]
+    coding: Annotated[Categories | Bins | Groups | Periods, Field(discriminator="kind")]
     has_missing: bool
+    is_from_texts: bool = False
+
+    @model_serializer(mode="wrap")
+    def _serialize(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``is_from_texts`` where it is false: snapshots made before keep their digest."""
+        fields: dict[str, Any] = serialize(self)
+        if not self.is_from_texts:
+            del fields["is_from_texts"]
+        return fields
 
     @property
-    def cuts(self) -> tuple[int | float, ...]:
-        """Where the bins end; none unless levels are ranges of numbers."""
+    def cuts(self) -> tuple[int | float | str, ...]:
+        """Where the bins end; none unless levels are ranges."""
         return self.coding.cuts if isinstance(self.coding, Bins) else ()
 
     @property
     def level_type(self) -> str:
-        """The stored type of levels: that of the column, or VARCHAR for bins and groups."""
-        return self.sql_type if isinstance(self.coding, Categories) else "VARCHAR"
+        """The stored type of levels: that of the column, or VARCHAR for bins, groups and months."""
+        match self.coding:
+            case Categories():
+                return self.sql_type
+            case Periods(unit="year"):
+                return "BIGINT"
+            case _:
+                return "VARCHAR"
 
     @property
     def texts(self) -> tuple[str | None, ...]:
         """Each level as DuckDB writes it; None for missing."""
         match self.coding:
-            case Categories(texts=texts):
+            case Categories(texts=texts) | Periods(texts=texts):
                 present = texts
-            case Bins(cuts=cuts):
-                present = _bin_names(self.name, cuts, self.sql_type)
+            case Bins():
+                present = _bin_names(self.name, self.coding, self.sql_type)
             case Groups(names=names):
                 present = names
         return (*present, *[None] * self.has_missing)
@@ -137,10 +189,15 @@ class Attribute(Stored):
 
     @property
     def numbers(self) -> Numbers:
-        """Where each level lies on a line: values of numbers, indices of bins."""
-        if self.cuts:
-            return (*map(float, range(len(self.cuts) + 1)), *[None] * self.has_missing)
-        return numbers_of(self.letters)
+        """Where each level lies on a line: values of numbers, indices of bins, months counted."""
+        match self.coding:
+            case Bins(cuts=cuts):
+                present = tuple(map(float, range(len(cuts) + 1)))
+            case Periods(unit="month", texts=texts):
+                present = tuple(map(_month_number, texts))
+            case _:
+                return numbers_of(self.letters)
+        return (*present, *[None] * self.has_missing)
 
 
 def labels_of(letters: Sequence[Letter]) -> tuple[str, ...]:
@@ -171,21 +228,29 @@ def _finite(letter: Letter) -> float | None:
     return float(letter) if isfinite(letter) else None
 
 
-def _bin_names(name: str, cuts: Sequence[float], sql_type: str) -> tuple[str, ...]:
-    between = _whole_numbers if is_integer(sql_type) else partial(_numbers, name)
-    return (
-        f"<={label_of(cuts[0])}",
-        *(between(low, high) for low, high in pairwise(cuts)),
-        f">{label_of(cuts[-1])}",
-    )
+def _month_number(text: str) -> float:
+    year, month = text.rsplit("-", 1)
+    return 12.0 * int(year) + int(month)
 
 
-def _numbers(name: str, low: float, high: float) -> str:
-    return f"{label_of(low)} < {name} <= {label_of(high)}"
+def _bin_names(name: str, bins: Bins, sql_type: str) -> tuple[str, ...]:
+    if is_integer(sql_type):
+        between = [_whole_numbers(int(low), int(high)) for low, high in pairwise(bins.cuts)]
+    elif bins.has_days:
+        between = [_days(str(low), str(high)) for low, high in pairwise(bins.cuts)]
+    else:
+        labels = map(label_of, bins.cuts)
+        between = [f"{low} < {name} <= {high}" for low, high in pairwise(labels)]
+    return (f"<={label_of(bins.cuts[0])}", *between, f">{label_of(bins.cuts[-1])}")
 
 
-def _whole_numbers(low: float, high: float) -> str:
-    first, last = int(low) + 1, int(high)
+def _whole_numbers(low: int, last: int) -> str:
+    first = low + 1
     if first == last:
         return str(first)
     return f"{first}-{last}" if first >= 0 else f"{first} to {last}"
+
+
+def _days(low: str, last: str) -> str:
+    first = str(date.fromisoformat(low) + timedelta(days=1))
+    return first if first == last else f"{first} to {last}"

@@ -119,8 +119,8 @@ def _freeze(
         raise InvalidInputError("no private attribute is named: there is nothing to protect")
     encoding = Encoding(
         ids=tuple(IdColumn(name=name, sql_type=table.types[name]) for name in id_columns),
-        attributes=freeze_all(table, attributes),
-        externals=tuple(freeze(table, column) for column in externals),
+        attributes=freeze_all(table, attributes, id_columns),
+        externals=tuple(freeze(table, column, id_columns) for column in externals),
     )
     for external in encoding.externals:
         if encoding.n_cells * external.n_levels > MOST_PAIRS:

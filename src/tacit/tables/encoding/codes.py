@@ -9,8 +9,16 @@ import duckdb
 import pyarrow as pa
 
 from tacit.tables.connection import quote_name, quote_text
-from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups, Stored, is_integer
-from tacit.tables.encoding.column import OTHERS
+from tacit.tables.encoding.attribute import (
+    Attribute,
+    Bins,
+    Categories,
+    Groups,
+    Periods,
+    Stored,
+    is_integer,
+)
+from tacit.tables.encoding.column import OTHERS, Period
 
 
 class IdColumn(Stored):
@@ -77,12 +85,8 @@ def _level_sql(attribute: Attribute, levels: str) -> str:
     column = f"staged.{quote_name(attribute.name)}"
     missing = attribute.n_levels - 1 if attribute.has_missing else "NULL"
     match attribute.coding:
-        case Bins(cuts=cuts):
-            below = (
-                f"WHEN {column} <= {_number_sql(cut, attribute.sql_type)} THEN {level}"
-                for level, cut in enumerate(cuts)
-            )
-            present = f"CASE {' '.join(below)} ELSE {len(cuts)} END"
+        case Bins():
+            present = bin_sql(column, attribute.coding, attribute.sql_type)
         case Groups(names=names, group_of=group_of) if group_of.get(OTHERS) in names:
             present = f"coalesce({levels}.level, {names.index(group_of[OTHERS])})"
         case _:
@@ -90,8 +94,28 @@ def _level_sql(attribute: Attribute, levels: str) -> str:
     return f"CASE WHEN {column} IS NULL THEN {missing} ELSE {present} END"
 
 
-def _number_sql(cut: float, sql_type: str) -> str:
+def bin_sql(column: str, bins: Bins, sql_type: str) -> str:
+    """The number of the bin that a value is in, if it is not missing."""
+    if bins.has_days:
+        column, sql_type = f"CAST({column} AS DATE)", "DATE"
+    below = (
+        f"WHEN {column} <= {_cut_sql(cut, sql_type)} THEN {level}"
+        for level, cut in enumerate(bins.cuts)
+    )
+    return f"CASE {' '.join(below)} ELSE {len(bins.cuts)} END"
+
+
+def _cut_sql(cut: float | str, sql_type: str) -> str:
+    if isinstance(cut, str):
+        return f"CAST({quote_text(cut)} AS {sql_type})"
     return str(cut) if is_integer(sql_type) else f"CAST({quote_text(repr(cut))} AS DOUBLE)"
+
+
+def period_sql(column: str, unit: Period) -> str:
+    """The year of a date, or its year and month as a text; NULL for an infinite one."""
+    if unit == "year":
+        return f"CAST(year({column}) AS BIGINT)"
+    return f"CASE WHEN isfinite({column}) THEN strftime({column}, '%Y-%m') END"
 
 
 def _join_sql(connection: duckdb.DuckDBPyConnection, attribute: Attribute, levels: str) -> str:
@@ -101,6 +125,9 @@ def _join_sql(connection: duckdb.DuckDBPyConnection, attribute: Attribute, level
         case Bins():
             return ""
         case Categories(texts=texts):
+            level_of = {text: level for level, text in enumerate(texts)}
+        case Periods(texts=texts, unit=unit):
+            column, sql_type = period_sql(column, unit), attribute.level_type
             level_of = {text: level for level, text in enumerate(texts)}
         case Groups(names=names, group_of=group_of):
             column, sql_type = f"CAST({column} AS VARCHAR)", "VARCHAR"

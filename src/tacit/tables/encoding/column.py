@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import UTC, date, datetime, time
 from itertools import pairwise
 from sys import float_info
 from typing import Literal
@@ -16,8 +17,17 @@ MOST_LEVELS = 1_000
 OTHERS = "*"
 """In groups: every value that they do not name."""
 
-Way = Literal["groups", "cuts", "quantiles"]
+Way = Literal["groups", "cuts", "quantiles", "by", "top"]
 """How a column gets fewer levels: an argument of ``Column``."""
+
+Cut = int | float | date | datetime | time
+"""Where a bin ends. A date stands for its whole day."""
+
+Period = Literal["year", "month"]
+
+Stray = Literal["refuse", "missing"]
+
+PERIODS: tuple[Period, ...] = ("year", "month")
 
 
 class ColumnError(InvalidInputError):
@@ -41,29 +51,42 @@ class Column:
 
     Attributes:
         name: of the column.
-        cuts: bins of numbers; a cut belongs to the bin below it.
-        quantiles: that many bins of numbers, with about the same number of records each.
+        cuts: bins of numbers, dates or times; a cut belongs to the bin below it.
+        quantiles: that many bins, with about the same number of records each.
         groups: values brought together: the text of a value -> its group; ``"*"`` stands for every
             other value.
+        by: the year of a date, or its year and month.
+        top: that many of the most frequent values; all others are one level.
+        stray: what is done with a text in a column that is read as numbers, dates or times and
+            that is none: the column is refused, or the value counts as missing.
     """
 
     name: str
     _: KW_ONLY
-    cuts: Sequence[int | float] | None = None
+    cuts: Sequence[Cut] | None = None
     quantiles: int | None = None
     groups: Mapping[str, str] | None = None
+    by: Period | None = None
+    top: int | None = None
+    stray: Stray = "refuse"
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InvalidInputError("a column has no name: give the name it has in the table")
-        options = {"cuts": self.cuts, "quantiles": self.quantiles, "groups": self.groups}
-        given = [option for option, value in options.items() if value is not None]
+        options = ("cuts", "quantiles", "groups", "by", "top")
+        given = [option for option in options if getattr(self, option) is not None]
         if len(given) > 1:
             raise InvalidInputError(f"{self.name}: {' and '.join(given)} are given: give only one")
         if self.cuts is not None:
             object.__setattr__(self, "cuts", _checked_cuts(self.name, self.cuts))
         if self.quantiles is not None:
-            _check_quantiles(self.name, self.quantiles)
+            _check_number(self.name, "quantiles", self.quantiles, 2)
+        if self.top is not None:
+            _check_number(self.name, "top", self.top, 1)
+        if self.by not in (None, *PERIODS):
+            raise InvalidInputError(f"{self.name}: by={self.by}: give {' or '.join(PERIODS)}")
+        if self.stray not in ("refuse", "missing"):
+            raise InvalidInputError(f"{self.name}: stray={self.stray}: give refuse or missing")
         if self.groups is not None:
             object.__setattr__(self, "groups", _checked_groups(self.name, self.groups))
 
@@ -73,22 +96,40 @@ class Column:
         return Column(column) if isinstance(column, str) else column
 
 
-def _checked_cuts(name: str, cuts: Sequence[int | float]) -> tuple[int | float, ...]:
+def _checked_cuts(name: str, cuts: Sequence[Cut]) -> tuple[Cut, ...]:
     shown = ", ".join(map(str, cuts))
-    if not len(cuts) or not all(abs(cut) <= float_info.max for cut in cuts):
+    cuts = tuple(map(_in_utc, cuts))
+    kinds = {_kind_of(cut) for cut in cuts}
+    if len(kinds) != 1 or None in kinds:
         raise InvalidInputError(
-            f"{name}: cuts [{shown}] are not all finite numbers: give such as 30, 45, 60"
+            f"{name}: cuts [{shown}] are not all finite numbers, or all dates, or all times: give "
+            "such as 30, 45, 60"
         )
-    if any(low >= high for low, high in pairwise(cuts)):
+    if any(low >= high for low, high in pairwise(cuts)):  # type: ignore[operator]  # of one kind
         raise InvalidInputError(
             f"{name}: cuts {shown} are out of order: give them in rising order, each once"
         )
-    return tuple(cuts)
+    return cuts
 
 
-def _check_quantiles(name: str, n: int) -> None:
-    if not 2 <= n <= MOST_LEVELS:
-        raise InvalidInputError(f"{name}: quantiles={n}: give from 2 to {MOST_LEVELS:,} of them")
+def _in_utc(cut: Cut) -> Cut:
+    if isinstance(cut, datetime) and cut.tzinfo is not None:
+        return cut.astimezone(UTC).replace(tzinfo=None)
+    return cut
+
+
+def _kind_of(cut: Cut) -> type | None:
+    """What may be compared with a cut; ``None`` for a number that is not finite."""
+    if isinstance(cut, int | float):
+        return float if abs(cut) <= float_info.max else None
+    return next(kind for kind in (datetime, date, time) if isinstance(cut, kind))
+
+
+def _check_number(name: str, option: str, n: int, fewest: int) -> None:
+    if not fewest <= n <= MOST_LEVELS:
+        raise InvalidInputError(
+            f"{name}: {option}={n}: give from {fewest} to {MOST_LEVELS:,} of them"
+        )
 
 
 def _checked_groups(name: str, groups: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import numpy as np
 from tacit.errors import InvalidInputError
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.snapshot import Counts, Snapshot
+from tacit.tables.encoding.strays import read_as
 from tacit.tables.sources.staging_table import StagingTable, stage
 
 
@@ -15,9 +16,17 @@ def compare(snapshot: Snapshot, source: str) -> list[str]:
     encoding = snapshot.encoding
     try:
         with stage(source, list(encoding.types), snapshot.folder.parent) as table:
+            _read_texts(encoding, table)
             return _changed_types(encoding, table) or _changed_records(snapshot, table)
     except InvalidInputError as error:
         return [str(error)]
+
+
+def _read_texts(encoding: Encoding, table: StagingTable) -> None:
+    """Read as numbers, dates or times what was read so for the snapshot."""
+    for column in (*encoding.attributes, *encoding.externals):
+        if column.is_from_texts and table.types[column.name] == "VARCHAR":
+            read_as(table, column.name, column.sql_type)
 
 
 def _changed_types(encoding: Encoding, table: StagingTable) -> list[str]:

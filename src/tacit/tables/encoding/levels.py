@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, datetime, time
 from math import floor, prod
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,10 +18,21 @@ from tacit.tables.encoding.attribute import (
     Bins,
     Categories,
     Groups,
+    Periods,
     is_integer,
     is_number,
 )
-from tacit.tables.encoding.column import MOST_LEVELS, OTHERS, Column, ColumnError, Way
+from tacit.tables.encoding.codes import bin_sql, period_sql
+from tacit.tables.encoding.column import (
+    MOST_LEVELS,
+    OTHERS,
+    Column,
+    ColumnError,
+    Cut,
+    Period,
+    Way,
+)
+from tacit.tables.encoding.strays import read_texts
 from tacit.tables.sources.staging_table import StagingTable
 
 _SIGNS_OF_A_WORD = 4
@@ -65,9 +78,22 @@ MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
 
 
-def freeze_all(staged: StagingTable, columns: Sequence[Column]) -> tuple[Attribute, ...]:
+OTHER = "other"
+"""The level of all values that are not among the most frequent."""
+
+_MOMENTS: dict[str, tuple[type[date | time], ...]] = {
+    "DATE": (date,),
+    "TIMESTAMP": (date,),
+    "TIME": (time,),
+}
+"""Stored types of dates and times -> what they can be cut at; every datetime is a date, too."""
+
+
+def freeze_all(
+    staged: StagingTable, columns: Sequence[Column], id_columns: Sequence[str]
+) -> tuple[Attribute, ...]:
     """The private attributes; together they may not make too many cells."""
-    attributes = tuple(freeze(staged, one) for one in columns)
+    attributes = tuple(freeze(staged, one, id_columns) for one in columns)
     n_cells = prod(attribute.n_levels for attribute in attributes)
     if n_cells > MOST_CELLS:
         sizes = " x ".join(f"{attribute.n_levels} ({attribute.name})" for attribute in attributes)
@@ -78,9 +104,10 @@ def freeze_all(staged: StagingTable, columns: Sequence[Column]) -> tuple[Attribu
     return attributes
 
 
-def freeze(staged: StagingTable, column: Column) -> Attribute:
-    """One column with its levels."""
+def freeze(staged: StagingTable, column: Column, id_columns: Sequence[str]) -> Attribute:
+    """One column with its levels; an error names records by their ids."""
     name = column.name
+    is_from_texts = read_texts(staged, column, id_columns)
     [(n_present,)] = staged.connection.execute(
         f"SELECT count({quote_name(name)}) FROM staged"
     ).fetchall()
@@ -89,6 +116,7 @@ def freeze(staged: StagingTable, column: Column) -> Attribute:
         sql_type=staged.types[name],
         coding=_coding(staged, column),
         has_missing=n_present < staged.n_records,
+        is_from_texts=is_from_texts,
     )
     if attribute.n_levels > MOST_LEVELS:
         raise _too_many(staged, name, attribute.n_levels)
@@ -97,13 +125,18 @@ def freeze(staged: StagingTable, column: Column) -> Attribute:
     return attribute
 
 
-def _coding(staged: StagingTable, column: Column) -> Categories | Bins | Groups:
+def _coding(staged: StagingTable, column: Column) -> Categories | Bins | Groups | Periods:
     if column.cuts is not None:
+        _check_cut(staged, column.name, column.cuts[0])
         return _bins(staged, column.name, column.cuts)
     if column.quantiles is not None:
         return _bins(staged, column.name, _quantiles(staged, column.name, column.quantiles))
     if column.groups is not None:
         return _groups(staged, column.name, column.groups)
+    if column.by is not None:
+        return _periods(staged, column.name, column.by)
+    if column.top is not None:
+        return _most_frequent(staged, column.name, column.top)
     return _categories(staged, column.name)
 
 
@@ -122,18 +155,65 @@ def _categories(staged: StagingTable, name: str) -> Categories:
     return Categories(texts=tuple(text for (text,) in rows))
 
 
-def _bins(staged: StagingTable, name: str, cuts: Iterable[float]) -> Bins:
-    """Bins of numbers, their cuts in the type of the column."""
-    _check_number(staged, name)
-    if is_integer(staged.types[name]):
+def _bins(staged: StagingTable, name: str, cuts: Sequence[Any]) -> Bins:
+    """Bins with their cuts in the type of the column; a cut is what ``_check_cut`` lets pass."""
+    stored = staged.types[name]
+    if is_integer(stored):
         # For whole numbers, 30.5 is the same cut as 30, and so are 30.2 and 30.7.
         return Bins(cuts=tuple(dict.fromkeys(map(floor, cuts))))
-    return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
+    if is_number(stored):
+        return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
+    if stored == "DATE":  # noon is the same cut as the day
+        cuts = [cut.date() if isinstance(cut, datetime) else cut for cut in cuts]
+    return Bins(cuts=tuple(dict.fromkeys(map(str, cuts))))
 
 
-def _quantiles(staged: StagingTable, name: str, n: int) -> list[float]:
+def _periods(staged: StagingTable, name: str, unit: Period) -> Periods:
+    """The years or months that occur."""
+    if staged.types[name] not in ("DATE", "TIMESTAMP"):
+        raise ColumnError(
+            name,
+            f"{name} has type {staged.types[name]} and only dates have a {unit}",
+            _other_ways(staged, name),
+        )
+    column = quote_name(name)
+    rows = staged.connection.execute(
+        f"SELECT DISTINCT {period_sql(column, unit)} AS period FROM staged "
+        f"WHERE {column} IS NOT NULL ORDER BY period"
+    ).fetchall()
+    if (None,) in rows:
+        raise ColumnError(name, f"{name} has infinite dates, without a {unit}", ["cuts", "groups"])
+    return Periods(unit=unit, texts=tuple(str(period) for (period,) in rows))
+
+
+def _most_frequent(staged: StagingTable, name: str, n: int) -> Categories | Groups:
+    """The most frequent values in their own order, then one level for all others, if any.
+
+    It is called ``other``, in parentheses where a value is called so.
+    """
+    column = quote_name(name)
+    counts = f"(SELECT {column} AS value, count(*) AS times FROM staged GROUP BY ALL)"
+    rows = staged.connection.execute(
+        f"SELECT CAST(value AS VARCHAR) FROM (SELECT * FROM {counts} WHERE value IS NOT NULL "
+        f"ORDER BY times DESC, value LIMIT {n}) ORDER BY value"
+    ).fetchall()
+    [(n_values, like_other)] = staged.connection.execute(
+        "SELECT count(*), list(text) FILTER (contains(text, ?)) "
+        f"FROM (SELECT CAST(value AS VARCHAR) AS text FROM {counts}) WHERE text IS NOT NULL",
+        [OTHER],
+    ).fetchall()
+    if n_values <= n:
+        return _categories(staged, name)
+    other = OTHER
+    while other in (like_other or ()):
+        other = f"({other})"
+    group_of = {text: text for (text,) in rows if text != OTHERS}
+    return Groups(names=(*group_of, other), group_of=group_of | {OTHERS: other})
+
+
+def _quantiles(staged: StagingTable, name: str, n: int) -> list[Any]:
     """Cuts into bins of about equal size; fewer where many records share a value."""
-    _check_number(staged, name)
+    _check_ordered(staged, name)
     column, shares = quote_name(name), [index / n for index in range(1, n)]
     [(quantiles, largest)] = staged.connection.execute(
         f"SELECT quantile_disc({column}, {shares}), max({column}) FROM staged"
@@ -208,31 +288,56 @@ def _remark_unused(staged: StagingTable, name: str) -> None:
 
 
 def _n_occurring(staged: StagingTable, attribute: Attribute) -> int:
-    """How many levels occur; of three or more bins only that there are two, the outermost."""
+    """How many levels occur."""
     if not isinstance(attribute.coding, Bins):
         return attribute.n_levels  # these were found in the data
     column = quote_name(attribute.name)
-    ends = staged.connection.execute(f"SELECT min({column}), max({column}) FROM staged").fetchall()
-    bins = {attribute.coding.bin_of(end) for end in ends[0] if end is not None}
-    return len(bins) + attribute.has_missing
+    number = bin_sql(column, attribute.coding, attribute.sql_type)
+    [(n_bins,)] = staged.connection.execute(
+        f"SELECT count(DISTINCT {number}) FROM staged WHERE {column} IS NOT NULL"
+    ).fetchall()
+    return int(n_bins) + attribute.has_missing
 
 
-def _check_number(staged: StagingTable, name: str) -> None:
-    if not is_number(staged.types[name]):
+def _check_ordered(staged: StagingTable, name: str) -> None:
+    stored = staged.types[name]
+    if not is_number(stored) and stored not in _MOMENTS:
         raise ColumnError(
             name,
-            f"{name} has type {staged.types[name]} and only numbers can be cut",
+            f"{name} has type {stored} and only numbers, dates and times can be cut",
             ["", "groups"],
         )
 
 
+def _check_cut(staged: StagingTable, name: str, cut: Cut) -> None:
+    """Refuse cuts of another kind than the values."""
+    _check_ordered(staged, name)
+    stored = staged.types[name]
+    if not isinstance(cut, _MOMENTS.get(stored, (int, float))):
+        example = {"DATE": "2020-12-31", "TIMESTAMP": "2020-12-31", "TIME": "12:00"}
+        raise InvalidInputError(
+            f"{name} has type {stored} and cannot be cut at {cut}: "
+            f"give cuts such as {example.get(stored, '30')}"
+        )
+
+
 def _too_many(staged: StagingTable, name: str, n_levels: int) -> ColumnError:
-    ways: list[Way] = ["groups"]
-    if is_number(staged.types[name]):
-        ways += ["cuts", "quantiles"]
     return ColumnError(
-        name, f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most", ways
+        name,
+        f"{name} has {n_levels:,} levels and {MOST_LEVELS:,} is the most",
+        _other_ways(staged, name),
     )
+
+
+def _other_ways(staged: StagingTable, name: str) -> list[Way]:
+    """How a column of this type gets fewer levels."""
+    stored = staged.types[name]
+    ways: list[Way] = ["groups", "top"]
+    if is_number(stored) or stored in _MOMENTS:
+        ways += ["cuts", "quantiles"]
+    if stored in ("DATE", "TIMESTAMP"):
+        ways += ["by"]
+    return ways
 
 
 def _says_nothing(name: str) -> InvalidInputError:

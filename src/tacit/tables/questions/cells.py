@@ -184,10 +184,11 @@ class Cells:
         return [text for (text,) in rows], sql_type
 
     def _numbers(self, letters: tuple[Letter, ...]) -> Numbers:
-        """Numbers themselves, or the bins that all letters are labels of."""
+        """Numbers themselves, or where the bins or months lie that all letters are labels of."""
         for attribute in self.attributes:
-            if attribute.cuts and set(letters) - {None} <= set(attribute.letters):
-                place = dict(zip(attribute.letters, attribute.numbers or (), strict=True))
+            numbers = attribute.numbers if attribute.level_type == "VARCHAR" else None
+            if numbers is not None and set(letters) - {None} <= set(attribute.letters):
+                place = dict(zip(attribute.letters, numbers, strict=True))
                 return tuple(place.get(letter) for letter in letters)
         return numbers_of(letters)
 

@@ -16,7 +16,7 @@ from tacit.similar_names import nearest_first, shown
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.encoding.attribute import Attribute
 from tacit.tables.questions.syntax import Node, refused
-from tacit.tables.questions.thresholds import MIRRORED, bins_sql, undecided
+from tacit.tables.questions.thresholds import MIRRORED, bins_sql, has_moments, undecided
 
 _NUMBER = re.compile(r"-?(?=\.?\d)\d{0,38}(\.\d{0,38})?([eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -35,6 +35,8 @@ _COMPARISONS = {
 }
 _EQUALITIES = ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 _NUMBERS = ("INTEGER", "NUMERIC")
+_TEXTS = ("STRING",)
+_MOMENTS = ("DATE", "TIME", "TIMESTAMP")
 _IS_NULL = {"OPERATOR_IS_NULL": "IS NULL", "OPERATOR_IS_NOT_NULL": "IS NOT NULL"}
 _CONJUNCTIONS = {"CONJUNCTION_AND": " AND ", "CONJUNCTION_OR": " OR "}
 _INFIX = {
@@ -194,12 +196,16 @@ class _Writer:
         return f"({self.sql(value)} BETWEEN {self.sql(low)} AND {self.sql(high)})"
 
     def threshold(self, column: Node, operator: str, other: Node) -> str:
-        """A binned attribute compared with something, which has to be a number."""
+        """A binned attribute compared with a constant: a number, or the text of a date or time."""
         attribute = self.attribute(column)
-        is_number = other.kind == "CONSTANT" and other.name in _NUMBERS
-        if operator not in MIRRORED or not is_number:
+        has_texts = has_moments(attribute)
+        if has_texts and other.kind == "CAST" and other.name.upper() in _MOMENTS:
+            [other] = other.children  # as in date '2020-12-31'
+        kinds = _TEXTS if has_texts else _NUMBERS
+        if operator not in MIRRORED or other.kind != "CONSTANT" or other.name not in kinds:
             raise undecided(attribute)
-        return f"({bin_name(attribute)} {bins_sql(attribute, operator, _constant_sql(other))})"
+        constant = other.text if has_texts else _constant_sql(other)
+        return f"({bin_name(attribute)} {bins_sql(attribute, operator, constant)})"
 
     def operator(self, node: Node) -> str:
         if node.name in _IS_NULL and self.is_binned(node.children[0]):

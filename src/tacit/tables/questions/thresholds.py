@@ -1,12 +1,17 @@
-"""Comparisons of a binned attribute with a number: those that its bins can decide, and no finer."""
+"""Comparisons of a binned attribute with a constant: those that its bins can decide, and no finer.
+
+Constants are numbers or, where the bins are of dates or times, ISO texts of these.
+"""
 
 from __future__ import annotations
 
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isfinite
 
 from tacit.errors import InvalidInputError
-from tacit.tables.encoding.attribute import Attribute, is_integer, label_of
+from tacit.tables.connection import quote_text
+from tacit.tables.encoding.attribute import Attribute, Bins, is_integer, label_of, moment_of
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """What an operator is when its sides are exchanged; others cannot be decided by bins."""
@@ -14,41 +19,79 @@ MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _MOST_LISTED = 10
 
 
-def bins_sql(attribute: Attribute, operator: str, number: str) -> str:
-    """``attribute operator number`` as a condition on the attribute's bin: ``<= 2`` or ``> 2``.
+def has_moments(attribute: Attribute) -> bool:
+    """Whether the bins of an attribute are of dates or times."""
+    return any(isinstance(cut, str) for cut in attribute.cuts)
+
+
+def bins_sql(attribute: Attribute, operator: str, constant: str) -> str:
+    """``attribute operator constant`` as a condition on the attribute's bin: ``<= 2`` or ``> 2``.
 
     Bins end with their cut, so ``<= cut`` and ``> cut`` can be decided. Of whole numbers,
-    ``< 61`` is ``<= 60`` and ``>= 61`` is ``> 60``.
+    ``< 61`` is ``<= 60`` and ``>= 61`` is ``> 60``; days are counted in the same way.
     """
     side = "<=" if operator in ("<", "<=") else ">"
-    cut = _deciding_cut(attribute, operator, number)
-    if cut is None or cut not in attribute.cuts:
-        nearest = min(attribute.cuts, key=lambda each: abs(Fraction(each) - Fraction(number)))
+    places = [_place(attribute, str(cut)) for cut in attribute.cuts]
+    wanted = _place(attribute, constant)
+    deciding = _deciding_place(attribute, operator, wanted)
+    if deciding not in places:
+        nearest = min(range(len(places)), key=lambda k: abs(places[k] - wanted))
         raise InvalidInputError(
             f"{_steps(attribute)}; the nearest that can be asked is "
-            f"{attribute.name} {side} {label_of(nearest)}"
+            f"{attribute.name} {side} {_written(attribute.cuts[nearest])}"
         )
-    return f"{side} {attribute.cuts.index(cut)}"
+    return f"{side} {places.index(deciding)}"
 
 
 def undecided(attribute: Attribute) -> InvalidInputError:
     """What to raise where a binned attribute is used in any other way."""
-    first = label_of(attribute.cuts[0])
+    first = _written(attribute.cuts[0])
+    noun = "times" if has_moments(attribute) else "numbers"
     return InvalidInputError(
-        f"{_steps(attribute)} and can only be compared with these numbers, as in "
+        f"{_steps(attribute)} and can only be compared with these {noun}, as in "
         f"{attribute.name} <= {first} or {attribute.name} > {first}"
     )
 
 
-def _deciding_cut(attribute: Attribute, operator: str, number: str) -> float | None:
-    """The cut that would decide the comparison; ``None`` if none could."""
+def _deciding_place(attribute: Attribute, operator: str, place: Fraction) -> Fraction | None:
+    """Where the cut lies that would decide the comparison; ``None`` if none could."""
     is_side_of_cut = operator in ("<=", ">")
-    if is_integer(attribute.sql_type):
-        return floor(Fraction(number)) if is_side_of_cut else ceil(Fraction(number)) - 1
-    return float(number) if is_side_of_cut else None
+    has_days = isinstance(attribute.coding, Bins) and attribute.coding.has_days
+    if is_integer(attribute.sql_type) or has_days:
+        return Fraction(floor(place) if is_side_of_cut else ceil(place) - 1)
+    return place if is_side_of_cut else None
+
+
+def _place(attribute: Attribute, constant: str) -> Fraction:
+    """Where a constant lies on the line of the attribute's values."""
+    if has_moments(attribute):
+        return _moment_place(attribute, constant)
+    if is_integer(attribute.sql_type) or not isfinite(float(constant)):
+        return Fraction(constant)
+    return Fraction(float(constant))
+
+
+def _moment_place(attribute: Attribute, constant: str) -> Fraction:
+    """Days of a date, microseconds of a time; a date does not compare with times."""
+    try:
+        moment = moment_of(constant)
+    except ValueError:
+        raise undecided(attribute) from None
+    if type(moment) is not type(moment_of(str(attribute.cuts[0]))):
+        raise undecided(attribute)
+    if isinstance(moment, time):
+        moment = datetime.combine(date.min, moment)
+    if isinstance(moment, datetime):
+        return Fraction((moment - datetime.min) // timedelta(microseconds=1))
+    return Fraction(moment.toordinal())
 
 
 def _steps(attribute: Attribute) -> str:
     more = ", ..." if len(attribute.cuts) > _MOST_LISTED else ""
     listed = ", ".join(map(label_of, attribute.cuts[:_MOST_LISTED])) + more
     return f"{attribute.name} is known in steps of {listed} here"
+
+
+def _written(cut: float | str) -> str:
+    """A cut as it is written in SQL."""
+    return quote_text(cut) if isinstance(cut, str) else label_of(cut)

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import ClassVar
 
 import duckdb
 
-from tacit.errors import InvalidInputError
-from tacit.similar_names import nearest_first
 from tacit.tables.connection import quote_name, quote_text
-from tacit.tables.sources.source import Table, TableFile, check_file, describe
-
-_NAME = re.compile(r"(?P<file>.+?\.duckdb)((::|#)(?P<table>.+))?", re.DOTALL)
+from tacit.tables.sources.source import FileOfTables, Table, check_file, describe
 
 
-class DuckDBFile(TableFile):
-    """A table of a file that ends in .duckdb.
-
-    Named by the file where it has one table, else as in ``clinic.duckdb::ward.patients``; # may
-    stand for ::.
-    """
+class DuckDBFile(FileOfTables):
+    """A table of a file that ends in .duckdb: ``table`` or ``schema.table``."""
 
     __slots__ = ()
-
-    @property
-    def file(self) -> Path:
-        """The file."""
-        return Path(self._parts[0])
-
-    @property
-    def table(self) -> str | None:
-        """Name of the table, perhaps ``schema.table``; ``None`` for the only one."""
-        return self._parts[1]
-
-    @property
-    def _parts(self) -> tuple[str, str | None]:
-        match = _NAME.fullmatch(self.text)
-        return (self.text, None) if match is None else (match["file"], match["table"])
+    ending: ClassVar[str] = ".duckdb"
+    noun: ClassVar[str] = "table"
 
     @contextmanager
     def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
@@ -61,14 +39,4 @@ class DuckDBFile(TableFile):
             name if schema == "main" else f"{schema}.{name}": (schema, name)
             for schema, name in rows
         }
-        if self.table is None and len(tables) != 1:
-            raise InvalidInputError(
-                f"{self.file} holds {len(tables)} tables ({nearest_first('', tables)}): "
-                f"say which one, as in {self.file}::table"
-            )
-        chosen = self.table or next(iter(tables))
-        if chosen not in tables:
-            raise InvalidInputError(
-                f"{self.file} has no table {chosen!r}: it has {nearest_first(chosen, tables)}"
-            )
-        return tables[chosen]
+        return tables[self.choose(tables)]

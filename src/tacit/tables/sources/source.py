@@ -7,26 +7,32 @@ write a class with the methods of ``Source`` in a file of its own, and add a row
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.similar_names import nearest_first
 
 SOURCES: dict[str, str] = {
     r"postgres(ql)?://.*": "tacit.tables.sources.postgresql:ServerTable",
     r".+?\.duckdb((::|#).+)?": "tacit.tables.sources.duckdb:DuckDBFile",
     r"(?i:.*\.(csv|csv\.gz))": "tacit.tables.sources.csv:CsvFile",
     r"(?i:.*\.parquet)": "tacit.tables.sources.parquet:ParquetFile",
+    r"(?i:.*\.(arrow|feather))": "tacit.tables.sources.arrow:ArrowFile",
+    r".+?\.xlsx((::|#).+)?": "tacit.tables.sources.excel:ExcelFile",
 }
 """Pattern of names -> class of the sources with such names; the first pattern counts."""
 
-_FORMS = "give a .csv, .parquet or .duckdb file, or postgresql://host/database#table"
+_FORMS = (
+    "give a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, "
+    "or postgresql://host/database#table"
+)
 
 
 def find_source(text: str) -> Source:
@@ -89,6 +95,52 @@ class TableFile:
     def file(self) -> Path:
         """The file."""
         return Path(self.text)
+
+
+class FileOfTables(TableFile):
+    """A file that may hold several tables.
+
+    Named by the file where it has one, else as in ``clinic.duckdb::ward.patients``; # may stand
+    for ::.
+
+    Attributes:
+        ending: of such files.
+        noun: what a table is called there.
+    """
+
+    __slots__ = ()
+    ending: ClassVar[str]
+    noun: ClassVar[str]
+
+    @property
+    def file(self) -> Path:
+        """The file."""
+        return Path(self._parts[0])
+
+    @property
+    def table(self) -> str | None:
+        """Name of the table; ``None`` for the only one."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[str, str | None]:
+        pattern = rf"(?P<file>.+?{re.escape(self.ending)})((::|#)(?P<table>.+))?"
+        match = re.fullmatch(pattern, self.text, re.DOTALL)
+        return (self.text, None) if match is None else (match["file"], match["table"])
+
+    def choose(self, tables: Collection[str]) -> str:
+        """The table that is meant, of those that are in the file."""
+        if self.table is None and len(tables) != 1:
+            raise InvalidInputError(
+                f"{self.file} holds {len(tables)} {self.noun}s ({nearest_first('', tables)}): "
+                f"say which one, as in {self.file}::{self.noun}"
+            )
+        chosen = self.table or next(iter(tables))
+        if chosen not in tables:
+            raise InvalidInputError(
+                f"{self.file} has no {self.noun} {chosen!r}: it has {nearest_first(chosen, tables)}"
+            )
+        return chosen
 
 
 def check_file(path: Path, text: str) -> None:

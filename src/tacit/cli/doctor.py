@@ -1,0 +1,189 @@
+"""The command ``tacit doctor``: whether an installation works, and how to get what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Literal
+
+import typer
+
+from tacit.cli.display import plain, show_json, show_rows, waiting
+from tacit.cli.failure import PACKAGES
+from tacit.cli.options import AsJson
+from tacit.errors import TacitError
+
+BROKEN = 1
+"""Exit code where something that is needed does not work."""
+
+_PROGRAM_SECONDS = 30
+
+_PROGRAMS = {
+    "Java": ("pyspark", ("java",), "-version", "install Java 17, and set JAVA_HOME"),
+    "Chromium": (
+        "playwright",
+        ("chromium", "chromium-browser", "google-chrome"),
+        "--version",
+        "install Chromium with the system's packages",
+    ),
+}
+"""A program -> the package that wants it, its names, what makes it tell its version, a remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found about one part.
+
+    Attributes:
+        part: of the installation.
+        state: ``ok``; ``absent``, which is no fault; or ``broken``.
+        found: what is there, or what is wrong.
+        remedy: what to do about it; empty if nothing.
+    """
+
+    part: str
+    state: Literal["ok", "absent", "broken"]
+    found: str
+    remedy: str = ""
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Check this installation.
+
+    Says what is missing and how to get it. An extra that is not installed is no fault.
+    """
+    with waiting("checking the installation"):
+        checks = list(_checks())
+    n_broken = sum(check.state == "broken" for check in checks)
+    if as_json:
+        show_json({"checks": list(map(asdict, checks)), "is_whole": n_broken == 0})
+    else:
+        rows = [(check.state, check.part, _in_words(check)) for check in checks]
+        show_rows(("", "part", "found"), rows, wide=2)
+        print("everything that is installed works" if not n_broken else f"broken: {n_broken}")
+    if n_broken:
+        raise typer.Exit(BROKEN)
+
+
+def _in_words(check: Check) -> str:
+    return plain(f"{check.found}: {check.remedy}" if check.remedy else check.found)
+
+
+def _checks() -> Iterator[Check]:
+    python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield Check("tacit", "ok", f"{version('tacit')}, {python}")
+    yield _try("kernel", _solve, "install tacit again, so that it is built for this machine")
+    yield _try("BLAS", _find_blas, "install NumPy and SciPy again")
+    for extra, packages in PACKAGES.items():
+        yield _check_extra(extra, packages)
+    if find_spec("duckdb") is not None:
+        yield _try("DuckDB", _ask_duckdb, "install tacit[study] again, with its DuckDB")
+    if find_spec("sqlalchemy") is not None:
+        yield _try("ledger", _open_ledger, "correct the variable TACIT_LEDGER, or start its server")
+    for program in _PROGRAMS:
+        yield _check_program(program)
+
+
+def _try(part: str, find: Callable[[], str], remedy: str) -> Check:
+    """Whether a part does what it is there for; anything that it raises is what is wrong."""
+    try:
+        return Check(part, "ok", find())
+    except (TacitError, ImportError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+        said = " ".join(str(error).split())
+        return Check(part, "broken", said or type(error).__name__, remedy)
+
+
+def _solve() -> str:
+    """Solve a small problem."""
+    import numpy as np
+
+    import tacit
+
+    joint = np.array([[[0.4, 0.1], [0.1, 0.4]]])
+    solution = tacit.solve(tacit.Problem(joint, individual=0.1))
+    return f"solves a small problem with a gap of {solution.gap:.0e}"
+
+
+def _find_blas() -> str:
+    """Libraries that NumPy and SciPy have loaded."""
+    import scipy.linalg  # noqa: F401 - loads its library
+    from threadpoolctl import ThreadpoolController
+
+    found = {
+        f"{library['internal_api']} {library['version'] or ''}".strip()
+        for library in ThreadpoolController().info()
+        if library["user_api"] == "blas"
+    }
+    return ", ".join(sorted(found)) or "one that threadpoolctl does not know; its threads stay on"
+
+
+def _ask_duckdb() -> str:
+    """Parse an expression: DuckDB's trees differ between its versions."""
+    import duckdb
+
+    from tacit.tables.connection import connect_memory
+    from tacit.tables.questions.syntax import parse_expression
+
+    try:
+        with connect_memory() as connection:
+            parse_expression(connection, "1 < 2")
+    except duckdb.Error as error:
+        raise RuntimeError(str(error)) from error
+    return f"{version('duckdb')}, reads requests in SQL"
+
+
+def _open_ledger() -> str:
+    """Look at the ledger for new studies; its folder is made, as the first study would."""
+    from tacit.ledger import Ledger, default_ledger
+    from tacit.ledger.database import parse_address, shown_address
+
+    address = default_ledger()
+    Ledger.check(address)
+    return shown_address(parse_address(address))
+
+
+def _check_extra(extra: str, packages: tuple[str, ...]) -> Check:
+    """Whether the packages of an extra can be imported."""
+    part, remedy = f"tacit[{extra}]", f"pip install 'tacit[{extra}]'"
+    missing, present = [], []
+    for package in packages:
+        if find_spec(package) is None:
+            missing.append(package)
+            continue
+        try:
+            import_module(package)
+        except (ImportError, OSError) as error:
+            return Check(part, "broken", f"{package} cannot be imported ({error})", remedy)
+        present.append(package)
+    if missing:
+        return Check(part, "absent", f"not installed: {', '.join(missing)}", remedy)
+    return Check(part, "ok", ", ".join(present))
+
+
+def _check_program(program: str) -> Check:
+    """Whether a program is there, where a package wants it."""
+    package, names, option, remedy = _PROGRAMS[program]
+    if find_spec(package) is None:
+        return Check(program, "absent", f"not needed, because {package} is not installed")
+    home = os.environ.get("JAVA_HOME") if program == "Java" else None
+    path = os.pathsep.join((f"{home}/bin", os.environ.get("PATH", ""))) if home else None
+    place = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+    if place is None:
+        return Check(program, "broken", f"{package} needs it, and it is not found", remedy)
+    return _try(program, lambda: _told_version(place, option), remedy)
+
+
+def _told_version(place: str, option: str) -> str:
+    told = subprocess.run(
+        [place, option], capture_output=True, text=True, check=False, timeout=_PROGRAM_SECONDS
+    )
+    if told.returncode:
+        raise RuntimeError(f"{place} ends with exit code {told.returncode}")
+    return f"{place}, {(told.stdout or told.stderr).strip().partition(os.linesep)[0]}"
