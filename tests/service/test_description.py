@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 import schemathesis
@@ -12,26 +10,13 @@ from hypothesis.strategies import SearchStrategy
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
-from tests.service.server import Server, ended, released, serving
-from tests.study.clinic import make_clinic
+from tests.service.server import Server, ended
 
 EXAMPLES = 8
 """Of each operation, kind and caller; the same ones on every run (``tests/__init__.py``)."""
 
 CLOSE = "/api/study/close"
 """Tried last: a closed study answers little."""
-
-
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A clinic of its own, with one release: requests may change all of it."""
-    place = tmp_path_factory.mktemp("attacked")
-    with make_clinic(place, external=["outcome"], everyone=0.9) as study:
-        study.set_party("lab-a", 0.4)
-    with serving(place / "clinic", None, "--workers", "1") as running:
-        with running.party("lab-a") as client:
-            released(client, asked=["age"], bits=0.1)
-        yield running
 
 
 @pytest.mark.slow
