@@ -28,6 +28,7 @@ from benchmarks import (
     information,
     levels,
     returning,
+    service,
     surface,
     wide,
     year,
@@ -48,6 +49,7 @@ SUITES = {
     "corners": corners.run,
     "coverage": coverage.run,
     "delivery": delivery.run,
+    "service": service.run,
 }
 
 
