@@ -10,6 +10,7 @@ KERNEL := $(wildcard src/tacit/solvers/kernel/*.[ch])
 INSTALLED := pyproject.toml hatch_build.py $(KERNEL)
 USER_STAMP := $(VENV)/.installed-all
 DEV_STAMP := $(VENV)/.installed-dev
+BROWSER_STAMP := $(VENV)/.installed-browser
 LOWEST := build/lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
@@ -38,10 +39,10 @@ page: $(USER_STAMP)  ## Serve the demo's study, and print where to log in
 
 test test-all lowest: export PYTEST_DEBUG_TEMPROOT := $(IN_MEMORY)
 
-test: $(DEV_STAMP)  ## Run the tests, without the slow ones
+test: $(DEV_STAMP) $(BROWSER_STAMP)  ## Run the tests, without the slow ones
 	$(BIN)/python $(PYTEST) -m "not slow"
 
-test-all: $(DEV_STAMP)  ## Run all tests, the slow ones too
+test-all: $(DEV_STAMP) $(BROWSER_STAMP)  ## Run all tests, the slow ones too
 	$(BIN)/python $(PYTEST)
 
 # Left out: mathematics and killed processes, which are not about packages and take half of the time;
@@ -86,7 +87,7 @@ types: $(DEV_STAMP)
 imports: $(DEV_STAMP)
 	$(BIN)/lint-imports
 
-coverage: $(DEV_STAMP)  ## Run the tests and list the lines and branches they miss
+coverage: $(DEV_STAMP) $(BROWSER_STAMP)  ## Run the tests and list the lines and branches they miss
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
 clean:  ## Remove everything that make built, the virtual environment included
@@ -102,6 +103,15 @@ $(USER_STAMP): $(INSTALLED) | $(BIN)/python
 $(DEV_STAMP): $(INSTALLED) | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
+
+# Only where it is missing. Where it cannot be installed, the tests that need it say so and fail.
+$(BROWSER_STAMP): | $(BIN)/python
+	@if command -v chromium >/dev/null \
+		|| (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) >/dev/null; then \
+		touch $@; \
+	else \
+		echo "chromium is missing and could not be installed: tests with a browser will fail" >&2; \
+	fi
 
 $(LOWEST_STAMP): $(INSTALLED) scripts/lowest_versions.py | $(LOWEST)/bin/python
 	$(LOWEST)/bin/python scripts/lowest_versions.py > $(LOWEST)/constraints.txt

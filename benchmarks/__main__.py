@@ -28,7 +28,11 @@ from benchmarks import (
     information,
     levels,
     returning,
+<<<<<<< HEAD
     single_answers,
+=======
+    service,
+>>>>>>> browser
     surface,
     wide,
     year,
@@ -50,6 +54,7 @@ SUITES = {
     "corners": corners.run,
     "coverage": coverage.run,
     "delivery": delivery.run,
+    "service": service.run,
 }
 
 

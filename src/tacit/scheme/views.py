@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
@@ -401,6 +400,8 @@ def merge_by_spread(laws: Array, most: int) -> Labels:
 
     Complete linkage: rows become one whose spreads against each other are least.
     """
+    from scipy.cluster.hierarchy import fcluster, linkage  # late: slow to load, seldom needed
+
     labels = merge_laws(laws, len(laws))
     groups = np.unique(labels[labels >= 0], return_index=True)[1]
     if len(groups) <= most:

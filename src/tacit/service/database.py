@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +81,10 @@ class Database:
         """
         database = cls(folder / "service.sqlite")
         for path in (database.path, database.lock):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            # A file that is there is not opened: closing it would drop the locks that other
+            # threads of this process hold on it, as POSIX has it.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with database.transaction() as connection:
             [found] = connection.execute("PRAGMA user_version").fetchone()
             if found == 0:

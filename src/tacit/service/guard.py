@@ -59,6 +59,9 @@ _WRONG_HOST = Failure(
 _TOO_LARGE = Failure(
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "TooLarge", f"send at most {MOST_BYTES:,} bytes"
 )
+_TWO_LENGTHS = Failure(
+    HTTPStatus.BAD_REQUEST, "TwoLengths", "send a length or chunks, not both: proxies may disagree"
+)
 _TOO_SLOW = Failure(HTTPStatus.REQUEST_TIMEOUT, "TooSlow", "the body took too long to arrive")
 _NO_FORM = Failure(HTTPStatus.BAD_REQUEST, "NoForm", "the body is no form: send name=value pairs")
 
@@ -132,6 +135,8 @@ class Guard:
 
 
 async def _read_body(headers: Headers, receive: Receive) -> bytes:
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise FailureError(_TWO_LENGTHS)
     declared = headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > MOST_BYTES:
         raise FailureError(_TOO_LARGE)

@@ -12,6 +12,7 @@ import uvicorn
 
 from tacit.errors import InvalidInputError
 from tacit.service.app import make_app
+from tacit.service.connections import PromptProtocol
 from tacit.service.service import Service, Settings
 
 _MOST_CONNECTIONS = 500
@@ -86,7 +87,8 @@ def serve(
         uvicorn.Server(
             uvicorn.Config(
                 make_app(service),
-                http="h11",  # bounds the size of headers
+                http=PromptProtocol,  # h11 bounds the size of headers
+                ws="none",
                 access_log=False,  # addresses hold secrets
                 log_level="warning",
                 server_header=False,

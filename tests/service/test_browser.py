@@ -1,0 +1,283 @@
+"""Journeys through the pages with a real browser, as custodians and parties make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tacit.service.access import PARTY
+from tacit.service.failures import REFUSED
+from tacit.study import Certificate, Study
+from tests.service.browser import (
+    DESKTOP,
+    PHONE,
+    Visitor,
+    assert_local,
+    complaints,
+    grave_violations,
+    open_browser,
+    overflow,
+    visiting,
+)
+from tests.service.server import Server, ask, released, serving
+from tests.study.clinic import make_clinic
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = pytest.mark.parametrize(
+    "place",
+    [
+        {"label": "desktop", "viewport": DESKTOP, "color_scheme": "light"},
+        {"label": "phone", "viewport": PHONE, "color_scheme": "dark", "has_touch": True},
+    ],
+    ids=["desktop", "phone"],
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A clinic that the journeys change."""
+    place = tmp_path_factory.mktemp("visited")
+    with make_clinic(place, external=["outcome"], everyone=0.9) as study:
+        study.set_party("lab-a", 0.4)
+    with serving(place / "clinic", None, "--workers", "1") as running:
+        with running.party("lab-a") as client:
+            released(client, asked=["age"], bits=0.1)
+        yield running
+
+
+def log_in(visitor: Visitor, server: Server) -> None:
+    """Follow an address that works once."""
+    visitor.go(f"/login/{server.access.invite('anna')}")
+    visitor.page.get_by_role("button", name="Log in").click()
+    expect(visitor.page).to_have_url(f"{visitor.url}/study")
+
+
+def log_out(visitor: Visitor) -> None:
+    visitor.page.get_by_role("button", name="Log out").click()
+    expect(visitor.page).to_have_url(f"{visitor.url}/login")
+    visitor.go("/study")
+    expect(visitor.page).to_have_url(f"{visitor.url}/login")
+
+
+def follow(page: Page, name: str) -> None:
+    """Go to one of the pages in the navigation."""
+    page.get_by_role("navigation").first.get_by_role("link", name=name, exact=True).click()
+
+
+# -- the custodian --------------------------------------------------------------------------------
+
+
+def test_the_printed_address_logs_in_once(clinic: Server, browser: Browser) -> None:
+    with visiting(browser, clinic.url, "printed", DESKTOP) as visitor:
+        visitor.page.goto(clinic.login)
+        visitor.look("login")
+        visitor.page.get_by_role("button", name="Log in").click()
+        expect(visitor.page).to_have_url(f"{clinic.url}/study")
+        log_out(visitor)
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(clinic.login)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert")).to_be_visible()
+
+
+@WIDTHS
+def test_a_custodians_journey(
+    clinic: Server, browser: Browser, place: dict, tmp_path: Path
+) -> None:
+    party = f"hospital {place['label']}"
+    with visiting(browser, clinic.url, **place) as visitor:
+        page = visitor.page
+        log_in(visitor, clinic)
+        let_in(visitor, party)
+        visitor.send("/api/study/quotes", party=party, asked=["smoker"], bits=0.05)
+        visitor.wait_for_job("done")
+        visitor.look("quote")
+        job = visitor.send("/api/study/requests", party=party, asked=["smoker"], bits=0.05)
+        visitor.wait_for_job("done")
+        visitor.look("release")
+        with clinic.custodian() as client:
+            download(
+                visitor, clinic, client.get(f"/api/jobs/{job['id']}").json()["entry"], tmp_path
+            )
+        for name in ("Verify", "Audit"):
+            visitor.go("/study")
+            page.get_by_role("button", name=name).first.click()
+            visitor.wait_for_job("done")
+            visitor.look(name.lower())
+        log_out(visitor)
+
+
+def let_in(visitor: Visitor, party: str) -> None:
+    """Create a party by the form; the overview shows it."""
+    page = visitor.page
+    page.get_by_label("Party", exact=True).first.fill(party)
+    page.get_by_label("Bits", exact=True).first.fill("0.2")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.get_by_role("main")).to_contain_text(party)
+    visitor.look("overview")
+
+
+def download(visitor: Visitor, server: Server, number: int, place: Path) -> None:
+    """The file of a release, from its page: as the study delivers it."""
+    with Study.open(server.folder) as study:
+        study.deliver(number, place / "again.csv")
+    visitor.go(f"/study/ledger/{number}")
+    visitor.look("receipt")
+    saved = visitor.save(visitor.page.get_by_role("link", name="CSV").first, place)
+    assert saved.read_bytes() == (place / "again.csv").read_bytes()
+    assert Certificate.beside(place / "again.csv").entry == number
+
+
+@WIDTHS
+def test_every_page_of_a_custodian(clinic: Server, browser: Browser, place: dict) -> None:
+    with visiting(browser, clinic.url, **place) as visitor:
+        log_in(visitor, clinic)
+        for name in ("Policy", "Ledger", "Approvals", "Tokens", "Jobs", "Overview"):
+            follow(visitor.page, name)
+            expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
+            visitor.look(f"custodian-{name.lower()}")
+        visitor.go("/study/cells?below=40")
+        visitor.look("custodian-cells")
+        visitor.go("/nothing-here")
+        visitor.look("failure")
+        assert len(visitor.complaints) == 1  # the browser's own word for a page that is not there
+        assert "404" in visitor.complaints.pop()
+
+
+def test_the_description_of_the_api_needs_no_other_machine(
+    clinic: Server, browser: Browser
+) -> None:
+    with visiting(browser, clinic.url, "api", DESKTOP) as visitor:
+        log_in(visitor, clinic)
+        visitor.go("/api/docs")
+        expect(visitor.page.get_by_text("/api/own/quotes")).to_be_visible()
+
+
+def test_a_custodian_with_a_keyboard_alone(clinic: Server, browser: Browser) -> None:
+    with visiting(browser, clinic.url, "keyboard", DESKTOP) as visitor:
+        page, keys = visitor.page, visitor.page.keyboard
+        visitor.go(f"/login/{clinic.access.invite('anna')}")
+        visitor.reach(page.get_by_role("button", name="Log in"))
+        keys.press("Enter")
+        expect(page).to_have_url(f"{clinic.url}/study")
+        visitor.reach(page.get_by_label("Party", exact=True).first)
+        keys.type("typist")
+        visitor.reach(page.get_by_label("Bits", exact=True).first)
+        keys.type("0.1")
+        keys.press("Enter")
+        expect(page.get_by_role("main")).to_contain_text("typist")
+        visitor.reach(page.get_by_role("button", name="Verify").first)
+        keys.press("Space")
+        visitor.wait_for_job("done")
+        visitor.reach(page.get_by_role("button", name="Log out"))
+        keys.press("Enter")
+        expect(page).to_have_url(f"{clinic.url}/login")
+
+
+def test_the_first_tab_skips_the_navigation(clinic: Server, browser: Browser) -> None:
+    with visiting(browser, clinic.url, "skip", DESKTOP) as visitor:
+        log_in(visitor, clinic)
+        visitor.page.keyboard.press("Tab")
+        focused = visitor.page.locator(":focus")
+        assert focused.get_attribute("href") == "#content"
+        assert focused.bounding_box()["y"] >= 0
+
+
+# -- a party --------------------------------------------------------------------------------------
+
+
+@WIDTHS
+def test_a_partys_journey(clinic: Server, browser: Browser, place: dict, tmp_path: Path) -> None:
+    with visiting(browser, clinic.url, **place) as visitor:
+        page = visitor.page
+        log_in_with_token(visitor, clinic.access.issue_token(PARTY, "lab-a"))
+        expect(page.get_by_role("main")).to_contain_text("lab-a")
+        visitor.look("party-account")
+        ask_for(page, "smoker", "0.02", "Quote")
+        visitor.wait_for_job("done")
+        visitor.look("party-quote")
+        visitor.go("/own")
+        ask_for(page, "diagnosis", "0.02", "Ask for it")
+        visitor.wait_for_job("done")
+        visitor.go("/own")
+        saved = visitor.save(page.get_by_role("link", name="CSV").last, tmp_path)
+        assert saved.read_text().startswith("record,")
+        page.get_by_role("row").last.get_by_role("link").first.click()
+        visitor.look("party-certificate")
+        assert "hospital" not in page.content()
+        log_out(visitor)
+
+
+def log_in_with_token(visitor: Visitor, token: str) -> None:
+    visitor.go("/")
+    visitor.page.get_by_label("Token").fill(token)
+    visitor.page.get_by_role("button", name="Log in").click()
+    expect(visitor.page).to_have_url(f"{visitor.url}/own")
+
+
+def ask_for(page: Page, column: str, bits: str, button: str) -> None:
+    page.get_by_label("Columns").first.select_option(column)
+    page.get_by_label("Bits").first.fill(bits)
+    page.get_by_role("button", name=button).first.click()
+
+
+def test_a_refusal_is_the_same_for_every_reason(clinic: Server, browser: Browser) -> None:
+    token = clinic.access.issue_token(PARTY, "lab-a")
+    with visiting(browser, clinic.url, "refused", PHONE) as visitor:
+        log_in_with_token(visitor, token)
+        said = []
+        for column, bits in (("age", "0.9"), ("diagnosis", "0.399")):
+            visitor.go("/own")
+            ask_for(visitor.page, column, bits, "Ask for it")
+            visitor.wait_for_job("failed")
+            said.append(visitor.page.get_by_role("alert").inner_text())
+            visitor.look(column)
+        assert said == [REFUSED.message] * 2
+
+
+def test_approval_by_the_custodian(clinic: Server, browser: Browser) -> None:
+    with (
+        clinic.party("lab-a", needs_approval=True) as party,
+        visiting(browser, clinic.url, "approval", DESKTOP) as visitor,
+    ):
+        jobs = [ask(party, "/api/own/requests", asked=["outcome"], bits=b) for b in (0.01, 0.02)]
+        log_in(visitor, clinic)
+        follow(visitor.page, "Approvals")
+        visitor.look("waiting")
+        for job, button, state in zip(
+            jobs, ("Approve", "Decline"), ("done", "declined"), strict=True
+        ):
+            visitor.go(f"/jobs/{job['id']}")
+            visitor.page.get_by_role("button", name=button).click()
+            visitor.wait_for_job(state)
+        assert [party.get(f"/api/jobs/{each['id']}").json()["state"] for each in jobs] == [
+            "done",
+            "declined",
+        ]
+
+
+# -- what the tests look with ---------------------------------------------------------------------
+
+
+def test_what_is_wrong_is_seen(browser: Browser) -> None:
+    """The checks above can fail."""
+    with browser.new_context(viewport=PHONE) as context:
+        page = context.new_page()
+        page.set_content("<img src='data:,'><input><div style='width: 2000px'>wide</div>")
+        assert {"image-alt", "label"} <= {rule for rule, _ in grave_violations(page)}
+        assert overflow(page) > 1000
+    with pytest.raises(AssertionError):
+        assert_local(["http://localhost:1/", "https://elsewhere.example/"], "http://localhost:1")
+    assert complaints("error", "x") == ["error: x"]
+    assert complaints("log", "x") == []

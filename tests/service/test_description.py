@@ -1,0 +1,59 @@
+"""Requests made up from the whole OpenAPI description: whatever is sent, the server never fails."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
+from schemathesis import Case, GenerationMode
+from schemathesis.core.result import Ok
+
+from tests.service.server import Server, ended
+
+EXAMPLES = 8
+"""Of each operation, kind and caller; the same ones on every run (``tests/__init__.py``)."""
+
+CLOSE = "/api/study/close"
+"""Tried last: a closed study answers little."""
+
+
+@pytest.mark.slow
+def test_no_request_makes_the_server_fail(attacked: Server) -> None:
+    with attacked.party("lab-a") as party, attacked.custodian() as custodian:
+        for client in (party, custodian):
+            try_operations(client)
+        jobs = [ended(custodian, each) for each in custodian.get("/api/jobs").json()]
+    assert {each["task"] for each in jobs} >= {"audit", "plan", "quote", "release", "verify"}
+    failed = [each for each in jobs if each["state"] == "failed"]
+    assert failed
+    assert [each for each in failed if each["error"]["status"] >= 500] == []
+
+
+def try_operations(client: httpx.Client) -> None:
+    """Requests that fit the description and requests that do not, to every operation."""
+    described = client.get("/api/openapi.json").json()
+    found = schemathesis.openapi.from_dict(described).get_all_operations()
+    operations = [each.ok() for each in found if isinstance(each, Ok)]
+    assert len(operations) == sum(len(each) for each in described["paths"].values()) > 25
+    codes: set[int] = set()
+    for operation in sorted(operations, key=lambda each: each.path == CLOSE):
+        for mode in GenerationMode:
+            codes |= try_cases(client, operation.as_strategy(generation_mode=mode))
+    assert {200, 404, 422} <= codes
+
+
+def try_cases(client: httpx.Client, cases: SearchStrategy[Case]) -> set[int]:
+    """The status codes of answers to made-up requests."""
+    codes, headers = set[int](), {"Authorization": client.headers["authorization"]}
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    @given(case=cases)
+    def try_case(case: Case) -> None:
+        answer = case.call(base_url=str(client.base_url), headers=headers)
+        assert answer.status_code < 500, answer.text
+        codes.add(answer.status_code)
+
+    try_case()
+    return codes
