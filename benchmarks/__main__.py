@@ -28,11 +28,8 @@ from benchmarks import (
     information,
     levels,
     returning,
-<<<<<<< HEAD
-    single_answers,
-=======
     service,
->>>>>>> browser
+    single_answers,
     surface,
     wide,
     year,
