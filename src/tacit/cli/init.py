@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import (
-    command_line,
     counted,
     plain,
     show_json,
@@ -19,7 +18,8 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.remarks import remarks_for_machines
+from tacit.words.commands import command_line
+from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import command_line, plain, progress_bar, show_json, watch_design
+from tacit.cli.display import plain, progress_bar, show_json, watch_design
 from tacit.cli.options import (
     AcceptRollback,
     Again,
@@ -23,8 +23,9 @@ from tacit.cli.options import (
     Utility,
     WorstLevel,
 )
-from tacit.cli.remarks import remark_in_words
 from tacit.errors import InvalidInputError
+from tacit.words.commands import command_line
+from tacit.words.remarks import remark_in_words
 
 if TYPE_CHECKING:
     from tacit.problem import Costs

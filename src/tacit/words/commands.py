@@ -1,16 +1,30 @@
-"""What an error suggests, as commands to paste."""
+"""Actions of the library, as an error suggests them or a page does them, as commands to paste."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tacit.cli.display import command_line
 from tacit.errors import Suggestion
 
 Given = Mapping[str, Any]
 """What the command was given, by the names of its parameters; a suggestion takes from it what it
 does not say itself. Empty where the words could not be parsed."""
+
+
+_LIVE_IN_DOUBLE_QUOTES = frozenset('"$`\\!\n')
+"""Signs that a shell does not take literally between double quotes."""
+
+
+def command_line(*words: object) -> str:
+    """A command to paste into a shell; words with apostrophes in double quotes, to be readable."""
+    return " ".join(map(_quoted, map(str, words)))
+
+
+def _quoted(word: str) -> str:
+    is_readable = "'" in word and not _LIVE_IN_DOUBLE_QUOTES & set(word)
+    return f'"{word}"' if is_readable else shlex.quote(word)
 
 
 def command_of(suggestion: Suggestion, given: Given) -> str | None:
