@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tacit.errors import InvalidInputError
@@ -28,9 +30,9 @@ def test_more_bits_never_make_answers_worse(study: Study) -> None:
     assert found.is_complete
     assert study.status().head == head
     for row in found.values:
-        assert all(a + GRID_GAP >= b for a, b in zip(row, row[1:], strict=False))
+        assert all(a + GRID_GAP >= b for a, b in pairwise(row))
     for column in zip(*found.values, strict=True):
-        assert all(a + GRID_GAP >= b for a, b in zip(column, column[1:], strict=False))
+        assert all(a + GRID_GAP >= b for a, b in pairwise(column))
     assert found.values[0][0] > found.values[-1][-1] + 0.05
 
 
