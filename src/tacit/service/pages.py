@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tacit.accounting import bits_down, bits_up, percent_used
 from tacit.errors import Suggestion
 from tacit.policy import limit_in_words
+from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API
 from tacit.study.reports.page import chance_up, fullness, times_up
 from tacit.study.reports.receipts import time_in_words, value_in_units, worth_in_words
@@ -57,6 +58,9 @@ _ENVIRONMENT.filters |= {
         told["measure"], value, told["blind"], told["objective"]
     ),
 }
+
+
+_ENVIRONMENT.globals["plotly_style_ids"] = plotly_style_ids
 
 
 def render(request: Request, template: str, found: Any, *, status: int = 200) -> HTMLResponse:

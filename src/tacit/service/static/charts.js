@@ -36,7 +36,7 @@ function timeline(releases) {
   return [traces, layout({
     xaxis: shown,
     yaxis: { title: { text: "right answers, of 100" }, range: [0, 105] },
-    yaxis2: { title: { text: "bits about one record" }, overlaying: "y", side: "right", rangemode: "tozero", showgrid: false },
+    yaxis2: { title: { text: "bits about one record" }, overlaying: "y", side: "right", rangemode: "tozero", showgrid: false, tickmode: "auto", nticks: 6 },
   })];
 }
 
