@@ -32,6 +32,7 @@ from tacit.service.pages import add_action, add_page, show_document
 from tacit.service.routes.callers import TheCaller, TheService, require_custodian
 from tacit.service.routes.files import Format, read_certificate, send_file
 from tacit.service.routes.jobs import job_for
+from tacit.study import Receipt
 from tacit.words.remarks import remarks_for_machines
 
 router = APIRouter(tags=["study"], dependencies=[Depends(require_custodian)])
@@ -129,9 +130,12 @@ def list_audits(service: TheService, caller: TheCaller) -> list[dict[str, Any]]:
 
 @add_page(router, "/study/ledger/{number}", "receipt.html")
 def read_receipt(number: int, service: TheService) -> dict[str, Any]:
-    """The receipt of an entry."""
+    """The receipt of an entry; of a release, with what can be told about a person, in words."""
     with service.reading() as study:
-        found: dict[str, Any] = as_plain(study.receipt(number).model_dump(mode="json"))
+        receipt = study.receipt(number)
+    found: dict[str, Any] = as_plain(receipt.model_dump(mode="json"))
+    if isinstance(receipt, Receipt):
+        found["risks"] = [each.as_dict() for each in receipt.risks or ()]
     return found
 
 

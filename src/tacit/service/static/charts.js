@@ -18,6 +18,10 @@ function short(text, most) {
   return text.length > most ? text.slice(0, most - 1) + "…" : text;
 }
 
+// Shares of wrong answers are shown as right answers of 100; other costs as they are.
+const shown = (told) => (told.measure === "hamming" ? (value) => (value === null ? null : 100 * (1 - value)) : (value) => value);
+const unit = (told) => (told.measure === "hamming" ? "right answers, of 100" : told.measure === "information" ? "bits about what is asked" : `${told.measure} error`);
+
 function timeline(releases) {
   const x = releases.map((each) => each.entry);
   const text = releases.map((each) => short(`${each.request} for ${each.party}`, 60));
@@ -30,38 +34,39 @@ function timeline(releases) {
     { type: "bar", name: "right answers, of 100", x: place, y: share("right"), text, textposition: "none", hovertemplate: hover, marker: { color: colour("--bar"), opacity: 0.55 } },
     { type: "scatter", mode: "markers", name: "a blind guess", x: place, y: share("guessed"), text, hovertemplate: hover, marker: { symbol: "line-ew-open", size: 28, color: colour("--ink"), line: { width: 2, color: colour("--ink") } } },
     { type: "scatter", mode: "lines+markers", name: "everyone holds", x: place, y: releases.map((each) => each.everyone_bits), yaxis: "y2", text, hovertemplate: hover, line: { color: colour("--full"), width: 3 } },
-    ...parties.map((party, k) => ({ type: "scatter", mode: "lines+markers", name: `${party} holds`, x: place, y: releases.map((each) => each.party_bits[party] ?? 0), yaxis: "y2", text, hovertemplate: hover, line: { color: lines[k % lines.length], width: 1.5, dash: "dot" } })),
+    ...parties.map((party, k) => ({ type: "scatter", mode: "lines+markers", name: `${party} holds`, x: place, y: releases.map((each) => each.party_bits[party] ?? 0), showlegend: isWide(), yaxis: "y2", text, hovertemplate: hover, line: { color: lines[k % lines.length], width: 1.5, dash: "dot" } })),
   ];
-  const shown = isWide() ? { tickvals: place, ticktext: ticks } : { tickvals: place, ticktext: x, title: { text: "release" } };
+  const named = isWide() ? { tickvals: place, ticktext: ticks } : { tickvals: place, ticktext: x, title: { text: "release" } };
+  const title = (text) => ({ text: isWide() ? text : "" });
   return [traces, layout({
-    xaxis: shown,
-    yaxis: { title: { text: "right answers, of 100" }, range: [0, 105] },
-    yaxis2: { title: { text: "bits about one record" }, overlaying: "y", side: "right", rangemode: "tozero", showgrid: false, tickmode: "auto", nticks: 6 },
+    xaxis: named,
+    yaxis: { title: title("right answers, of 100"), range: [0, 105] },
+    yaxis2: { title: title("bits about one record"), overlaying: "y", side: "right", rangemode: "tozero", showgrid: false, tickmode: "auto", nticks: 6 },
   })];
 }
 
 function curve(told) {
-  const y = told.curve.map((each) => each.value);
+  const y = told.curve.map((each) => shown(told)(each.value));
   const asked = told.curve.filter((each) => each.is_asked);
   return [[
-    { type: "scatter", mode: "lines+markers", name: told.measure, x: told.curve.map((each) => each.bits), y, line: { color: colour("--bar") } },
-    { type: "scatter", mode: "markers", name: "this quote", x: asked.map((each) => each.bits), y: asked.map((each) => each.value), marker: { size: 14, color: colour("--full") } },
-  ], layout({ xaxis: { title: { text: "bits to the party" } }, yaxis: { title: { text: told.measure } } })];
+    { type: "scatter", mode: "lines+markers", name: "best possible", x: told.curve.map((each) => each.bits), y, line: { color: colour("--bar") } },
+    { type: "scatter", mode: "markers", name: "this quote", x: asked.map((each) => each.bits), y: asked.map((each) => shown(told)(each.value)), marker: { size: 14, color: colour("--full") } },
+  ], layout({ xaxis: { title: { text: "bits to the party" } }, yaxis: { title: { text: unit(told) } } })];
 }
 
 function surface(told, at) {
   return [[
-    { type: "contour", x: told.collusion, y: told.individual, z: told.values, colorscale: "Blues", connectgaps: false, contours: { showlabels: true }, colorbar: { title: { text: told.measure }, thickness: 12 }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
+    { type: "contour", x: told.collusion, y: told.individual, z: told.values.map((row) => row.map(shown(told))), colorscale: "Blues", reversescale: told.measure === "hamming", connectgaps: false, colorbar: { thickness: 12 }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
     { type: "scatter", mode: "markers", name: "the limits", x: [at.everyone], y: [at.limit], marker: { size: 14, color: colour("--full"), line: { color: "#ffffff", width: 2 } }, hoverinfo: "skip" },
-  ], layout({ showlegend: false, title: { text: "D(ε, δ)", font: { size: 15 } }, xaxis: { title: { text: "δ: limit of everyone, bits" } }, yaxis: { title: { text: "ε: limit of the party, bits" } } })];
+  ], layout({ showlegend: false, title: { text: `D(ε, δ): ${unit(told)}`, font: { size: 15 } }, xaxis: { title: { text: "δ: limit of everyone, bits" } }, yaxis: { title: { text: "ε: limit of the party, bits" } } })];
 }
 
 function slice(told, at) {
   return [[
-    { type: "scatter", mode: "lines+markers", name: "best possible", x: told.individual, y: told.individual.map((bits) => read(told, bits, at.everyone)), line: { color: colour("--bar") } },
-    { type: "scatter", mode: "markers", name: "the limits", x: [at.limit], y: [read(told, at.limit, at.everyone)], marker: { size: 14, color: colour("--full") } },
-    { type: "scatter", mode: "lines", name: "a blind guess", x: [told.individual[0], told.individual.at(-1)], y: [told.blind, told.blind], line: { color: colour("--quiet"), dash: "dot" } },
-  ], layout({ xaxis: { title: { text: "ε: limit of the party, bits" } }, yaxis: { title: { text: told.measure } } })];
+    { type: "scatter", mode: "lines+markers", name: "best possible", x: told.individual, y: told.individual.map((bits) => shown(told)(read(told, bits, at.everyone))), line: { color: colour("--bar") } },
+    { type: "scatter", mode: "markers", name: "the limits", x: [at.limit], y: [shown(told)(read(told, at.limit, at.everyone))], marker: { size: 14, color: colour("--full") } },
+    { type: "scatter", mode: "lines", name: "a blind guess", x: [told.individual[0], told.individual.at(-1)], y: [shown(told)(told.blind), shown(told)(told.blind)], line: { color: colour("--quiet"), dash: "dot" } },
+  ], layout({ xaxis: { title: { text: "ε: limit of the party, bits" } }, yaxis: { title: { text: unit(told) } } })];
 }
 
 // Between points of the grid, bilinear; at its edges, the nearest.
