@@ -19,7 +19,7 @@ function short(text, most) {
 }
 
 // Shares of wrong answers are shown as right answers of 100; other costs as they are.
-const shown = (told) => (told.measure === "hamming" ? (value) => (value === null ? null : 100 * (1 - value)) : (value) => value);
+const scaled = (told) => (told.measure === "hamming" ? (value) => (value === null ? null : 100 * (1 - value)) : (value) => value);
 const unit = (told) => (told.measure === "hamming" ? "right answers, of 100" : told.measure === "information" ? "bits about what is asked" : `${told.measure} error`);
 
 function timeline(releases) {
@@ -46,26 +46,26 @@ function timeline(releases) {
 }
 
 function curve(told) {
-  const y = told.curve.map((each) => shown(told)(each.value));
+  const y = told.curve.map((each) => scaled(told)(each.value));
   const asked = told.curve.filter((each) => each.is_asked);
   return [[
     { type: "scatter", mode: "lines+markers", name: "best possible", x: told.curve.map((each) => each.bits), y, line: { color: colour("--bar") } },
-    { type: "scatter", mode: "markers", name: "this quote", x: asked.map((each) => each.bits), y: asked.map((each) => shown(told)(each.value)), marker: { size: 14, color: colour("--full") } },
+    { type: "scatter", mode: "markers", name: "this quote", x: asked.map((each) => each.bits), y: asked.map((each) => scaled(told)(each.value)), marker: { size: 14, color: colour("--full") } },
   ], layout({ xaxis: { title: { text: "bits to the party" } }, yaxis: { title: { text: unit(told) } } })];
 }
 
 function surface(told, at) {
   return [[
-    { type: "contour", x: told.collusion, y: told.individual, z: told.values.map((row) => row.map(shown(told))), colorscale: "Blues", reversescale: told.measure === "hamming", connectgaps: false, colorbar: { thickness: 12 }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
+    { type: "contour", x: told.collusion, y: told.individual, z: told.values.map((row) => row.map(scaled(told))), colorscale: "Blues", reversescale: told.measure === "hamming", connectgaps: false, colorbar: { thickness: 12 }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
     { type: "scatter", mode: "markers", name: "the limits", x: [at.everyone], y: [at.limit], marker: { size: 14, color: colour("--full"), line: { color: "#ffffff", width: 2 } }, hoverinfo: "skip" },
   ], layout({ showlegend: false, title: { text: `D(ε, δ): ${unit(told)}`, font: { size: 15 } }, xaxis: { title: { text: "δ: limit of everyone, bits" } }, yaxis: { title: { text: "ε: limit of the party, bits" } } })];
 }
 
 function slice(told, at) {
   return [[
-    { type: "scatter", mode: "lines+markers", name: "best possible", x: told.individual, y: told.individual.map((bits) => shown(told)(read(told, bits, at.everyone))), line: { color: colour("--bar") } },
-    { type: "scatter", mode: "markers", name: "the limits", x: [at.limit], y: [shown(told)(read(told, at.limit, at.everyone))], marker: { size: 14, color: colour("--full") } },
-    { type: "scatter", mode: "lines", name: "a blind guess", x: [told.individual[0], told.individual.at(-1)], y: [shown(told)(told.blind), shown(told)(told.blind)], line: { color: colour("--quiet"), dash: "dot" } },
+    { type: "scatter", mode: "lines+markers", name: "best possible", x: told.individual, y: told.individual.map((bits) => scaled(told)(read(told, bits, at.everyone))), line: { color: colour("--bar") } },
+    { type: "scatter", mode: "markers", name: "the limits", x: [at.limit], y: [scaled(told)(read(told, at.limit, at.everyone))], marker: { size: 14, color: colour("--full") } },
+    { type: "scatter", mode: "lines", name: "a blind guess", x: [told.individual[0], told.individual.at(-1)], y: [scaled(told)(told.blind), scaled(told)(told.blind)], line: { color: colour("--quiet"), dash: "dot" } },
   ], layout({ xaxis: { title: { text: "ε: limit of the party, bits" } }, yaxis: { title: { text: unit(told) } } })];
 }
 
