@@ -158,7 +158,9 @@ def test_verification_says_where_a_chain_breaks(fresh: Server) -> None:
     with fresh.browser() as browser:
         whole = ended(browser, _send(browser, "/study/verifications", {}))
         assert whole["result"]["is_whole"]
-        tamper(ledger, "UPDATE tacit_entries SET body = replace(body, '0.4', '0.9') WHERE number = 2")
+        tamper(
+            ledger, "UPDATE tacit_entries SET body = replace(body, '0.4', '0.9') WHERE number = 2"
+        )
         broken = ended(browser, _send(browser, "/study/verifications", {}))
         page = browser.get(f"/jobs/{broken['id']}").text
     [problem, *_] = broken["result"]["problems"]

@@ -56,7 +56,7 @@ function curve(told) {
 
 function surface(told, at) {
   return [[
-    { type: "contour", x: told.collusion, y: told.individual, z: told.values.map((row) => row.map(scaled(told))), colorscale: "Blues", reversescale: told.measure === "hamming", connectgaps: false, colorbar: { thickness: 12 }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
+    { type: "contour", x: told.collusion, y: told.individual, z: told.values.map((row) => row.map(scaled(told))), colorscale: [[0, "#dbe8fa"], [1, "#5b94e3"]], reversescale: !["hamming", "information"].includes(told.measure), connectgaps: false, showscale: false, contours: { showlabels: true, labelfont: { color: "#10151b" } }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
     { type: "scatter", mode: "markers", name: "the limits", x: [at.everyone], y: [at.limit], marker: { size: 14, color: colour("--full"), line: { color: "#ffffff", width: 2 } }, hoverinfo: "skip" },
   ], layout({ showlegend: false, title: { text: `D(ε, δ): ${unit(told)}`, font: { size: 15 } }, xaxis: { title: { text: "δ: limit of everyone, bits" } }, yaxis: { title: { text: "ε: limit of the party, bits" } } })];
 }
