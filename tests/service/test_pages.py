@@ -88,15 +88,16 @@ def test_documents_run_nothing(browser: httpx.Client, path: str) -> None:
 
 
 def test_a_surface_is_drawn_and_can_be_moved(browser: httpx.Client) -> None:
+    head = browser.get("/api/study").json()["head"]
     job = ended(browser, _send(browser, "/study/surfaces", {"party": "lab-b", "asked": "age"}))
     page = browser.get(f"/jobs/{job['id']}").text
     assert page.count('type="range"') == 2
     assert 'data-chart="surface"' in page
-    assert browser.get("/api/study").json()["head"] == browser.get("/api/study").json()["head"]
     moved = {"party": "lab-b", "asked": "age", "limit": "0.2", "everyone": "0.8"}
     again = ended(browser, _send(browser, "/study/surfaces", moved))
     assert (again["result"]["limit"], again["result"]["everyone"]) == (0.2, 0.8)
     assert again["result"]["value"] > job["result"]["value"]
+    assert browser.get("/api/study").json()["head"] == head
 
 
 def test_what_parties_know_together(browser: httpx.Client) -> None:
