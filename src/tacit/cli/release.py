@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +25,6 @@ from tacit.cli.options import (
     WorstLevel,
 )
 from tacit.errors import InvalidInputError
-from tacit.words.commands import command_line
 from tacit.words.remarks import remark_in_words
 
 if TYPE_CHECKING:
@@ -157,4 +157,4 @@ def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
         print(f"  {plain(remark_in_words(remark))}")
     print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
-    print(f"  receipt: {command_line('tacit', 'receipt', folder, receipt.entry)}")
+    print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(receipt.entry)])}")
