@@ -340,6 +340,11 @@ def bits_up(bits: float, digits: int = DIGITS) -> str:
     return _rounded(Decimal(bits), digits, ROUND_CEILING)
 
 
+def percent_used(held: float, limit: float) -> float:
+    """Of a limit, with bits rounded as they are shown; at most 100."""
+    return 100.0 if float(bits_up(held)) >= limit else 100 * held / limit
+
+
 def bits_down(bits: float, digits: int = DIGITS) -> str:
     """What is left, or may be asked for: the figure shown is never above it."""
     # By the shortest text of the float: 0.3 is meant as 0.3, though the float is slightly below.

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import shlex
 import sys
 import time
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 
 from tacit.cli.display import (
     bar,
-    command_line,
     counted,
     plain,
     progress_bar,
@@ -106,19 +103,3 @@ def test_a_long_search_tells_how_far_it_is(capsys: pytest.CaptureFixture[str]) -
     told = [line for line in err.splitlines() if line.startswith("designing: ")]
     assert 1 <= len(told) <= 3
     assert all("bits about what was asked, at most 2000.0000 are possible" in line for line in told)
-
-
-# -- commands to paste --------------------------------------------------------------------------
-
-
-@given(st.lists(st.text(st.characters(codec="utf-8"))))
-@example(["it's $HOME", "it's `date`", "it's \\", 'it\'s "so"', "it's !1", "'", ""])
-def test_a_command_is_read_by_a_shell_as_it_was_meant(words: list[str]) -> None:
-    assert shlex.split(command_line(*words)) == words
-
-
-def test_a_command_is_readable() -> None:
-    senior = "age > 60 and education = 'bachelor and above'"
-    assert command_line("tacit", "receipt", Path("a b"), 7) == "tacit receipt 'a b' 7"
-    assert command_line("--sql", senior) == f'--sql "{senior}"'
-    assert command_line("it's $HOME") == shlex.quote("it's $HOME")

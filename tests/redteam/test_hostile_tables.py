@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.remarks import remark_in_words
 from tacit.errors import TacitError
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.tables.questions.cells import Cells
+from tacit.words.remarks import remark_in_words
 from tests.cli.clinic import found_in, tacit
 from tests.redteam.hostile import LONGEST, SECONDS, SECRET, TABLES, expressions, try_expression
 from tests.redteam.replay import replay

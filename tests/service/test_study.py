@@ -12,7 +12,7 @@ import pytest
 
 from tacit.policy import Everyone, Policy
 from tacit.study import Study
-from tests import pages
+from tests.pages import page as page_of
 from tests.service.server import Server, ask, csrf_of, ended, serving
 from tests.study.clinic import make_clinic
 
@@ -24,10 +24,14 @@ PAGES = (
     "/study/ledger/5",
     "/study/cells?below=50",
     "/study/approvals",
+    "/study/audits",
+    "/study/release",
+    "/study/what-if",
+    "/study/risk?parties=lab-a&parties=registry",
     "/study/tokens",
     "/jobs",
 )
-DOCS = pages.page("service")
+DOCS = page_of("service")
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}"
 
 
@@ -74,6 +78,7 @@ def test_jobs_of_the_custodian(custodian: httpx.Client) -> None:
         "audits": ({"records": 200}, "findings"),
         "plans": ({"asked": ["age"], "correct": 0.6}, "curves"),
         "verifications": ({}, "is_whole"),
+        "surfaces": ({"party": "lab-b", "asked": "age", "everyone": 0.8}, "values"),
     }
     for path, (order, key) in orders.items():
         job = ended(custodian, ask(custodian, f"/api/study/{path}", **order))

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson
-from tacit.cli.remarks import remarks_for_machines
+from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.estimation import Cell, CrossTable, OddsRatio

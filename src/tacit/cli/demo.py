@@ -13,10 +13,11 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.display import command_line, show_json
+from tacit.cli.display import show_json
 from tacit.cli.failure import REFUSED
 from tacit.cli.options import AsJson
 from tacit.errors import InvalidInputError, TacitError
+from tacit.words.commands import command_line
 
 _SEED = 1996
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.remarks import remark_in_words, remarks_for_machines
+from tacit.words.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -34,9 +33,6 @@ _LONG_SECONDS = 5.0
 
 _LONG_STEPS = 2_000_000
 """A release with fewer steps is written in about a second and prints no lines on progress."""
-
-_LIVE_IN_DOUBLE_QUOTES = frozenset('"$`\\!\n')
-"""Signs that a shell does not take literally between double quotes."""
 
 # -- results ------------------------------------------------------------------------------------
 
@@ -66,11 +62,6 @@ def show_remarks(remarks: Iterable[Remark]) -> None:
     """Remarks on the result, a line each."""
     for remark in remarks:
         print(f"note: {plain(remark_in_words(remark))}")
-
-
-def command_line(*words: object) -> str:
-    """A command to paste into a shell; words with apostrophes in double quotes, to be readable."""
-    return " ".join(map(_quoted, map(str, words)))
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -154,11 +145,6 @@ def _can_show(text: str) -> bool:
 
 def _escaped(sign: str) -> str:
     return "\\n" if sign == "\n" else sign.encode("unicode_escape").decode()
-
-
-def _quoted(word: str) -> str:
-    is_readable = "'" in word and not _LIVE_IN_DOUBLE_QUOTES & set(word)
-    return f'"{word}"' if is_readable else shlex.quote(word)
 
 
 # -- progress -----------------------------------------------------------------------------------

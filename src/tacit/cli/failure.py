@@ -11,7 +11,6 @@ from typing import TextIO
 import typer
 
 from tacit.cli.display import plain, show_json
-from tacit.cli.suggestions import Given, command_of, tail_of
 from tacit.errors import (
     DeliveryError,
     InfeasibleError,
@@ -20,6 +19,7 @@ from tacit.errors import (
     LedgerError,
     TacitError,
 )
+from tacit.words.commands import Given, command_of, tail_of
 
 USAGE, REFUSED, INVALID, LEDGER, UNWRITTEN, KEY, INTERRUPTED = 2, 3, 4, 5, 6, 7, 130
 

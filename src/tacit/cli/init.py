@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import (
-    command_line,
     counted,
     plain,
     show_json,
@@ -19,8 +18,9 @@ from tacit.cli.display import (
     waiting,
 )
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.remarks import remarks_for_machines
 from tacit.tables.encoding.column import Stray
+from tacit.words.commands import command_line
+from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus

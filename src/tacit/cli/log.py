@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tacit.cli.display import plain, show_json
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.suggestions import command_of
 from tacit.errors import Suggestion
+from tacit.words.commands import command_of
 
 if TYPE_CHECKING:
     from tacit.study import LogEntry

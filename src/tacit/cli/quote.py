@@ -10,7 +10,6 @@ import typer
 
 from tacit.cli.display import (
     bar,
-    command_line,
     plain,
     show_json,
     show_rows,
@@ -31,8 +30,9 @@ from tacit.cli.options import (
     WorstLevel,
 )
 from tacit.cli.release import columns_of, objective_of, read_ceilings, read_utility
-from tacit.cli.remarks import remark_in_words, remarks_for_machines
 from tacit.errors import InvalidInputError
+from tacit.words.commands import command_line
+from tacit.words.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import Quote, Risk

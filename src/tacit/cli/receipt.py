@@ -10,7 +10,7 @@ import typer
 from tacit.cli.display import bar, plain, show_json, show_rows
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.quote import show_risks
-from tacit.cli.remarks import remark_in_words
+from tacit.words.remarks import remark_in_words
 
 if TYPE_CHECKING:
     from tacit.study import EntryReceipt, Receipt

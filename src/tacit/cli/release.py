@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import command_line, plain, progress_bar, show_json, watch_design
+from tacit.cli.display import plain, progress_bar, show_json, watch_design
 from tacit.cli.options import (
     AcceptRollback,
     Again,
@@ -23,8 +24,8 @@ from tacit.cli.options import (
     Utility,
     WorstLevel,
 )
-from tacit.cli.remarks import remark_in_words
 from tacit.errors import InvalidInputError
+from tacit.words.remarks import remark_in_words
 
 if TYPE_CHECKING:
     from tacit.problem import Costs
@@ -156,4 +157,4 @@ def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
         print(f"  {plain(remark_in_words(remark))}")
     print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
-    print(f"  receipt: {command_line('tacit', 'receipt', folder, receipt.entry)}")
+    print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(receipt.entry)])}")

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.remarks import remarks_for_machines
+from tacit.words.remarks import remarks_for_machines
 
 
 def restore(

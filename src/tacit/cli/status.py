@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tacit.cli.display import bar, counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.remarks import remarks_for_machines
+from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus

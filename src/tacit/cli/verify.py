@@ -10,7 +10,7 @@ import typer
 from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
 from tacit.cli.failure import LEDGER
 from tacit.cli.options import AsJson, Folder
-from tacit.cli.remarks import remark_in_words, remarks_for_machines
+from tacit.words.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import Verification

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +19,16 @@ _PACKAGED = {
 """Name -> the package that has it, and where."""
 
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@cache
+def plotly_style_ids() -> tuple[str, ...]:
+    """Ids of style elements that Plotly adds unless elements with these ids are there.
+
+    Our pages allow no styles but those of our style sheet, which has what the figures need.
+    """
+    text = _packaged(*_PACKAGED["plotly.min.js"]).read_text(encoding="utf-8")
+    return tuple(sorted(set(re.findall(r'getElementById\("([0-9a-f]{64})"\)', text))))
 
 
 def find_asset(name: str) -> tuple[Path, str] | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tacit.policy import AnySize, Group, Limit, Policy
+from tacit.policy import AnySize, Everyone, Group, Limit, Policy
 from tacit.problem import Costs
 
 _LONGEST_TEXT = 2_000
@@ -93,10 +93,21 @@ class RequestFor(Request):
 
     Attributes:
         again: a new release, although the same request was answered before.
+        reason: why, for the ledger and the receipt.
     """
 
     party: Name
     again: bool = False
+    reason: Name | None = None
+
+
+class SurfaceFor(Question):
+    """What a request would be worth under other limits; as for ``Study.trace_surface``."""
+
+    party: Name
+    bits: None = None
+    limit: Bits | None = None
+    everyone: Bits | None = None
 
 
 class PartyLimit(Order):
@@ -111,6 +122,41 @@ class PartyLimit(Order):
     name: Name
     limit: Bits
     cap: Bits | None = None
+
+
+class CoalitionLimit(Order):
+    """One limit on coalitions; all others stay as they are.
+
+    Attributes:
+        whom: whom it is on.
+        size: how many parties, for a limit on any so many.
+        members: of a group.
+        bits: that they may hold about one record together.
+        cap: bits that their worst single answer may have.
+    """
+
+    whom: Literal["everyone", "size", "group"]
+    size: Annotated[int, Field(ge=1)] | None = None
+    members: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] = Field(default_factory=list)
+    bits: Bits
+    cap: Bits | None = None
+
+    @field_validator("members", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @property
+    def limit(self) -> Limit:
+        """As ``Policy.change`` takes it."""
+        cap = inf if self.cap is None else self.cap
+        match self.whom:
+            case "everyone":
+                return Everyone(self.bits, cap=cap)
+            case "size":
+                return AnySize(self.bits, self.size or 2, cap=cap)
+            case "group":
+                return Group(self.bits, frozenset(self.members), cap=cap)
 
 
 class Coalitions(Order):

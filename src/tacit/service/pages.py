@@ -5,18 +5,24 @@ At ``/api/PATH`` it answers JSON; at ``/PATH`` a template shows the same, or a f
 
 # Annotations are evaluated here: those of inner functions name what only the outer ones know.
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from http import HTTPStatus
+from math import inf
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tacit.accounting import bits_down, bits_up
+from tacit.accounting import bits_down, bits_up, percent_used
+from tacit.errors import Suggestion
 from tacit.policy import limit_in_words
+from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API
-from tacit.study.reports.receipts import time_in_words
+from tacit.study.reports.page import chance_up, fullness, times_up
+from tacit.study.reports.receipts import time_in_words, value_in_units, worth_in_words
+from tacit.words.commands import command_of
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -27,21 +33,60 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     undefined=StrictUndefined,
 )
+
+
+def _percent(holding: Mapping[str, Any]) -> float:
+    """Of its limit; JSON has none for infinity."""
+    limit = holding["limit"]
+    return percent_used(holding["held"], inf if limit is None else limit)
+
+
 _ENVIRONMENT.filters |= {
     "bits_up": bits_up,
     "bits_down": bits_down,
-    "limit": limit_in_words,
+    "chance_up": chance_up,
+    "first_up": lambda text: text[:1].upper() + text[1:],
+    "fullest_first": lambda held: sorted(held, key=_percent, reverse=True),
+    "fullness": fullness,
+    "in_units": lambda value, kind: value_in_units(kind, value),
+    "limit": lambda bits: limit_in_words(inf if bits is None else bits),
+    "percent_of": lambda held, bits: _percent({"held": held, "limit": bits}),
+    "seconds": lambda then: time_in_words(datetime.fromtimestamp(then, UTC).isoformat()),
     "time": time_in_words,
+    "times_up": times_up,
+    "worth": lambda value, told: worth_in_words(
+        told["measure"], value, told["blind"], told["objective"]
+    ),
 }
+
+
+_ENVIRONMENT.globals["plotly_style_ids"] = plotly_style_ids
 
 
 def render(request: Request, template: str, found: Any, *, status: int = 200) -> HTMLResponse:
     """A page that shows what was found, for whoever calls."""
     caller = getattr(request.state, "caller", None)
     page = _ENVIRONMENT.get_template(template).render(
-        found=found, who=caller, path=request.url.path
+        found=found, who=caller, path=request.url.path, command=_command_maker(request)
     )
     return HTMLResponse(page, status)
+
+
+def _command_maker(request: Request) -> Callable[..., str | None]:
+    """Makes the command that does the same as a page, from an action and its arguments."""
+    folder = request.app.state.service.settings.folder
+
+    def make(action: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> str | None:
+        known = {name: value for name, value in (arguments or {}).items() if value is not None}
+        return command_of(Suggestion(action, known | more), {"folder": folder})
+
+    return make
+
+
+def show_document(page: str) -> HTMLResponse:
+    """A page that a study makes, whole in itself: its styles are inside, and it runs nothing."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 
 
 def add_page(router: APIRouter, path: str, template: str) -> Callable[[Endpoint], Endpoint]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -10,8 +10,10 @@ from typing import Any
 
 from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
-from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor
-from tacit.study import Quote, Study
+from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor, SurfaceFor
+from tacit.study import Quote, Study, estimate_file, verify_study
+from tacit.study.reports.receipts import value_in_words
+from tacit.words.remarks import remarks_for_machines
 
 _TELL_SECONDS = 0.25
 """So often at most a job tells how far it has come."""
@@ -76,18 +78,24 @@ def _quote(work: Work) -> dict[str, Any]:
     order = QuoteFor.model_validate(work.job.arguments)
     with work.open() as study:
         quoted = study.quote(**order.arguments(), watch=work.watch)
-    return quoted.as_dict() if work.job.party is None else quote_for_party(quoted)
+    if work.job.party is not None:
+        return quote_for_party(quoted)
+    return quoted.as_dict() | _in_words(quoted, quoted.remarks)
+
+
+def _in_words(quoted: Quote, remarks: Iterable[Remark]) -> dict[str, Any]:
+    """What a quote says to people."""
+    worth = value_in_words(quoted.measure, quoted.value, quoted.blind, quoted.objective)
+    return {"in_words": worth, "remarks": remarks_for_machines(remarks)}
 
 
 def quote_for_party(quoted: Quote) -> dict[str, Any]:
     """A quote without what it says of others: coalitions, their limits, what they hold."""
     own = quoted.own
     full = quoted.as_dict()
-    remarks = [each.as_dict() for each in quoted.remarks if each.code in _TOLD_TO_PARTIES]
-    return {name: full[name] for name in _TOLD_OF_QUOTES} | {
-        "own": {"held": own.held, "added": own.added, "after": own.after},
-        "remarks": remarks,
-    }
+    remarks = [each for each in quoted.remarks if each.code in _TOLD_TO_PARTIES]
+    told = {name: full[name] for name in _TOLD_OF_QUOTES} | _in_words(quoted, remarks)
+    return told | {"own": {"held": own.held, "added": own.added, "after": own.after}}
 
 
 def _release(work: Work) -> dict[str, Any]:
@@ -108,8 +116,8 @@ def _release(work: Work) -> dict[str, Any]:
     told = {"entry": number, "format": order.format}
     if job.party is not None:
         return told
-    remarks_told = [each.as_dict() for each in remarks]
-    return told | {"receipt": receipt.model_dump(mode="json"), "remarks": remarks_told}
+    said = {"in_words": receipt.in_words, "remarks": remarks_for_machines(remarks)}
+    return told | {"receipt": receipt.model_dump(mode="json")} | said
 
 
 def _deliver(work: Work) -> dict[str, Any]:
@@ -122,7 +130,8 @@ def _deliver(work: Work) -> dict[str, Any]:
 def _audit(work: Work) -> dict[str, Any]:
     order = AuditOf.model_validate(work.job.arguments)
     with work.open() as study:
-        return study.audit(records=order.records, seed=order.seed).as_dict()
+        found = study.audit(records=order.records, seed=order.seed)
+    return found.as_dict() | {"verdict": found.verdict, "text": found.as_text()}
 
 
 def _plan(work: Work) -> dict[str, Any]:
@@ -132,8 +141,22 @@ def _plan(work: Work) -> dict[str, Any]:
 
 
 def _verify(work: Work) -> dict[str, Any]:
+    found = verify_study(work.folder)  # also where the ledger is too damaged to be opened
+    said = {"problems": found.problems, "notes": found.notes}
+    return found.as_dict() | {name: remarks_for_machines(each) for name, each in said.items()}
+
+
+def _surface(work: Work) -> dict[str, Any]:
+    order = SurfaceFor.model_validate(work.job.arguments)
     with work.open() as study:
-        return study.verify().as_dict()
+        return study.trace_surface(**order.arguments("bits")).as_dict()
+
+
+def _estimate(work: Work) -> dict[str, Any]:
+    _deliver(work)
+    number = work.job.arguments["number"]
+    found = estimate_file(release_path(work.files, number, "csv"))
+    return found.as_dict() | {"remarks": remarks_for_machines(found.remarks), "entry": number}
 
 
 TASKS: dict[str, Callable[[Work], dict[str, Any]]] = {
@@ -143,5 +166,7 @@ TASKS: dict[str, Callable[[Work], dict[str, Any]]] = {
     "audit": _audit,
     "plan": _plan,
     "verify": _verify,
+    "surface": _surface,
+    "estimate": _estimate,
 }
 """Name of a task -> what does it."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         PlannedPoint,
     )
     from tacit.study.requests.quote import CurvePoint, Quote, QuotedHolding, QuotedLevel
+    from tacit.study.requests.surface import RequestSurface
     from tacit.study.requests.variants import Variant
     from tacit.study.study import Study
     from tacit.study.verification.verify import Verification, verify_study
@@ -58,6 +59,7 @@ __all__ = [
     "QuotedLevel",
     "Receipt",
     "RecipientEstimate",
+    "RequestSurface",
     "Restoration",
     "Risk",
     "SmallCell",
@@ -98,6 +100,7 @@ __getattr__ = deferred(
             "PlannedPoint",
         ),
         "requests.quote": ("CurvePoint", "Quote", "QuotedHolding", "QuotedLevel"),
+        "requests.surface": ("RequestSurface",),
         "requests.variants": ("Variant",),
         "reports.limits": ("StandingLimit",),
         "reports.log": ("LogEntry",),

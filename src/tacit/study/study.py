@@ -59,6 +59,7 @@ from tacit.study.reports.receipts import (
     receipt_of,
 )
 from tacit.study.reports.report import StudyReport
+from tacit.study.reports.risk import Risk
 from tacit.study.reports.statement import PartyStatement, read_statement
 from tacit.study.reports.status import (
     SmallCell,
@@ -84,7 +85,8 @@ from tacit.study.requests.quote import (
     quote_draft,
     quote_recorded,
 )
-from tacit.study.requests.risk import complete_receipt, list_variables
+from tacit.study.requests.risk import complete_receipt, list_variables, tell_held
+from tacit.study.requests.surface import RequestSurface, trace_request
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
@@ -458,6 +460,34 @@ class Study:
         drafted = draft_or_refuse(books, request, watch=watch)
         return quote_draft(books, drafted, until, compare=compare)
 
+    def trace_surface(
+        self,
+        party: str,
+        asked: str | Sequence[str] | None = None,
+        *,
+        sql: str | None = None,
+        utility: str | Costs = "hamming",
+        objective: str = MEAN,
+        ceilings: Mapping[str, float] = NO_LEVELS,
+        analysable: bool = False,
+        limit: float | None = None,
+        everyone: float | None = None,
+    ) -> RequestSurface:
+        """What a request would be worth under other limits, D(ε, δ). Records and spends nothing.
+
+        Args:
+            party: who would ask; arguments not named here as for ``release``.
+            limit: bits that the party may hold after it; by default its own limit.
+            everyone: the same for all parties together; by default the limit in force.
+        """
+        for name, bits in (("limit", limit), ("everyone", everyone)):
+            if bits is not None:
+                as_positive_bits(bits, name=name)
+        books = self._journal.refresh()
+        measure = Measure.of_utility(utility, objective, ceilings)
+        request = self._request(books, party, asked, sql, measure, None, analysable)
+        return trace_request(books, request, limit, everyone)
+
     def release(
         self,
         party: str,
@@ -771,6 +801,14 @@ class Study:
             limits=list_limits(books),
             releases=tuple(receipt_of(books, each) for each in books.intents.values()),
         )
+
+    def risk(self, parties: Sequence[str]) -> Risk:
+        """What parties could tell together about a record, by all that they hold now.
+
+        Raises:
+            InvalidInputError: none of them holds anything.
+        """
+        return tell_held(self._journal.refresh(), parties)
 
     def statement(self, party: str) -> PartyStatement:
         """What a party may know of its own account: nothing of others."""

@@ -16,12 +16,12 @@ from flint import arb
 
 from tacit import Costs
 from tacit.cli import run
-from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study import Study, StudyStatus
 from tacit.study.books.records import IntentRecord
+from tacit.words.commands import command_of
 from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
 from tests.study.exact import coalitions, exact_bits, limit_on
 

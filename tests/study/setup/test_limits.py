@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from tacit.cli import run
-from tacit.cli.suggestions import command_of
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
 from tacit.policy import Group
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
+from tacit.words.commands import command_of
 from tests.study.clinic import PRIVATE, entries_of, intents_of, make_clinic, write_patients
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last

@@ -33,7 +33,9 @@ router = APIRouter(tags=["own"], dependencies=[Depends(require_party)])
 def read_own(service: TheService, caller: TheCaller) -> dict[str, Any]:
     """The party's limit, what it holds, its releases, and what can be asked for."""
     found: dict[str, Any] = as_plain(_statement(service, caller).as_dict())
-    return found | {"needs_approval": caller.needs_approval}
+    jobs = [job_for(caller, each) for each in service.jobs.newest(caller.name)]
+    requests = [each for each in jobs if each["task"] == "release"]
+    return found | {"needs_approval": caller.needs_approval, "requests": requests}
 
 
 @add_action(router, "/own/quotes", "/jobs/{id}")
@@ -60,6 +62,14 @@ async def read_own_certificate(
     """The certificate of one of the party's releases."""
     await to_thread.run_sync(_refuse_others, service, caller, number)
     return await read_certificate(service, caller, number)
+
+
+@add_action(router, "/own/releases/{number}/estimates", "/jobs/{id}")
+def estimate_own(number: int, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Frequencies of what was asked, from the party's own file, as a job; costs nothing."""
+    _refuse_others(service, caller, number)
+    told = {"number": number, "format": "csv"}
+    return job_for(caller, service.submit("estimate", told, caller))
 
 
 @router.get(API + "/own/releases/{number}/file.{file_format}", response_class=FileResponse)

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, Response
 
 from tacit.service.access import PARTY
 from tacit.service.failures import NOT_FOUND, Failure, FailureError, as_plain
@@ -15,6 +15,7 @@ from tacit.service.guard import API
 from tacit.service.jobs import WAITING
 from tacit.service.orders import (
     AuditOf,
+    CoalitionLimit,
     Coalitions,
     Confirmation,
     Holder,
@@ -23,12 +24,16 @@ from tacit.service.orders import (
     PlanOf,
     QuoteFor,
     RequestFor,
+    SurfaceFor,
     TokenFor,
 )
-from tacit.service.pages import add_action, add_page
+from tacit.service.overview import list_concerns, timeline
+from tacit.service.pages import add_action, add_page, show_document
 from tacit.service.routes.callers import TheCaller, TheService, require_custodian
 from tacit.service.routes.files import Format, read_certificate, send_file
 from tacit.service.routes.jobs import job_for
+from tacit.study import Receipt
+from tacit.words.remarks import remarks_for_machines
 
 router = APIRouter(tags=["study"], dependencies=[Depends(require_custodian)])
 
@@ -41,33 +46,96 @@ _NOT_WAITING = Failure(HTTPStatus.CONFLICT, "NotWaiting", "this request does not
 
 @add_page(router, "/study", "study.html")
 def read_status(service: TheService) -> dict[str, Any]:
-    """Parties, coalitions, bits used and left, and what waits for approval."""
+    """Parties, coalitions, bits used and left, all releases, and what needs attention."""
+    waiting = len([each for each in service.jobs.newest() if each.state == WAITING])
     with service.reading() as study:
-        found: dict[str, Any] = as_plain(study.status().as_dict())
-    waiting = [each for each in service.jobs.newest() if each.state == WAITING]
-    return found | {"waiting": len(waiting)}
+        report = study.report()
+        concerns = list_concerns(study, report.status, waiting)
+    found: dict[str, Any] = as_plain(report.status.as_dict())
+    about = {"organisation": report.organisation, "table": report.table}
+    told = {"timeline": timeline(report.releases), "attention": concerns, "waiting": waiting}
+    return found | about | told
 
 
 @add_page(router, "/study/policy", "policy.html")
 def read_policy(service: TheService) -> dict[str, Any]:
-    """Limits on coalitions."""
+    """Every standing limit, also on coalitions that hold nothing yet."""
     with service.reading() as study:
-        policy = study.policy
-    return {"in_words": policy.in_words, "record": as_plain(policy.record)}
+        policy, limits = study.policy, study.limits()
+        parties = [each.name for each in study.status().parties]
+    told = {"limits": [as_plain(each.as_dict()) for each in limits], "parties": parties}
+    return {"in_words": policy.in_words, "record": as_plain(policy.record)} | told
 
 
 @add_page(router, "/study/ledger", "ledger.html")
 def read_ledger(service: TheService) -> list[dict[str, Any]]:
-    """Every entry: when, what, and who made it."""
+    """Every entry: when, what, who made it, and the action that does the same."""
     with service.reading() as study:
         return [each.as_dict() for each in study.log()]
 
 
+@router.get("/study/ledger/{number}/receipt.html", include_in_schema=False)
+def show_receipt(number: int, service: TheService) -> Response:
+    """The receipt of an entry, as the one page that leaves the study."""
+    with service.reading() as study:
+        return show_document(study.receipt(number).as_html())
+
+
+@router.get(API + "/study/report")
+def read_report(service: TheService) -> dict[str, Any]:
+    """All that the study has promised and released, for a record of processing."""
+    with service.reading() as study:
+        found: dict[str, Any] = as_plain(study.report().as_dict())
+    return found
+
+
+@router.get("/study/report", include_in_schema=False)
+def show_report(service: TheService) -> Response:
+    """The same as one document, to print."""
+    with service.reading() as study:
+        return show_document(study.report().as_html())
+
+
+@add_page(router, "/study/release", "release.html")
+def list_choices(service: TheService) -> dict[str, Any]:
+    """Parties, with what is left to them, and what can be asked for."""
+    with service.reading() as study:
+        status, columns = study.status(), study.columns
+        everyone = study.policy.everyone
+    parties = [as_plain(each.as_dict()) for each in status.parties]
+    told = {"parties": parties, "columns": list(columns), "entropy_bits": status.entropy_bits}
+    return told | {"everyone": everyone}
+
+
+@add_page(router, "/study/what-if", "what_if.html")
+def list_what_if(found: Annotated[dict[str, Any], Depends(list_choices)]) -> dict[str, Any]:
+    """The same, for a request under other limits, and for parties that pool what they have."""
+    return found
+
+
+@add_page(router, "/study/risk", "risk.html")
+def read_risk(
+    service: TheService, parties: Annotated[list[str], Query(max_length=200)]
+) -> dict[str, Any]:
+    """What these parties could tell together about a record, by all that they hold."""
+    with service.reading() as study:
+        return study.risk(parties).as_dict()
+
+
+@add_page(router, "/study/audits", "audits.html")
+def list_audits(service: TheService, caller: TheCaller) -> list[dict[str, Any]]:
+    """Audits that were asked for, the newest first."""
+    return [job_for(caller, each) for each in service.jobs.newest() if each.task == "audit"]
+
+
 @add_page(router, "/study/ledger/{number}", "receipt.html")
 def read_receipt(number: int, service: TheService) -> dict[str, Any]:
-    """The receipt of an entry."""
+    """The receipt of an entry; of a release, with what can be told about a person, in words."""
     with service.reading() as study:
-        found: dict[str, Any] = as_plain(study.receipt(number).model_dump(mode="json"))
+        receipt = study.receipt(number)
+    found: dict[str, Any] = as_plain(receipt.model_dump(mode="json"))
+    if isinstance(receipt, Receipt):
+        found["risks"] = [each.as_dict() for each in receipt.risks or ()]
     return found
 
 
@@ -113,7 +181,7 @@ def set_party(order: PartyLimit, service: TheService, caller: TheCaller) -> dict
     with service.changing(caller) as study:
         remarks = study.set_party(order.name, order.limit, cap=order.cap)
         party = study.spelling(order.name)
-    told = [as_plain(each.as_dict()) for each in remarks]
+    told = as_plain(remarks_for_machines(remarks))
     return {"party": party, "limit": order.limit, "remarks": told}
 
 
@@ -123,7 +191,16 @@ def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dic
     with service.changing(caller) as study:
         remarks = study.change_collusion(order.put_into)
         in_words = study.policy.in_words
-    return {"in_words": in_words, "remarks": [as_plain(each.as_dict()) for each in remarks]}
+    return {"in_words": in_words, "remarks": as_plain(remarks_for_machines(remarks))}
+
+
+@add_action(router, "/study/limits", "/study/policy")
+def set_limit(order: CoalitionLimit, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Put one limit on coalitions; all others stay as they are."""
+    with service.changing(caller) as study:
+        remarks = study.change_collusion(lambda policy: policy.change(order.limit))
+        in_words = study.policy.in_words
+    return {"in_words": in_words, "remarks": as_plain(remarks_for_machines(remarks))}
 
 
 @add_action(router, "/study/close", "/study")
@@ -148,6 +225,12 @@ def quote(order: QuoteFor, service: TheService, caller: TheCaller) -> dict[str, 
 def request(order: RequestFor, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """Answer a request of a party, as a job."""
     return job_for(caller, service.submit("release", order.model_dump(mode="json"), caller))
+
+
+@add_action(router, "/study/surfaces", "/jobs/{id}")
+def trace_surface(order: SurfaceFor, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """What a request would be worth under other limits, D(ε, δ), as a job; spends nothing."""
+    return job_for(caller, service.submit("surface", order.model_dump(mode="json"), caller))
 
 
 @add_action(router, "/study/audits", "/jobs/{id}")

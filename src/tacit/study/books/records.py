@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from tacit.accounting import bits_up
+from tacit.accounting import bits_up, percent_used
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, Costs, Utility
@@ -485,7 +485,7 @@ class HoldingRecord(Record):
     @property
     def percent(self) -> float:
         """Of the limit, at most 100."""
-        return 100.0 if self.is_used_up else 100 * self.bits / self.limit
+        return percent_used(self.bits, self.limit)
 
 
 class MergeRecord(Record):

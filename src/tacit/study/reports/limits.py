@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tacit.accounting import bits_up
+from tacit.accounting import percent_used
 from tacit.policy import Parties
 from tacit.study.books.books import Books
 
@@ -36,8 +36,7 @@ class StandingLimit:
     @property
     def percent(self) -> float:
         """Of the limit that is used, rounded as it is shown; at most 100."""
-        is_used_up = float(bits_up(self.held)) >= self.bits
-        return 100.0 if is_used_up else 100 * self.held / self.bits
+        return percent_used(self.held, self.bits)
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""

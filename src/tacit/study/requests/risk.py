@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tacit.auditing import infer_held
+from tacit.errors import InvalidInputError
 from tacit.scheme import Scheme, Step, Variable
 from tacit.study.books.books import Books
 from tacit.study.books.records import HoldingRecord
@@ -62,6 +63,18 @@ def tell_risks(books: Books) -> tuple[Risk, ...]:
     return _risks(books, scheme, party, holdings, list(list_variables(books)))
 
 
+def tell_held(books: Books, parties: Sequence[str]) -> Risk:
+    """What parties could tell together about a record, by all that they hold.
+
+    Raises:
+        InvalidInputError: none of them holds anything.
+    """
+    holders = books.holders & {books.find_party(each) for each in parties}
+    if not holders:
+        raise InvalidInputError("these parties hold nothing yet: name one that received something")
+    return _risk(books, books.scheme(books.proved_account), sorted(holders), list_variables(books))
+
+
 def complete_receipt(receipt: Receipt, before: Books, after: Books) -> Receipt:
     """The receipt with what was held before, and what can be told about a person.
 
@@ -84,11 +97,13 @@ def _risks(
 ) -> tuple[Risk, ...]:
     others = [each for each in holdings if each.parties != (party,)]
     nearest = sorted(others, key=lambda each: (each.limit - each.bits, len(each.parties)))[:1]
-    return tuple(
-        Risk(
-            parties=parties,
-            records=books.created.records,
-            told=tuple(map(Told.of, infer_held(scheme, parties, variables))),
-        )
-        for parties in ((party,), *(each.parties for each in nearest))
-    )
+    known = tuple(variables)
+    pooling = ((party,), *(each.parties for each in nearest))
+    return tuple(_risk(books, scheme, parties, known) for parties in pooling)
+
+
+def _risk(
+    books: Books, scheme: Scheme, parties: Sequence[str], variables: Iterable[Variable]
+) -> Risk:
+    told = tuple(map(Told.of, infer_held(scheme, parties, variables)))
+    return Risk(parties=tuple(parties), records=books.created.records, told=told)

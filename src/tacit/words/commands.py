@@ -1,16 +1,30 @@
-"""What an error suggests, as commands to paste."""
+"""Actions of the library, as an error suggests them or a page does them, as commands to paste."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tacit.cli.display import command_line
 from tacit.errors import Suggestion
 
 Given = Mapping[str, Any]
 """What the command was given, by the names of its parameters; a suggestion takes from it what it
 does not say itself. Empty where the words could not be parsed."""
+
+
+_LIVE_IN_DOUBLE_QUOTES = frozenset('"$`\\!\n')
+"""Signs that a shell does not take literally between double quotes."""
+
+
+def command_line(*words: object) -> str:
+    """A command to paste into a shell; words with apostrophes in double quotes, to be readable."""
+    return " ".join(map(_quoted, map(str, words)))
+
+
+def _quoted(word: str) -> str:
+    is_readable = "'" in word and not _LIVE_IN_DOUBLE_QUOTES & set(word)
+    return f'"{word}"' if is_readable else shlex.quote(word)
 
 
 def command_of(suggestion: Suggestion, given: Given) -> str | None:
@@ -49,21 +63,30 @@ def _folder(given: Given) -> str:
 def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
     if "party" not in arguments:  # a scheme's, which has no command line
         return None
-    party = arguments["party"]
-    words = ["tacit", "release", _folder(given), party]
+    words = ["tacit", "release", *_request(arguments, given)]
+    words += ["--max-error", repr(arguments["max_error"])] if "max_error" in arguments else []
+    words += ["--reason", arguments["reason"]] if "reason" in arguments else []
+    out = arguments.get("out") or given.get("out") or f"{arguments['party']}.parquet"
+    return command_line(*words, "--out", out)
+
+
+def _quote(arguments: Mapping[str, Any], given: Given) -> str:
+    return command_line("tacit", "quote", *_request(arguments, given))
+
+
+def _request(arguments: Mapping[str, Any], given: Given) -> list[str]:
+    """The study, the party, what it asks for and how answers are judged."""
+    words = [_folder(given), arguments["party"]]
     words += [",".join(arguments["asked"])] if "asked" in arguments else ["--sql", arguments["sql"]]
-    utility = arguments["utility"]
+    utility = arguments.get("utility", "hamming")
     typed = utility if isinstance(utility, str) else given.get("utility")
     words += [] if typed in ("hamming", None) else ["--utility", typed]
     words += ["--worst-level"] if arguments.get("objective") == "worst-level" else []
     for level, error in arguments.get("ceilings", {}).items():
         words += ["--ceiling", f"{level}={error!r}"]
     words += ["--analysable"] if arguments.get("analysable") else []
-    for name, option in (("bits", "--bits"), ("max_error", "--max-error")):
-        words += [option, repr(arguments[name])] if name in arguments else []
-    words += ["--reason", arguments["reason"]] if "reason" in arguments else []
-    out = arguments.get("out") or given.get("out") or f"{party}.parquet"
-    return command_line(*words, "--out", out)
+    words += ["--bits", repr(arguments["bits"])] if "bits" in arguments else []
+    return words + (["--again"] if arguments.get("again") else [])
 
 
 def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
@@ -140,6 +163,43 @@ def _verify(arguments: Mapping[str, Any], given: Given) -> str:
     return command_line("tacit", "verify", _folder(given), *paper)
 
 
+def _audit(arguments: Mapping[str, Any], given: Given) -> str:
+    records = ["--records", arguments["records"]] if "records" in arguments else []
+    return command_line("tacit", "audit", _folder(given), *records)
+
+
+def _plan(arguments: Mapping[str, Any], given: Given) -> str:
+    words = ["tacit", "plan", _folder(given), *arguments.get("asked", ())]
+    for expression in arguments.get("sql", ()):
+        words += ["--sql", expression]
+    if "correct" in arguments:
+        words += ["--correct", f"{100 * arguments['correct']:g}"]
+    words += ["--parties", arguments["parties"]] if arguments.get("parties") else []
+    words += ["--limit", _bits(arguments["limit"])] if "limit" in arguments else []
+    return command_line(*words)
+
+
+def _token(arguments: Mapping[str, Any], given: Given) -> str:
+    words = ["tacit", arguments["role"], "token", _folder(given), arguments["name"]]
+    words += ["--approve"] if arguments.get("needs_approval") else []
+    words += ["--expires", f"{arguments['days']:g}d"] if "days" in arguments else []
+    return command_line(*words, *(["--revoke"] if arguments.get("revoke") else []))
+
+
+def _receipt(arguments: Mapping[str, Any], given: Given) -> str:
+    page = ["--html", "receipt.html"]
+    return command_line("tacit", "receipt", _folder(given), arguments["number"], *page)
+
+
+def _estimate(arguments: Mapping[str, Any], _: Given) -> str:
+    return command_line("tacit", "estimate", arguments["file"])
+
+
+def _look(command: str, *options: str) -> Callable[[Mapping[str, Any], Given], str]:
+    """A command that takes nothing but the study."""
+    return lambda _, given: command_line("tacit", command, _folder(given), *options)
+
+
 def _restore(_: Mapping[str, Any], given: Given) -> str:
     return command_line("tacit", "restore", "FILE", _folder(given))
 
@@ -159,17 +219,27 @@ def _crosstab(arguments: Mapping[str, Any], _: Given) -> str:
 
 
 _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
+    "audit": _audit,
+    "change_collusion": _collusion_set,
     "create": _init,
     "crosstab": _crosstab,
-    "open": _go_on,
-    "release": _release,
-    "restore": _restore,
-    "change_collusion": _collusion_set,
     "destroy_key": _close,
+    "estimate": _estimate,
+    "limits": _look("policy"),
+    "log": _look("log"),
+    "open": _go_on,
+    "plan": _plan,
+    "quote": _quote,
+    "receipt": _receipt,
+    "release": _release,
     "remove_party": _party_remove,
     "rename_party": _party_rename,
+    "report": _look("report", "--html", "report.html"),
+    "restore": _restore,
     "set_collusion": _collusion_recorded,
     "set_party": _party_add,
+    "status": _look("status"),
+    "token": _token,
     "verify": _verify,
 }
 """What the library calls an action -> how it is typed."""

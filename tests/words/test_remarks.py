@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.remarks import _WORDS, remark_in_words, remarks_for_machines
 from tacit.remark import Remark
+from tacit.words.remarks import _WORDS, remark_in_words, remarks_for_machines
 
 SOURCE = Path(__file__).parents[2] / "src" / "tacit"
 

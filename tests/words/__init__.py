@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tacit.cli.remarks import remark_in_words
 from tacit.remark import Remark
+from tacit.words.remarks import remark_in_words
 
 
 def in_words(remarks: Iterable[Remark]) -> list[str]:

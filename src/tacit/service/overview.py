@@ -1,0 +1,76 @@
+"""The overview of a study: what happened so far, and what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tacit.problem import DISTORTIONS
+from tacit.study import Receipt, Study, StudyStatus
+from tacit.words.remarks import remark_in_words
+
+
+def timeline(releases: Sequence[Receipt]) -> list[dict[str, Any]]:
+    """Every release: what its answers are worth, and what everybody holds after it ([TVC] Fig. 6).
+
+    ``right`` and ``guessed`` are shares of right answers, of the release and of a blind guess;
+    ``None`` where answers are judged in another way.
+    """
+    held: dict[str, float] = {}
+    told = []
+    for each in releases:
+        held[each.party] = each.party_bits
+        is_share = each.measure in DISTORTIONS and DISTORTIONS[each.measure].is_share
+        told.append(
+            {
+                "entry": each.entry,
+                "time": each.time,
+                "party": each.party,
+                "request": each.request,
+                "in_words": each.in_words,
+                "is_delivered": each.digest is not None,
+                "right": 1 - each.value if is_share else None,
+                "guessed": 1 - each.blind if is_share else None,
+                "everyone_bits": each.everyone_bits,
+                "party_bits": dict(held),
+            }
+        )
+    return told
+
+
+def list_concerns(study: Study, status: StudyStatus, waiting: int) -> list[dict[str, str]]:
+    """What needs attention, each in words and with the page to go to."""
+    return [{"in_words": words, "page": page} for words, page in _concerns(study, status, waiting)]
+
+
+def _concerns(study: Study, status: StudyStatus, waiting: int) -> Iterator[tuple[str, str]]:
+    if waiting:
+        yield (
+            (
+                "1 request waits for approval"
+                if waiting == 1
+                else f"{waiting} requests wait for approval"
+            ),
+            "/study/approvals",
+        )
+    for number in status.undelivered:
+        yield f"release {number} is recorded, but its file was never written", _entry(number)
+    for party, line in _settled(study, status):
+        yield f"what {party} holds {line}", "/study/audits"
+    for remark in status.remarks:
+        page = "/study/ledger" if remark.code.startswith("entry") else "/study/policy"
+        yield remark_in_words(remark), page
+
+
+def _entry(number: int) -> str:
+    return f"/study/ledger/{number}"
+
+
+def _settled(study: Study, status: StudyStatus) -> Iterator[tuple[str, str]]:
+    """Facts that are certain to single parties; looked for only where all together know any."""
+    holders = [each for each in status.parties if each.held > 0]
+    if not holders or not study.risk([each.parties[0] for each in holders]).settled:
+        return
+    for each in holders:
+        for line in study.risk(each.parties).settled:
+            yield each.name, line

@@ -1,0 +1,156 @@
+"""The surface D(ε, δ) of a request: what other limits would buy. It records and spends nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import CeilingError, InfeasibleError
+from tacit.information import entropy
+from tacit.policy import Everyone, Policy
+from tacit.scheme import Scheme, Variable
+from tacit.solution import GAP_TOL
+from tacit.study.books.books import Books, Request
+
+_STEPS = 5
+"""Limits of a grid, beside those that are asked about."""
+
+_SECONDS = 20.0
+"""After so long no more points are designed; the rest stays open."""
+
+_GAP_TOL = 1e-3
+"""Of a point of the grid: a picture shows no more."""
+
+_DIGITS = 6
+"""Decimals of the limits in a grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSurface:
+    """What a request would be worth under other limits, given every earlier release.
+
+    Attributes:
+        party: who would ask.
+        request: what for.
+        measure: how answers are judged.
+        objective: ``"mean"`` or ``"worst-level"``.
+        blind: what a blind guess is worth.
+        held: what the party holds now, at most.
+        everyone_held: what all parties together hold now, at most.
+        limit: bits that the party may hold after it, as asked about.
+        everyone: the same for all parties together.
+        individual: a grid of limits on the party; ``limit`` is one of them.
+        collusion: a grid of limits on everyone; ``everyone`` is one of them.
+        values: worth of the best release within these two limits alone, [individual, collusion];
+            ``None`` where they leave nothing, or where time ran out.
+        value: the same at ``limit`` and ``everyone``, within all other limits and caps, too.
+        is_complete: whether there was time for all of it.
+    """
+
+    party: str
+    request: str
+    measure: str
+    objective: str
+    blind: float
+    held: float
+    everyone_held: float
+    limit: float
+    everyone: float
+    individual: tuple[float, ...]
+    collusion: tuple[float, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    value: float | None
+    is_complete: bool
+
+    @property
+    def alone(self) -> float | None:
+        """The worth at ``limit`` and ``everyone`` if no other limit were in force."""
+        return self.values[self.individual.index(self.limit)][self.collusion.index(self.everyone)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"alone": self.alone}
+
+
+def trace_request(
+    books: Books, request: Request, limit: float | None, everyone: float | None
+) -> RequestSurface:
+    """The surface of a request around two limits.
+
+    Args:
+        books: of the study.
+        request: what would be asked.
+        limit: bits that the party may hold after it; by default its own limit.
+        everyone: the same for all parties together; by default the limit in force, or all bits.
+    """
+    account, all_bits = books.account_for(request.question), entropy(books.p_x)
+    held = account.upper_bits(frozenset({request.party}))
+    everyone_held = account.upper_bits(books.holders) if books.holders else 0.0
+    own = round(min(books.limits[request.party] if limit is None else limit, all_bits), _DIGITS)
+    standing = all_bits if books.policy.everyone is None else books.policy.everyone
+    full = round(min(standing if everyone is None else everyone, all_bits), _DIGITS)
+    rows, columns = _grid(held, own, all_bits), _grid(everyone_held, full, all_bits)
+    others = replace(books, policy=books.policy.change(without=[Everyone])).scheme(account)
+    cap = books.caps.get(request.party)
+    value = _value(others, request, own, full, cap=cap, gap_tol=GAP_TOL)
+    alone = replace(books, policy=Policy()).scheme(account)
+    found, until = dict[tuple[float, float], float | None](), monotonic() + _SECONDS
+    points = [(own, full), *((row, column) for row in rows for column in columns)]
+    for point in points:
+        if point not in found and monotonic() < until:
+            found[point] = _value(alone, request, *point)
+    return RequestSurface(
+        party=request.party,
+        request=request.question.name,
+        measure=request.measure.kind,
+        objective=request.measure.objective,
+        blind=request.blind_value(books.p_x),
+        held=held,
+        everyone_held=everyone_held,
+        limit=own,
+        everyone=full,
+        individual=rows,
+        collusion=columns,
+        values=tuple(tuple(found.get((row, column)) for column in columns) for row in rows),
+        value=value,
+        is_complete=len(found) == len(set(points)),
+    )
+
+
+def _grid(held: float, asked: float, most: float) -> tuple[float, ...]:
+    """Limits from what is held to half as much again as is asked about."""
+    top = min(max(1.5 * asked, held + 0.1), most)
+    steps = np.round(held + (top - held) * np.arange(1, _STEPS + 1) / _STEPS, _DIGITS)
+    return tuple(sorted({asked, *steps.tolist()}))
+
+
+def _value(
+    scheme: Scheme,
+    request: Request,
+    limit: float,
+    everyone: float,
+    *,
+    cap: float | None = None,
+    gap_tol: float = _GAP_TOL,
+) -> float | None:
+    question = request.question
+    try:
+        design = scheme.design(
+            Variable(question.name, question.p_r_given_x, question.labels),
+            party=request.party,
+            utility=request.utility,
+            objective=request.measure.objective,
+            ceilings=request.ceilings,
+            analysable=request.analysable,
+            individual=min(limit, everyone),
+            collusion=everyone,
+            cap=cap,
+            gap_tol=gap_tol,
+            time_limit=_SECONDS / _STEPS**2,
+        )
+    except (CeilingError, InfeasibleError):
+        return None
+    return float(design.solution.value)
