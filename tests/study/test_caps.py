@@ -129,12 +129,12 @@ def test_a_forged_table_that_breaks_a_cap_is_named(capped: Path) -> None:
     weights = channel_of(intents_of(capped)[-1]).law
     telling = np.zeros_like(weights)
     letter = np.arange(weights.shape[1]) % weights.shape[2]
-    telling[:, np.arange(weights.shape[1]), letter] = 0.01
+    telling[:, np.arange(weights.shape[1]), letter] = 0.6
     forge_last(
         capped,
         "intent",
         lambda body: None,
-        IntegerChannel.quantised(0.99 * weights + telling),
+        IntegerChannel.quantised(0.4 * weights + telling),
     )
     assert_found(verify_study(capped), "more than the cap of")
     assert any("the cap of" in each for each in replay(capped).faults)
