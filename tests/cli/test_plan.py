@@ -78,7 +78,8 @@ def test_the_real_command_fits_a_terminal(fresh: Path) -> None:
 
 def test_a_new_party_is_told_what_its_limit_means(coins: Path) -> None:
     bits = 0.4
-    first, second = done("party", "add", coins, "new", "--limit", bits).out.splitlines()
+    first, no_cap, second = done("party", "add", coins, "new", "--limit", bits).out.splitlines()
+    assert no_cap.startswith("note: new has no cap: one answer could tell with certainty")
     assert first == "new may learn 0.4 bits about a record"
     found = re.fullmatch(
         r"0\.4 bits: side could be told right for at most (.+) of 100 records; a blind guess is "

@@ -52,8 +52,9 @@ def compare_files(one: Server, two: Server) -> None:
     """Every release, from either server."""
     for party in PARTIES:
         with one.party(party) as here, two.party(party) as there:
-            account = here.get("/api/own").json()
-            assert account == there.get("/api/own").json()
+            account, other = (each.get("/api/own").json() for each in (here, there))
+            del account["requests"], other["requests"]  # each server has its own jobs
+            assert account == other
             assert account["releases"]
             for release in account["releases"]:
                 path = f"/api/own/releases/{release['number']}/file.parquet"

@@ -13,7 +13,6 @@ import typer
 from tacit.cli.display import plain, show_done
 from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.errors import InvalidInputError
-from tacit.information.laws import as_positive_bits
 
 if TYPE_CHECKING:
     from tacit.policy import Limit, Policy
@@ -117,6 +116,8 @@ def change_limits(
 
 def _put_all(policy: Policy, changes: Sequence[tuple[Limit, Amount]]) -> Policy:
     """Set limits, or take them away; what an amount does not name stays as it is."""
+    from tacit.information.laws import as_positive_bits
+
     for blank, amount in changes:
         known = next((each for each in policy.limits if each.whom == blank.whom), blank)
         for bits in amount.values():

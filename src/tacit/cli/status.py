@@ -43,14 +43,14 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
             bits_up(each.held),
             limit_in_words(each.limit),
             "" if each.left == inf else bits_down(each.left),
-            f"{times_in_words(each.worst_answer)} times",
-            "none" if each.cap == inf else f"{times_in_words(each.cap)} times",
+            f"{times_in_words(each.worst_answer)}x"
+            + ("" if each.cap == inf else f" of {times_in_words(each.cap)}x"),
             "as everyone" if each.is_covered else "",
         )
         for each in (*found.parties, *found.coalitions)
     ]
     if rows:
-        heading = ("bits about one record", "", "held", "limit", "left", "worst answer", "cap", "")
+        heading = ("bits about one record", "", "held", "limit", "left", "answer", "")
         show_rows(heading, rows)
     if found.coalitions_left_out:
         print(f"and {found.coalitions_left_out} more coalitions, farther from their limits")

@@ -518,6 +518,10 @@ class Policy:
         least = min((limit.bits for limit in limits), default=inf)
         return tuple(limit for limit in limits if limit.bits == least)
 
+    def bits_for_everyone(self, otherwise: float) -> float:
+        """The limit on all parties together, or ``otherwise`` where there is none."""
+        return otherwise if self.everyone is None else self.everyone
+
     def least_bits_on(self, parties: Collection[str]) -> float | None:
         """What these parties may hold together; ``None`` where nothing limits them."""
         return next((each.bits for each in self.binding_on(parties) if each.bits < inf), None)

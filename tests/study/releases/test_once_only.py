@@ -254,7 +254,7 @@ def record(folder: Path, study: Study, drafted: Draft) -> None:
         ledger.append(
             configuration.study,
             "intent",
-            intent_record(drafted, first_past(configuration.study)).model_dump(mode="json"),
+            intent_record(drafted, first_past(configuration.study), None).model_dump(mode="json"),
             drafted.channel.to_bytes(),
             head=ledger.head(configuration.study),
         )

@@ -526,8 +526,9 @@ def _below_caps(program: Program, c: Array) -> Array:
         c = np.where(is_lost, 0.0, c) + lost * others / others.sum(axis=1, keepdims=True)
         drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
         share = _share_below_caps(program, c, drawn)
-    share = share.min(axis=(1, 2, 3), keepdims=True)
-    return np.where(share < 1, share * c + (1 - share) * drawn, c)
+    # A little more than is needed, because 1 - share has few digits.
+    blind = np.minimum((1 - share.min(axis=(1, 2, 3), keepdims=True)) * (1 + 1e-6), 1.0)
+    return np.where(blind > 0, (1 - blind) * c + blind * drawn, c)
 
 
 def _share_below_caps(program: Program, c: Array, drawn: Array) -> Array:

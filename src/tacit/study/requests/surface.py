@@ -90,7 +90,7 @@ def trace_request(
     held = account.upper_bits(frozenset({request.party}))
     everyone_held = account.upper_bits(books.holders) if books.holders else 0.0
     own = round(min(books.limits[request.party] if limit is None else limit, all_bits), _DIGITS)
-    standing = all_bits if books.policy.everyone is None else books.policy.everyone
+    standing = books.policy.bits_for_everyone(all_bits)
     full = round(min(standing if everyone is None else everyone, all_bits), _DIGITS)
     rows, columns = _grid(held, own, all_bits), _grid(everyone_held, full, all_bits)
     others = replace(books, policy=books.policy.change(without=[Everyone])).scheme(account)
