@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from tacit.cli.display import bar, show_json, show_rows
 from tacit.cli.options import AsJson, Folder
 
@@ -12,7 +14,7 @@ def policy(folder: Folder, as_json: AsJson = False) -> None:
     Of the coalitions under a limit, the one that holds most is named.
     """
     from tacit.accounting import bits_down, bits_up
-    from tacit.policy import limit_in_words
+    from tacit.policy import limit_in_words, times_in_words
     from tacit.study import Study
 
     with Study.open(folder) as study:
@@ -24,14 +26,16 @@ def policy(folder: Folder, as_json: AsJson = False) -> None:
         (
             each.limited_by,
             limit_in_words(each.bits),
+            "" if each.cap == inf else f"{times_in_words(each.cap)}x",
             bar(each.held, each.bits),
             bits_up(each.held),
-            bits_down(each.left),
+            "" if each.left == inf else bits_down(each.left),
             " + ".join(each.nearest) or "nobody yet",
         )
         for each in limits
     ]
     if rows:
-        show_rows(("limit on", "bits", "", "held", "left", "held most by"), rows)
+        heading = ("limit on", "bits", "cap", "", "held", "left", "held most by")
+        show_rows(heading, rows, wide=len(heading) - 1)
     else:
         print("no limits yet, and no parties")

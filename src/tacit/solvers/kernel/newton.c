@@ -31,8 +31,9 @@
 #include <string.h>
 
 #define SMALLEST_WEIGHT 1e-14
-#define SMALLEST_CAPPED 3e-6 /* the same beside caps: a row of huge alpha would swamp the others   \
-                              */
+#define SMALLEST_CAPPED                                                                            \
+    3e-6 /* the same beside caps: a row of huge alpha would swamp the others                       \
+          */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 

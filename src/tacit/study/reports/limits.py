@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from tacit.accounting import percent_used
@@ -17,7 +18,8 @@ class StandingLimit:
     Attributes:
         kind: of the limit, as in the ledger; ``"own"`` for a party's own limit.
         limited_by: on whom it is set.
-        bits: that each coalition under it may hold about one record.
+        bits: that each coalition under it may hold about one record; infinite for a cap only.
+        cap: bits that the worst single answer of each may have; infinite for none.
         nearest: the parties that hold most under it; empty where nobody holds anything.
         held: what these hold, at most.
     """
@@ -25,6 +27,7 @@ class StandingLimit:
     kind: str
     limited_by: str
     bits: float
+    cap: float
     nearest: tuple[str, ...]
     held: float
 
@@ -40,7 +43,9 @@ class StandingLimit:
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"left": self.left}
+        figures = {"bits": self.bits, "cap": self.cap, "left": self.left}
+        finite = {name: None if each == inf else each for name, each in figures.items()}
+        return asdict(self) | finite
 
 
 def list_limits(books: Books) -> tuple[StandingLimit, ...]:
@@ -54,6 +59,7 @@ def list_limits(books: Books) -> tuple[StandingLimit, ...]:
             "own" if limit.own_party else limit.kind,
             limit.rename(books.shown_name).in_words,
             limit.bits,
+            limit.cap,
             tuple(sorted(map(books.shown_name, coalition))),
             held(coalition),
         )
