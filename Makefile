@@ -19,7 +19,7 @@ CODE := src tests benchmarks scripts hatch_build.py
 MINUTES := 10
 
 # Studies write durably. In memory, where 4 GB are free, tests do not wait for the disk.
-IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk '$$1 > 4e6 {print "/dev/shm"}')
+IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4e6 {print "/dev/shm"}')
 PYTEST := -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
