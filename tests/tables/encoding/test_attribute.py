@@ -161,7 +161,7 @@ def test_quantiles_of_many_equal_values_are_fewer(tmp_path: Path) -> None:
             (time(8),),
             ("<=08:00:00", ">08:00:00"),
             marks=pytest.mark.skipif(
-                int(pyarrow.__version__.split(".")[0]) < 26,
+                int(pa.__version__.split(".")[0]) < 26,
                 reason="seen with pyarrow 18: every Python time becomes one with a zone",
             ),
         ),
