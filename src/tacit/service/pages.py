@@ -45,7 +45,7 @@ _ENVIRONMENT.filters |= {
     "bits_up": bits_up,
     "bits_down": bits_down,
     "chance_up": chance_up,
-    "first_up": lambda text: str(text)[:1].upper() + str(text)[1:],  # nothing of nothing
+    "first_up": lambda text: text[:1].upper() + text[1:],
     "fullest_first": lambda held: sorted(held, key=_percent, reverse=True),
     "fullness": fullness,
     "in_units": lambda value, kind: value_in_units(kind, value),
