@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -388,15 +389,20 @@ def _cells(each: Coverage) -> tuple[str, ...]:
     return *setting, *shares, f"{each.width:.3g}"
 
 
+def try_release(
+    setting: tuple[str, str, int], table: Table, work: Analysis, bits: float, number: int
+) -> Hits:
+    """One release and its analysis. Settings have random numbers of their own."""
+    rng = np.random.default_rng([crc32(repr(setting).encode()), number])
+    return work(table, table.rows(setting[2], rng), bits, rng)
+
+
 def cover(
     setting: tuple[str, str, int], table: Table, work: Analysis, bits: float, n_releases: int
 ) -> list[Coverage]:
     """One analysis of many releases."""
     start = perf_counter()
-    hits = []
-    for seed in range(n_releases):
-        rng = np.random.default_rng(seed)
-        hits.append(work(table, table.rows(setting[2], rng), bits, rng))
+    hits = [try_release(setting, table, work, bits, number) for number in range(n_releases)]
     seconds = (perf_counter() - start) / n_releases
     answered = [each for each in hits if each]
     refused = 1 - len(answered) / n_releases

@@ -28,8 +28,9 @@ Utility = Annotated[
     typer.Option(
         metavar="HOW",
         help="How answers are judged: hamming (wrong or right), absolute or squared (levels that "
-        "are numbers or bins), information, or a .json or .csv file of costs, a row for each "
-        "answer and a column for each true level.",
+        "are numbers or bins), information, shares (with --analysable: the largest variance of "
+        "their estimates), or a .json or .csv file of costs, a row for each answer and a column "
+        "for each true level.",
     ),
 ]
 WorstLevel = Annotated[

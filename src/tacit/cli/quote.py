@@ -98,7 +98,7 @@ def quote(
 
 def _for_machines(quoted: Quote) -> dict[str, Any]:
     """A quote, and its worth in the words that people read."""
-    from tacit.study.reports.receipts import value_in_words
+    from tacit.study.reports.worth import value_in_words
 
     document = quoted.as_dict() | {"remarks": remarks_for_machines(quoted.remarks)}
     document["in_words"] = value_in_words(
@@ -149,7 +149,7 @@ def _show_answered(quoted: Quote, folder: Path) -> None:
 
 
 def _show_question(quoted: Quote) -> None:
-    from tacit.study.reports.receipts import value_in_words
+    from tacit.study.reports.worth import value_in_words
 
     judged = f"judged by {quoted.measure}{', analysable' if quoted.analysable else ''}"
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, {judged}:")
@@ -222,10 +222,10 @@ def _show_levels(quoted: Quote) -> None:
 
 
 def _show_variants(quoted: Quote) -> None:
-    """Analysable and adaptive, side by side."""
+    """Analysable and adaptive, side by side; for shares there is only the analysable one."""
     from tacit.accounting import bits_up
 
-    if len(quoted.variants) < 2:
+    if len(quoted.variants) < (1 if quoted.measure == "shares" else 2):
         return
     print()
     rows = [
@@ -240,6 +240,7 @@ def _show_variants(quoted: Quote) -> None:
         for each in quoted.variants
     ]
     error = "worst error" if quoted.objective != "mean" else "error"
+    error = "n x variance" if quoted.measure == "shares" else error
     show_rows(("release", error, "bits", "for everyone", "a share, 95 %", ""), rows)
 
 
@@ -297,13 +298,14 @@ def _draw(quoted: Quote, path: Path) -> None:
     }
     draw = plots.tradeoff_curves_page if path.suffix == ".html" else plots.tradeoff_curves_figure
     error = "largest error of a level" if quoted.objective != "mean" else "mean error"
-    worth = "bits about what is asked" if quoted.measure == "information" else error
+    others = {"information": "bits about what is asked", "shares": "n times a share's variance"}
+    worth = others.get(quoted.measure, error)
     panel = {name: np.array(points) for name, points in curves.items()}
     labels = (f"bits more about one record, to {quoted.party}", worth)
     draw({f"{quoted.request} for {quoted.party}": panel}, labels, path=path)
 
 
 def _worth(quoted: Quote, point: CurvePoint) -> str:
-    from tacit.study.reports.receipts import worth_in_words
+    from tacit.study.reports.worth import worth_in_words
 
     return worth_in_words(quoted.measure, point.value, quoted.blind, quoted.objective)

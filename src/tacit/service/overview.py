@@ -30,7 +30,7 @@ def timeline(releases: Sequence[Receipt]) -> list[dict[str, Any]]:
                 "in_words": each.in_words,
                 "is_delivered": each.digest is not None,
                 "right": 1 - each.value if is_share else None,
-                "guessed": 1 - each.blind if is_share else None,
+                "guessed": None if each.blind is None or not is_share else 1 - each.blind,
                 "everyone_bits": each.everyone_bits,
                 "party_bits": dict(held),
             }

@@ -12,7 +12,7 @@ from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
 from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor, SurfaceFor
 from tacit.study import Quote, Study, estimate_file, verify_study
-from tacit.study.reports.receipts import value_in_words
+from tacit.study.reports.worth import value_in_words
 from tacit.words.remarks import remarks_for_machines
 
 _TELL_SECONDS = 0.25

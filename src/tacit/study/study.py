@@ -516,8 +516,9 @@ class Study:
             asked: a private attribute, several of them, or an external column.
             out: the file to write, .parquet or .csv.
             sql: an expression over the private attributes' levels, instead of ``asked``.
-            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, or a table
-                of ``Costs``.
+            utility: ``"hamming"``, ``"absolute"``, ``"squared"``, ``"information"``, a table of
+                ``Costs``, or, for an analysable release, ``"shares"``: the largest variance of
+                the estimated shares of levels is made small.
             objective: ``"mean"`` for the least mean cost, ``"worst-level"`` for the least mean
                 cost at the level where it is largest.
             ceilings: level, by its label -> the largest mean cost that is allowed there.
@@ -544,13 +545,13 @@ class Study:
         target, journal = Path(out), self._journal
         check_target(target)
         refuse_own_files(self.configuration, target)
+        measure = Measure.of_utility(utility, objective, ceilings)
         if max_error is not None:
-            check_max_error(max_error, utility)
+            check_max_error(max_error, measure)
         if reason is not None:
             check_text(reason, "the reason")
         journal.settle_rollback(certificate_path(target))
         writer = self._writer()
-        measure = Measure.of_utility(utility, objective, ceilings)
 
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
@@ -597,13 +598,13 @@ class Study:
         Returns:
             Its number in the ledger.
         """
+        measure = Measure.of_utility(utility, objective, ceilings)
         if max_error is not None:
-            check_max_error(max_error, utility)
+            check_max_error(max_error, measure)
         if reason is not None:
             check_text(reason, "the reason")
         self._journal.settle_rollback()
         self._writer()  # nothing is spent on a study whose key or snapshot is damaged
-        measure = Measure.of_utility(utility, objective, ceilings)
 
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)

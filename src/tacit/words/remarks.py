@@ -207,6 +207,9 @@ _WORDS: dict[str, Callable[..., str]] = {
     "judged_by_information": _fill(
         "release {release} is judged by information: no proof shows how near to the best"
     ),
+    "judged_by_shares": _fill(
+        "release {release} is judged by estimated shares: no proof shows how near to the best"
+    ),
     "key_damaged": _fill("{reason}"),
     "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),
     "ledger_unreadable": _fill("{reason}"),

@@ -243,7 +243,7 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
         transition=transition,
         after=after,
         law=wish.told_law(drafted.before, channel),
-        value=wish.value_of(wish.told_law(drafted.before, channel)),
+        value=wish.utility.value(wish.told_law(drafted.before, channel)),
         blind=0.0,
     )
 

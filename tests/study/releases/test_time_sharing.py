@@ -129,7 +129,7 @@ def drafted_with_two_letters(folder: Path) -> Draft:
         transition=transition,
         after=after,
         law=law,
-        value=wish.value_of(law),
+        value=wish.utility.value(law),
     )
 
 

@@ -14,7 +14,8 @@ from tacit.errors import InvalidInputError
 from tacit.policy import limit_in_words
 from tacit.remark import Remark
 from tacit.study import Certificate, verify_study
-from tacit.study.reports.receipts import certificate_path, value_in_words, worth_in_words
+from tacit.study.reports.receipts import certificate_path
+from tacit.study.reports.worth import value_in_words, worth_in_words
 from tests.study.clinic import make_clinic
 
 BITS = st.floats(0, 64, allow_nan=False)

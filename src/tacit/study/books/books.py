@@ -16,16 +16,14 @@ from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, Suggestion
-from tacit.information import mutual_information
 from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
 from tacit.policy import Parties
-from tacit.problem import MEAN, Utility
+from tacit.problem import SHARES
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transition, Transitions
@@ -40,6 +38,7 @@ from tacit.study.books.records import (
     QuestionRecord,
     refuse_nonsense,
 )
+from tacit.study.books.utility import Information, MeanCost, Utility
 from tacit.tables import Question
 
 RESERVE_BITS = 1e-6
@@ -76,21 +75,27 @@ class Request:
                 f"{self.question.name} is an external column, which is predicted from the private "
                 "attributes and never read: an answer about it cannot be analysable"
             )
+        if self.measure.kind == SHARES and not self.analysable:
+            raise InvalidInputError(
+                f"utility {SHARES!r} is for answers that depend on nothing but what is asked: ask "
+                "for an analysable release"
+            )
 
     @cached_property
     def utility(self) -> Utility:
-        """As the engine wants it."""
+        """How its answers are judged."""
         return self.measure.utility(self.question.labels, self.question.numbers)
 
-    @cached_property
-    def is_information(self) -> bool:
-        """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
-        return isinstance(self.utility, str)
+    @property
+    def mean_cost(self) -> MeanCost | None:
+        """The same where it is by a mean cost: only then is a release proved to be the best."""
+        return self.utility if isinstance(self.utility, MeanCost) else None
 
-    @cached_property
+    @property
     def distortion(self) -> Array:
         """The matrix d[rhat, r], where answers are judged by a mean cost."""
-        return np.asarray(self.utility, dtype=float)
+        assert self.mean_cost is not None
+        return self.mean_cost.posed
 
     @cached_property
     def ceilings(self) -> dict[int, float]:
@@ -123,17 +128,9 @@ class Request:
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()
 
-    def blind_value(self, p_x: Array) -> float:
-        """What answering without looking at the record is worth, whatever the ceilings say.
-
-        The best constant letter; for the worst level, the best letter that is drawn.
-        """
-        if self.is_information:
-            return 0.0
-        p_r = p_x @ self.question.p_r_given_x
-        if self.measure.objective == MEAN:
-            return float((self.distortion @ p_r).min())
-        return _least_worst(self.distortion[:, p_r > 0])
+    def blind_value(self, p_x: Array) -> float | None:
+        """What answering without looking at the record is worth, whatever the ceilings say."""
+        return self.utility.blind(p_x @ self.question.p_r_given_x)
 
     def told_law(self, before: Account, channel: IntegerChannel) -> Array:
         """p(r, letter) of a release, [r, letter].
@@ -146,23 +143,14 @@ class Request:
         rows = class_rows(before.memory.class_of_x, self.question.p_r_given_x)
         return np.asarray(rows.T @ p_x_letter)
 
-    def value_of(self, law: Array) -> float:
-        """Mean cost of answers with law p(r, letter), that of the worst level, or bits about R."""
-        if self.is_information:
-            return mutual_information(law)
-        if self.measure.objective == MEAN:
-            return float((law.T * self.distortion).sum())
-        return max(self.level_errors(law).values())
-
     def level_errors(self, law: Array) -> dict[str, float]:
         """Label of a level that records have -> mean cost of answers with law p(r, letter) there.
 
-        None where answers only inform.
+        None where answers are not judged by a mean cost.
         """
-        if self.is_information:
+        if self.mean_cost is None:
             return {}
-        errors = (recipient_law(law) * self.distortion.T).sum(axis=1)
-        labels = self.question.labels
+        errors, labels = self.mean_cost.level_errors(law), self.question.labels
         return {labels[r]: float(errors[r]) for r in np.flatnonzero(law.any(axis=1))}
 
     def broken_ceilings(self, law: Array) -> list[str]:
@@ -175,29 +163,9 @@ class Request:
 
     def names_of_answers(self, n_letters: int) -> tuple[str, ...]:
         """What each answer is called; numbers where an answer only informs about R."""
-        if n_letters == len(self.question.labels) and not self.is_information:
+        if n_letters == len(self.question.labels) and not isinstance(self.utility, Information):
             return self.question.labels
         return tuple(str(letter) for letter in range(1, n_letters + 1))
-
-
-def _least_worst(distortion: Array) -> float:
-    """The largest mean cost at any level of the best answer that looks at nothing, d[rhat, r]."""
-    n_answers, n_levels = distortion.shape
-    solved = linprog(
-        np.append(np.zeros(n_answers), 1.0),
-        A_ub=np.column_stack([distortion.T, -np.ones(n_levels)]),
-        b_ub=np.zeros(n_levels),
-        A_eq=np.append(np.ones(n_answers), 0.0)[None],
-        b_eq=[1.0],
-        method="highs-ds",
-    )
-    return float((distortion.T @ np.asarray(solved.x)[:-1]).max())
-
-
-def recipient_law(law: Array) -> Array:
-    """p(letter | r) from p(r, letter), [r, letter]; any law for an r that no record has."""
-    total = law.sum(axis=1, keepdims=True)
-    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
 
 
 def _asked(intent: Intent, cells: NDArray[np.intp]) -> Array:

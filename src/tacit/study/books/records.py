@@ -27,10 +27,12 @@ from pydantic import (
 )
 
 from tacit.accounting import bits_up, percent_used
+from tacit.arrays import Array
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
-from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, Costs, Utility
+from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs
 from tacit.scheme import Policy, Transition
+from tacit.study.books.utility import Information, MeanCost, Shares, Utility
 
 STUDY_FORMAT = 2
 """Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
@@ -339,9 +341,9 @@ class Measure(Record):
     ceilings: dict[str, Weight] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _has_levels_unless_it_informs(self) -> Self:
+    def _has_levels_only_with_costs(self) -> Self:
         _require(self.objective in OBJECTIVES, "another objective")
-        _require(not (self.has_levels and self.is_information), "information has no level errors")
+        _require(not self.has_levels or self.is_cost, f"{self.kind} has no level errors")
         return self
 
     @model_validator(mode="after")
@@ -375,18 +377,28 @@ class Measure(Record):
         return self.objective != MEAN or bool(self.ceilings)
 
     @property
-    def is_information(self) -> bool:
-        """Whether answers are judged by I(Rhat; R) rather than by a mean cost."""
-        return self.kind == INFORMATION
+    def is_cost(self) -> bool:
+        """Whether answers are judged by a mean cost."""
+        return _has_errors(self.kind)
 
     def utility(self, labels: tuple[str, ...], numbers: tuple[float | None, ...] | None) -> Utility:
-        """As the engine wants it.
+        """How answers about R are judged.
 
         Args:
             labels: letters of R.
             numbers: where each letter lies on a scale, ``None`` for a missing value; ``None``
                 altogether if the letters have no order.
         """
+        if self.kind == INFORMATION:
+            return Information()
+        if self.kind == SHARES:
+            return Shares()
+        return MeanCost(self._distortion(labels, numbers), self.objective)
+
+    def _distortion(
+        self, labels: tuple[str, ...], numbers: tuple[float | None, ...] | None
+    ) -> Array:
+        """The matrix d[rhat, r]."""
         if self.costs is not None:
             if any(len(row) != len(labels) for row in self.costs):
                 raise InvalidInputError(
@@ -394,8 +406,6 @@ class Measure(Record):
                     f"{len(labels)} levels: give one column for each of {_labels_in_words(labels)}"
                 )
             return np.array(self.costs)
-        if self.is_information:
-            return INFORMATION
         named = DISTORTIONS[self.kind]
         if numbers is None and named.needs_numbers:
             raise InvalidInputError(
@@ -413,9 +423,9 @@ def _refuse_levels(utility: str | Costs, objective: str, ceilings: Mapping[str, 
         raise InvalidInputError(
             f"objective {objective!r} is unknown: use {' or '.join(OBJECTIVES)}"
         )
-    if utility == INFORMATION and (objective != MEAN or ceilings):
+    if not _has_errors(utility) and (objective != MEAN or ceilings):
         raise InvalidInputError(
-            "information has no error at each level: leave the worst level and ceilings out"
+            f"{utility} has no error at each level: leave the worst level and ceilings out"
         )
     for level, error in ceilings.items():
         if not 0 <= error < inf:
@@ -426,7 +436,12 @@ def _refuse_levels(utility: str | Costs, objective: str, ceilings: Mapping[str, 
 
 def measure_names() -> tuple[str, ...]:
     """The measures that have a name."""
-    return (*DISTORTIONS, INFORMATION)
+    return (*DISTORTIONS, INFORMATION, SHARES)
+
+
+def _has_errors(utility: str | Costs) -> bool:
+    """Whether single answers have an error, or a cost."""
+    return utility not in (INFORMATION, SHARES)
 
 
 def _labels_in_words(labels: tuple[str, ...]) -> str:
@@ -526,8 +541,9 @@ class IntentRecord(Record):
         everyone_bits: what all parties together hold at most after it.
         everyone_worst_answer: bits that the worst single answer of all parties together has at
             most; ``None`` in releases that versions without caps recorded.
-        value: mean cost of the answers, or bits about R.
-        blind: the same for answers that do not look at the record.
+        value: mean cost of the answers, that of the worst level, bits about R, or n times the
+            largest variance of an estimated share among n records.
+        blind: the same for answers that do not look at the record; ``None`` for shares.
         bound: no release within these limits does better; ``None`` where no proof is known.
         is_out_of_time: whether the search for a better one was ended by the clock; 0.1 and 0.2
             recorded nothing of it.
@@ -555,7 +571,7 @@ class IntentRecord(Record):
     holdings: tuple[HoldingRecord, ...]
     everyone_bits: Bits
     value: float
-    blind: float
+    blind: float | None
     bound: float | None
     is_out_of_time: bool = False
     draw: str | None = None

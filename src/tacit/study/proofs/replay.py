@@ -18,8 +18,9 @@ from tacit.errors import LedgerError
 from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Transition
 from tacit.scheme.views import CoalitionView
-from tacit.study.books.books import Books, Intent, recipient_law
+from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import HoldingRecord, IntentRecord
+from tacit.study.books.utility import Information, Shares, Utility, recipient_law
 from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.proofs.optimality import Proof, prove
 from tacit.study.proofs.refutation import better_value
@@ -201,15 +202,16 @@ def _holding_problems(
 def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator[str]:
     """Whether the answers are worth what is recorded; and a proof of how near to the best."""
     request, record = intent.request, intent.record
-    value = request.value_of(request.told_law(before, intent.channel))
-    if abs(value - record.value) > SAME:
+    value = request.utility.value(request.told_law(before, intent.channel))
+    # A variance has no scale of its own.
+    spare = SAME * max(1.0, value) if isinstance(request.utility, Shares) else SAME
+    if abs(value - record.value) > spare:
         yield f"its answers are worth {value:.9f}, not {record.value:.9f}"
     blind = request.blind_value(replay.books.p_x)
-    if abs(blind - record.blind) > SAME:
-        yield f"a blind guess is worth {blind:.9f}, not {record.blind:.9f}"
-    if request.is_information:
-        if record.bound is not None and record.bound < value - SAME:
-            yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
+    if (blind is None) != (record.blind is None) or abs((blind or 0) - (record.blind or 0)) > SAME:
+        yield f"a blind guess is worth {blind}, not {record.blind}"
+    if request.mean_cost is None:
+        yield from _unproved_bound_problems(request.utility, record, value)
         return
     proof = prove(
         before,
@@ -225,6 +227,16 @@ def _worth_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
     if any(each.cap is not None for each in record.holdings):
         known = value  # a release that is better on average may break a cap
     yield from _bound_problems(record, value, proof, known)
+
+
+def _unproved_bound_problems(utility: Utility, record: IntentRecord, value: float) -> Iterator[str]:
+    """Whether a bound is recorded where no proof of one is known, or one that cannot be."""
+    if record.bound is None:
+        return
+    if not isinstance(utility, Information):
+        yield f"it claims that nothing beats {record.bound}, and no proof of that is known"
+    elif record.bound < value - SAME:
+        yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
 
 
 def _level_problems(intent: Intent, before: Account) -> Iterator[str]:
@@ -253,7 +265,7 @@ def _bound_problems(
         proof: how good the best release could have been.
         known: a release within the limits that costs this is known.
     """
-    bound, scale = record.bound, max(1.0, abs(record.blind))
+    bound, scale = record.bound, max(1.0, abs(record.blind or 0.0))
     proved = proof.bound - proof.reserve_worth
     # 0.1 left rare letters out of a design without saying so: that may use some of the reserve.
     most = value + SAME + (proof.reserve_worth if record.draw is None else 0.0)

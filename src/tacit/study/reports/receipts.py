@@ -30,12 +30,13 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words
-from tacit.problem import DISTORTIONS, MEAN
+from tacit.problem import MEAN
 from tacit.remark import Remark
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
 from tacit.study.reports.risk import Risk
+from tacit.study.reports.worth import value_in_words
 from tacit.tables.delivery.release_file import csv_text
 
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
@@ -198,8 +199,9 @@ class Receipt(ReleasePaper):
         around_limit: a lower limit on a coalition around the party, which it has to keep, too;
             ``None`` if there is none.
         entropy_bits: H(X), all there is to learn about a record.
-        value: mean cost of the answers, or bits about R.
-        blind: the same for a blind guess.
+        value: mean cost of the answers, that of the worst level, bits about R, or n times the
+            largest variance of an estimated share among n records.
+        blind: the same for a blind guess; ``None`` for shares.
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
         holdings: every limited coalition that the release fed.
@@ -227,7 +229,7 @@ class Receipt(ReleasePaper):
     around_limit: float | None
     entropy_bits: float
     value: float
-    blind: float
+    blind: float | None
     bound: float | None
     everyone_bits: float
     holdings: tuple[HoldingRecord, ...]
@@ -572,52 +574,3 @@ def time_in_words(time: str) -> str:
     if when.utcoffset() != timedelta(0):
         return time
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def value_in_units(kind: str, value: float) -> str:
-    """What answers are worth, with its unit."""
-    named = DISTORTIONS.get(kind)
-    if named is not None:
-        return named.in_words.format(value=f"{value:.4f}")
-    if kind == "information":
-        return f"{value:.4f} bits about what was asked"
-    return f"a cost of {value:.4f} on average"
-
-
-def value_in_words(kind: str, value: float, blind: float, objective: str = MEAN) -> str:
-    """What answers are worth, beside a blind guess."""
-    worth = worth_in_words(kind, value, blind, objective)
-    named = DISTORTIONS.get(kind)
-    if kind == "information":
-        return f"{worth}; a blind guess tells none"
-    if named is None:
-        return f"{worth}; a blind guess costs {blind:.3g}"
-    if named.is_share:
-        n = _out_of(1 - value, 1 - blind)
-        return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
-    return f"{worth}; a blind guess {named.guess_in_words.format(value=f'{blind:.3g}')}"
-
-
-def worth_in_words(kind: str, value: float, blind: float, objective: str = MEAN) -> str:
-    """What answers are worth; as fine as it takes to tell them from a blind guess."""
-    if objective != MEAN:
-        return f"at the worst level, {worth_in_words(kind, value, blind)}"
-    named = DISTORTIONS.get(kind)
-    if kind == "information":
-        return f"each answer tells {value:.3f} bits about what was asked"
-    if named is None:
-        return f"answers cost {value:.3g} on average"
-    if named.is_share:
-        n = _out_of(1 - value, 1 - blind)
-        return f"about {round(n * (1 - value)):,} of {n:,} values correct"
-    return f"answers are {named.in_words.format(value=f'{value:.3g}')}"
-
-
-def _out_of(share: float, guess: float) -> int:
-    """10, or the power of 10 that tells both shares well enough, and from each other."""
-    tens = all(abs(10 * each - round(10 * each)) < 0.15 for each in (share, guess))
-    for n in (10, 100, 1_000) if tens else (100, 1_000):
-        is_told_apart = round(n * share) != round(n * guess)
-        if is_told_apart and (0 < round(n * share) < n or share in (0, 1)):
-            return n
-    return 10_000

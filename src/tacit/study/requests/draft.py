@@ -32,10 +32,10 @@ from tacit.study.books.books import (
     Books,
     Request,
     draw_of,
-    recipient_law,
     record_holdings,
 )
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
+from tacit.study.books.utility import recipient_law
 from tacit.study.proofs.caps import ExactLaws, ToldStep, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 
@@ -75,7 +75,7 @@ class Draft:
         before: what every coalition holds now, on the classes of the channel.
         after: what every coalition would hold.
         law: p(r, letter), [r, letter].
-        value: mean cost of the answers, or bits about R where information is the measure.
+        value: what its answers are worth.
         blind: what answering without looking at the record is worth.
         capped: a coalition whose cap the design would break once rounded and remembered, so that it
             was mixed with a constant answer; ``None`` where that was not needed.
@@ -89,13 +89,13 @@ class Draft:
     after: Account
     law: Array
     value: float
-    blind: float
+    blind: float | None
     capped: Parties | None
 
     @property
     def gain(self) -> float:
         """How much better than a blind guess."""
-        return self.value if self.request.is_information else self.blind - self.value
+        return self.request.utility.gain(self.value, self.law.sum(axis=1))
 
     @property
     def is_worth_it(self) -> bool:
@@ -116,7 +116,7 @@ class Draft:
         solution = self.design.solution
         if solution.bound is None:
             return None
-        if self.request.is_information:
+        if self.request.mean_cost is None:
             bound = bound_for_more(solution.problem, solution.bound, self._unused_bits)
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
@@ -246,7 +246,7 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
     law = request.told_law(before, channel)
-    value, blind = request.value_of(law), request.blind_value(books.p_x)
+    value, blind = request.utility.value(law), request.blind_value(books.p_x)
     return Draft(request, design, channel, transition, before, after, law, value, blind, capped)
 
 
@@ -395,7 +395,7 @@ def _design(
         design = books.scheme(before).design(
             Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
-            utility=request.utility,
+            utility=request.utility.posed,
             objective=request.measure.objective,
             ceilings=request.ceilings,
             analysable=request.analysable,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from math import floor
+from math import floor, isinf
 from time import monotonic
 from typing import Any
 
@@ -32,7 +32,7 @@ _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Points of the trade-off curve, in parts of the bits asked for."""
 
 _SPARSE_CURVE = (0.5, 1.0, 1.5)
-"""The same where a design takes many starts: information is not concave in the channel."""
+"""The same where a design takes long: information and shares are not convex in the channel."""
 
 CURVE_SECONDS = 3.0
 """So long after a quote was begun nothing more is designed to compare it with: of a wide table each
@@ -128,12 +128,14 @@ class Quote:
         objective: ``"mean"``, or ``"worst-level"``.
         ceilings: level -> the largest mean cost that is allowed there.
         analysable: whether the answers are to depend on nothing but what is asked.
-        value: mean cost of the answers, that of the worst level, or bits about R.
-        blind: the same for a blind guess.
+        value: mean cost of the answers, that of the worst level, bits about R, or n times the
+            largest variance of an estimated share among n records.
+        blind: the same for a blind guess; ``None`` for shares.
         bound: no release within these limits does better.
-        levels: every level that records have; none where answers only inform.
+        levels: every level that records have; none where answers are not judged by a cost.
         variants: the best analysable release and the best one of all, side by side; none for
-            external columns, for information, and for a request that was answered before.
+            external columns, for information, and for a request that was answered before; only
+            the analysable one for shares.
         own: the party's bits.
         worst: the coalition that would be nearest to its limit.
         coalitions: all that the release feeds.
@@ -158,7 +160,7 @@ class Quote:
     ceilings: dict[str, float]
     analysable: bool
     value: float
-    blind: float
+    blind: float | None
     bound: float | None
     levels: tuple[QuotedLevel, ...]
     variants: tuple[Variant, ...]
@@ -175,9 +177,10 @@ class Quote:
 
     def __repr__(self) -> str:
         """Who asks for what, what it would be worth, and what it would cost."""
+        blind = "" if self.blind is None else f", blind {self.blind:.4g}"
         return (
-            f"Quote({self.request} for {self.party}: {self.measure} {self.value:.4g}, blind "
-            f"{self.blind:.4g}; {self.party} would learn {bits_up(self.own.added)} bits)"
+            f"Quote({self.request} for {self.party}: {self.measure} {self.value:.4g}{blind}; "
+            f"{self.party} would learn {bits_up(self.own.added)} bits)"
         )
 
     def _repr_html_(self) -> str:
@@ -369,13 +372,15 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
-    for part in _SPARSE_CURVE if drafted.request.is_information else _CURVE:
+    for part in _SPARSE_CURVE if drafted.request.mean_cost is None else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
         if not 0 < bits <= left or (part != 1 and monotonic() > until):
             continue
         try:
             other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))
         except TacitError:  # no such answer: the curve has a point less
+            continue
+        if isinf(other.value):
             continue
         if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
             break
@@ -388,7 +393,7 @@ def _other_releases(
 ) -> dict[str, tuple[Books, Request]]:
     """Name -> the books and the request of a release to compare with."""
     others = {}
-    if not request.is_information and request.question.external is None:
+    if request.mean_cost is not None and request.question.external is None:
         form = "adaptive" if request.analysable else "analysable"
         others[form] = books, replace(request, analysable=not request.analysable)
     if cap is not None:

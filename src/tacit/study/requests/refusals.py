@@ -12,7 +12,7 @@ from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, Ta
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
 from tacit.study.books.books import Books, Request
-from tacit.study.reports.receipts import value_in_words
+from tacit.study.reports.worth import value_in_words
 from tacit.study.requests.draft import (
     Draft,
     cap_refusal,
@@ -193,7 +193,7 @@ def _substitute(books: Books, best: Draft) -> Request | None:
     for intent in reversed(books.intents.values()):
         request = intent.request
         is_other = request.asked != best.request.asked
-        is_word = request.measure.kind not in ("costs", "information")
+        is_word = request.measure.is_cost and request.measure.costs is None
         is_askable = is_word and _can_be_asked(books, request)
         if is_other and is_askable and request.party != best.request.party:
             asked.setdefault(request.question.name, request)

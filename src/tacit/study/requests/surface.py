@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -54,7 +55,7 @@ class RequestSurface:
     request: str
     measure: str
     objective: str
-    blind: float
+    blind: float | None
     held: float
     everyone_held: float
     limit: float
@@ -141,7 +142,7 @@ def _value(
         design = scheme.design(
             Variable(question.name, question.p_r_given_x, question.labels),
             party=request.party,
-            utility=request.utility,
+            utility=request.utility.posed,
             objective=request.measure.objective,
             ceilings=request.ceilings,
             analysable=request.analysable,
@@ -153,4 +154,5 @@ def _value(
         )
     except (CeilingError, InfeasibleError):
         return None
-    return float(design.solution.value)
+    value = float(design.solution.value)
+    return value if value < inf else None

@@ -14,8 +14,8 @@ from tacit.arrays import Array
 from tacit.errors import TacitError
 from tacit.problem import WORST_LEVEL
 from tacit.remark import Remark
-from tacit.solvers.shares import largest_variance
 from tacit.study.books.books import Books
+from tacit.study.books.utility import Information, Shares
 from tacit.study.requests.draft import Draft, draft
 
 
@@ -26,7 +26,7 @@ class Variant:
     Attributes:
         analysable: whether its answers depend on nothing but what is asked.
         is_asked: whether this form is asked for.
-        value: mean cost of the answers, or that of the worst level.
+        value: mean cost of the answers, that of the worst level, or what shares are judged by.
         bits: what the party would learn.
         everyone_bits: what it would add for everyone together, at most.
         half_width: of the 95 % interval for a level's share among all records, for the level
@@ -42,11 +42,14 @@ class Variant:
 
 
 def design_variants(books: Books, drafted: Draft, until: float) -> Iterator[Variant]:
-    """The best release of all and the best analysable one; fewer where there is no time."""
+    """The best release of all and the best analysable one; fewer where there is no time.
+
+    Shares are estimated from analysable releases only.
+    """
     request = drafted.request
-    if request.is_information or request.question.external is not None:
+    if isinstance(request.utility, Information) or request.question.external is not None:
         return
-    for analysable in (False, True):
+    for analysable in (True,) if isinstance(request.utility, Shares) else (False, True):
         is_asked = analysable == request.analysable
         # The first release can read nothing but what is asked.
         is_same = is_asked or not books.intents
@@ -69,9 +72,7 @@ def design_variants(books: Books, drafted: Draft, until: float) -> Iterator[Vari
 
 def _half_width(law: Array, n_records: int) -> float | None:
     """Of the widest 95 % interval for a share among records, from p(r, letter)."""
-    p_r = law.sum(axis=1)
-    told = law[p_r > 0] / p_r[p_r > 0, None]
-    variance = largest_variance(p_r[p_r > 0], told.T)
+    variance = Shares().value(law)
     return None if isinf(variance) else NormalDist().inv_cdf(0.975) * sqrt(variance / n_records)
 
 

@@ -9,10 +9,10 @@ from tacit.accounting import Account, bits_up
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
 from tacit.information.laws import as_positive_bits
 from tacit.policy import Limit, Parties, bits_in_words, times_in_words
-from tacit.problem import Costs
 from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study.books.books import Books
+from tacit.study.books.records import Measure
 from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.setup.names import check_new_names
 
@@ -26,10 +26,10 @@ UNCHANGED = Remark("unchanged")
 """On a change that makes no entry."""
 
 
-def check_max_error(max_error: float, utility: str | Costs) -> None:
+def check_max_error(max_error: float, measure: Measure) -> None:
     """Refuse what is no mean cost."""
-    if utility == "information":
-        raise InvalidInputError("information has no mean error: leave the largest error out")
+    if not measure.is_cost:
+        raise InvalidInputError(f"{measure.kind} has no mean error: leave the largest error out")
     if not 0 <= max_error < inf:
         raise InvalidInputError(f"the largest error is {max_error:g}: give a number, 0 or more")
 

@@ -177,8 +177,8 @@ def _unproved(replay: Replay) -> Iterator[Remark]:
     """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
     for number, intent in replay.books.intents.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
-        if intent.request.is_information:
-            yield Remark("judged_by_information", {"release": number})
+        if intent.request.mean_cost is None:
+            yield Remark(f"judged_by_{record.measure.kind}", {"release": number})
         elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
             recorded = record.value - record.bound
             yield Remark("proved_within", {"release": number, "gap": gap, "recorded_gap": recorded})
