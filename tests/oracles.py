@@ -333,8 +333,8 @@ def solve_caps_by_linprog(
 ) -> float:
     """Least E d(Rhat, R), or least worst level, under caps alone.
 
-    ``laws`` maps a name to (p(y | z.., x) with y last, bits or a table of them, [y, x]). ``is_analysable`` demands channels
-    that read only r, a function of x.
+    ``laws`` maps a name to (p(y | z.., x) with y last, bits or a table of them, [y, x]).
+    ``is_analysable`` demands channels that read only r, a function of x.
     """
     joint, distortion = np.asarray(joint, dtype=float), np.asarray(distortion, dtype=float)
     p_zxr = (joint / joint.sum()).reshape(-1, *joint.shape[-2:])
