@@ -326,15 +326,15 @@ def least_collusion_by_cvxpy(
 def solve_caps_by_linprog(
     joint: ArrayLike,
     distortion: ArrayLike,
-    laws: Mapping[str, tuple[ArrayLike, float]],
+    laws: Mapping[str, tuple[ArrayLike, ArrayLike]],
     *,
     is_analysable: bool = False,
     is_worst: bool = False,
 ) -> float:
     """Least E d(Rhat, R), or least worst level, under caps alone.
 
-    ``laws`` maps a name to (p(y | z.., x) with y last, bits). ``is_analysable`` demands channels
-    that read only r, a function of x.
+    ``laws`` maps a name to (p(y | z.., x) with y last, bits or a table of them, [y, x]).
+    ``is_analysable`` demands channels that read only r, a function of x.
     """
     joint, distortion = np.asarray(joint, dtype=float), np.asarray(distortion, dtype=float)
     p_zxr = (joint / joint.sum()).reshape(-1, *joint.shape[-2:])
@@ -345,9 +345,10 @@ def solve_caps_by_linprog(
     conditions = []
     for law, bits in laws.values():
         p_yzx = np.moveaxis(np.asarray(law, dtype=float).reshape(n_z, n_x, -1), -1, 0) * p_zx
-        for own in p_yzx:
+        caps = np.broadcast_to(np.exp2(bits), (len(p_yzx), n_x))
+        for own, factors in zip(p_yzx, caps, strict=True):
             for x in np.flatnonzero(own.sum(axis=0)):
-                row = -(2.0**bits) * p_x[x] * own
+                row = -factors[x] * p_x[x] * own
                 row[:, x] += own[:, x]
                 conditions += [np.eye(n_rhat)[rhat][:, None, None] * row for rhat in range(n_rhat)]
     wanted = [errors[r] for r in np.flatnonzero(p_r)] if is_worst else []

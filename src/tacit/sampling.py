@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import NoReturn, Self
@@ -191,7 +192,7 @@ _MOST_INFLATED = 1100
 """Deflate packs at most 1032 bytes into one, so a shape that needs more is wrong."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class IntegerChannel:
     """p(letter | m, x) in units of 1/2^32.
 
@@ -240,10 +241,12 @@ class IntegerChannel:
             share = 2.0**power
             yield cls.quantised((1 - share) * channel + share * constant)
 
-    @property
+    @cached_property
     def law(self) -> Array:
         """p(letter | m, x), [m, x, letter]; exact, because 33 bits fit into a float's 53."""
-        return self.weights / float(TOTAL)
+        law = self.weights / float(TOTAL)
+        law.flags.writeable = False
+        return law
 
     def to_bytes(self) -> bytes:
         """The channel as it is stored in a ledger; ``from_bytes`` gives it back."""

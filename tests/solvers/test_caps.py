@@ -174,6 +174,46 @@ def test_caps_alone_agree_with_a_linear_program(
     assert solution.value == pytest.approx(least, abs=3e-7)
 
 
+@st.composite
+def tables_of_caps(draw: st.DrawFn) -> tuple[Array, dict[str, tuple[Array, Array]]]:
+    """A joint law p(z, x, r), and two views, each with caps of its own for each letter and record.
+
+    The views may see the same, or be a function of the history: letters may merge.
+    """
+    n_z, n_x, n_y = draw(own.sizes(3)), draw(own.sizes(4)), draw(own.sizes(3))
+    p_zx = draw(own.arrays_of_laws((n_z, n_x)))
+    joint = p_zx[..., None] * np.eye(2)[np.arange(n_x) % 2]
+    is_function = draw(st.booleans())
+    shown = np.array(draw(st.lists(st.integers(0, n_y - 1), min_size=n_z, max_size=n_z)))
+    function = np.broadcast_to(np.eye(n_y)[shown][:, None], (n_z, n_x, n_y))
+    law = function if is_function else draw(own.channels((n_z, n_x), n_y))
+    other = law if draw(st.booleans()) else draw(own.channels((n_z, n_x), n_y))
+    views = {}
+    for name, each in (("a", law), ("b", other)):
+        held = worst_ratio_bits(np.einsum("zx,zxy->yx", p_zx, each))
+        rooms = st.sampled_from([1e-3, 0.1, 0.7, 2.0])
+        room = draw(st.lists(rooms, min_size=n_y * n_x, max_size=n_y * n_x))
+        views[name] = (each, held + np.array(room).reshape(n_y, n_x))
+    return joint, views
+
+
+@settings(max_examples=80, deadline=None)
+@given(tables_of_caps())
+def test_tables_of_caps_agree_with_a_linear_program(
+    case: tuple[Array, dict[str, tuple[Array, Array]]],
+) -> None:
+    joint, views = case
+    problem = Problem(
+        joint,
+        views={name: (law, inf) for name, (law, _) in views.items()},
+        caps={name: bits for name, (_, bits) in views.items()},
+    )
+    solution = tacit.solve(problem)
+    least = oracles.solve_caps_by_linprog(joint, 1 - np.eye(2), views)
+    assert solution.status is Status.OPTIMAL
+    assert solution.value == pytest.approx(least, abs=3e-7)
+
+
 @settings(max_examples=60, deadline=None)
 @given(own.joints_xr(), st.floats(0, 3))
 def test_a_cap_bounds_maximal_leakage(joint: Array, bits: float) -> None:
@@ -268,3 +308,10 @@ def test_one_more_bit_of_a_cap_is_worth_what_is_told_at_most() -> None:
             raised = {**caps, key: caps[key] + bits}
             more = tacit.solve(Problem(joint, individual=0.3, caps=raised))
             assert more.value >= solution.value - bits * worth - 3e-7
+
+
+def test_nothing_is_said_about_the_worth_of_a_cap_that_is_reached_everywhere() -> None:
+    joint = np.array([[0.1, 0.2], [0.3, 0.05], [0.05, 0.3]])
+    solution = tacit.solve(Problem(joint, caps={(): 0.0}))
+    assert solution.cap_multipliers == {(): inf}
+    assert tacit.solve(Problem(joint, caps={(): 1.0})).value < solution.value - 1e-3

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.errors import CapError, InvalidInputError
+from tacit.errors import CapError, InfeasibleError, InvalidInputError
 from tacit.policy import AnySize, Everyone, Group, Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
-from tacit.scheme.scheme import _CAP_ROOM, _KEPT_ROOM
+from tacit.scheme.scheme import CAP_ROOM, KEPT_ROOM
 from tacit.solvers import solve
 from tacit.study import Study, verify_study
 from tests.redteam.replay import replay
@@ -86,7 +86,7 @@ def test_a_cap_is_used_but_for_what_designs_leave_to_the_next(capped: Path) -> N
         for each in intent.body["holdings"]
         if "cap" in each
     ]
-    assert 0 <= min(spare) <= _KEPT_ROOM * _CAP_ROOM + 1e-6  # rounding to integers costs less
+    assert 0 <= min(spare) <= KEPT_ROOM * CAP_ROOM + 1e-6  # rounding to integers costs less
 
 
 # -- forged ---------------------------------------------------------------------------------------
@@ -250,6 +250,25 @@ def test_a_cap_of_0_is_refused_with_what_to_raise(tmp_path: Path) -> None:
             study.release("a", "age", out=tmp_path / "a.csv")
         [suggestion] = refused.value.suggestions
         assert suggestion.arguments["limits"][0]["raised"] == "cap"
+
+
+def test_a_refusal_at_a_reached_cap_names_the_cap_not_the_bits(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 2.0, cap=0.1)
+        for asked in ("age", "diagnosis"):
+            study.release("a", asked, bits=0.2, out=tmp_path / "a.csv")
+        raised = {"action": "set_party", "name": "a", "limit": 2.0, "cap": None}
+        with pytest.raises(CapError, match="only if caps are raised") as refused:
+            study.release("a", "smoker", bits=0.2, out=tmp_path / "a.csv")
+        assert [each.as_dict() for each in refused.value.suggestions] == [raised]
+
+
+def test_a_cap_too_small_for_any_answer_is_named_beside_the_bits(tmp_path: Path) -> None:
+    with make_clinic(tmp_path) as study:
+        study.set_party("a", 2.0, cap=0.02)
+        with pytest.raises(InfeasibleError, match=r"under the cap of 0.02 bits on a") as refused:
+            study.release("a", "age", bits=0.2, out=tmp_path / "a.csv")
+        assert refused.value.suggestions[0].arguments["cap"] is None
 
 
 def test_status_says_the_worst_answer_and_its_cap(capped: Path) -> None:

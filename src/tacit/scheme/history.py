@@ -15,10 +15,10 @@ from tacit.scheme.memory import NO_LIMITS, Transition
 from tacit.scheme.views import (
     ClassOfX,
     CoalitionView,
+    bound_worst_answer,
     class_sums,
     followed,
     split_classes,
-    worst_answer_bits,
 )
 
 _SAME_SHAPE = 1e-14
@@ -96,7 +96,7 @@ class ExactHistory:
     def worst_answer(self, parties: Parties) -> float:
         """Exact up to rounding."""
         held = self.held(parties)
-        return worst_answer_bits(held, np.zeros(len(held)), len(self.mass))
+        return bound_worst_answer(held, np.zeros(len(held)), len(self.mass))
 
     @property
     def spread(self) -> float:

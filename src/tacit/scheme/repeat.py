@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information import mutual_information
-from tacit.information.leakage import pointwise_maximal_leakage
+from tacit.information.leakage import worst_answer_bits
 from tacit.problem import WORST_LEVEL, Problem, ViewKey
 from tacit.scheme.memory import Step
 from tacit.solution import Solution, Status
@@ -59,13 +59,14 @@ def repeat_letters(
     """
     near = max(gap_tol, _ROUNDED_GAP) if reserve else gap_tol
     mass = problem.joint_zxr.sum(axis=-1)
-    leakage = _leakage(problem, mass[..., None] * redrawn)
+    held = _pooled(problem, mass[..., None] * redrawn)
+    leakage = {key: mutual_information(law) for key, law in held.items()}
     limits = problem.limits
     added = leakage[problem.everyone] - mutual_information(mass)
     is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
-    worst = _worst_answers(problem, mass[..., None] * redrawn)
     is_capped = all(
-        worst[key] <= float(np.min(cap)) + reserve + _ROUNDING for key, cap in problem.caps.items()
+        worst_answer_bits(held[key]) <= float(np.min(cap)) + reserve + _ROUNDING
+        for key, cap in problem.caps.items()
     )
     value = _value(problem, redrawn)
     if added > FREE_BITS or not (is_allowed and is_capped) or value is None:
@@ -112,17 +113,6 @@ def letters_told(steps: Sequence[Step]) -> NDArray[np.bool_]:
         np.logical_or.at(after, step.next_state[before, letter], told[before if k else letter])
         told = after
     return told
-
-
-def _leakage(problem: Problem, joint: Array) -> dict[ViewKey, float]:
-    """I(Rhat, Y; X) of every view, p(m, x, rhat) given."""
-    return {key: mutual_information(law) for key, law in _pooled(problem, joint).items()}
-
-
-def _worst_answers(problem: Problem, joint: Array) -> dict[ViewKey, float]:
-    """The largest log2 p(rhat, y | x) / p(rhat, y) of every view, p(m, x, rhat) given."""
-    pooled = _pooled(problem, joint)
-    return {key: float(pointwise_maximal_leakage(law.T).max()) for key, law in pooled.items()}
 
 
 def _pooled(problem: Problem, joint: Array) -> dict[ViewKey, Array]:

@@ -39,10 +39,10 @@ from tacit.scheme.views import (
     DESIGN_LETTERS,
     ClassOfX,
     CoalitionView,
+    bound_worst_answer,
     class_rows,
     class_sums,
     refine_classes,
-    worst_answer_bits,
 )
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import Progress, solve
@@ -61,7 +61,7 @@ _MANY = 2**20
 _SEEN = 2**13
 """Letters of all views that a design sees, times states: with more, it sees fewer states."""
 
-_CAP_ROOM, _KEPT_ROOM = 1e-3, 0.8
+CAP_ROOM, KEPT_ROOM = 1e-3, 0.8
 """Bits below its cap that a worst answer may use only in part, and the part that each release
 leaves of them to the next."""
 
@@ -649,10 +649,10 @@ class Scheme:
                 view = memory.view(coalition & self.parties)
                 assert view is not None  # it is carried
                 law, spread = view.held, float(view.spreads.max())
-            told = worst_answer_bits(law, np.zeros(len(law)), 0)
+            told = bound_worst_answer(law, np.zeros(len(law)), 0)
             if cap < useless:
                 room = max(cap - spread - told, 0.0)
-                lower = cap - spread - max(_KEPT_ROOM * min(room, _CAP_ROOM), self.reserve)
+                lower = cap - spread - max(KEPT_ROOM * min(room, CAP_ROOM), self.reserve)
                 posed[key] = min(max(lower, told), posed.get(key, inf))
         return posed
 

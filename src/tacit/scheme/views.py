@@ -261,7 +261,7 @@ def merge_views(
 
 
 def _breaks_cap(view: CoalitionView, cap: float, roundings: int) -> bool:
-    return cap < inf and worst_answer_bits(view.held, view.spreads, roundings) > cap
+    return cap < inf and bound_worst_answer(view.held, view.spreads, roundings) > cap
 
 
 def merge_as_recorded(
@@ -534,7 +534,7 @@ def spreads_after(
     return after
 
 
-def worst_answer_bits(law: Array, spreads: Array, roundings: int) -> float:
+def bound_worst_answer(law: Array, spreads: Array, roundings: int) -> float:
     """Upper bound on the largest log2 p(y | x) / p(y), rounding included; 0 for one letter.
 
     Args:
@@ -556,7 +556,7 @@ def worst_answer_bits(law: Array, spreads: Array, roundings: int) -> float:
 def least_worst_answer(views: Iterable[CoalitionView], roundings: int) -> float:
     """Upper bound on what the worst single answer tells that all of these views know, in bits."""
     return min(
-        worst_answer_bits(view.held, view.spreads, roundings + view.n_summed) for view in views
+        bound_worst_answer(view.held, view.spreads, roundings + view.n_summed) for view in views
     )
 
 

@@ -78,14 +78,7 @@ class Statement:
     def _cap_bits(self, key: ViewKey) -> Array:
         """The cap of a view on the letters that it shows, [y or 1, x or 1]."""
         bits = np.atleast_2d(self.problem.caps.get(key, inf))
-        if bits.size == 1:
-            return bits
-        shown = self.rows.views[self.keys.index(key)].size
-        if shown < len(bits):  # a law that turned out to be a function of the history
-            law = self.problem.view(key).law
-            assert law is not None
-            bits = bits[np.unique(law[np.ix_(self.seen_z, self.seen_x)][:, 0].argmax(axis=-1))]
-        return bits[:, self.seen_x]
+        return bits if bits.size == 1 else bits[:, self.seen_x]
 
     @staticmethod
     def of(problem: Problem) -> Statement:
@@ -98,7 +91,7 @@ class Statement:
         if p_zx.shape != (len(seen_z), len(seen_x)):
             p_zx, joint_zxr = p_zx[seen], joint_zxr[seen]
         partial: list[ViewKey] = [key for key in limits if key != everyone]
-        views = [_seen_view(view, seen_z, seen_x) for view in map(problem.view, partial)]
+        views = [_seen_view(problem, key, seen_z, seen_x) for key in partial]
         keys, rows = [*partial, everyone], ViewRows(views, len(seen_z))
         leaked = _leaked_bits(views, joint_zxr)
         return Statement(problem, joint_zxr, p_zx, seen_z, seen_x, keys, rows, *leaked)
@@ -172,21 +165,28 @@ class Statement:
         )
 
 
-def _seen_view(view: View, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]) -> View:
-    if view.law is not None:
-        return _function_of_z(view.law[np.ix_(seen_z, seen_x)])
-    assert view.letter_of_z is not None
-    _, letters = np.unique(view.letter_of_z[seen_z], return_inverse=True)
-    return View(letter_of_z=letters.astype(np.intp))
+def _seen_view(
+    problem: Problem, key: ViewKey, seen_z: NDArray[np.intp], seen_x: NDArray[np.intp]
+) -> View:
+    """A view on the letters that occur; by its letters where it is a function of the history.
 
-
-def _function_of_z(law: Array) -> View:
-    """A view by its law; by its letters where it is a function of the history (cheaper)."""
+    A law with a table of caps stays a law: the table has a row for each of its letters.
+    """
+    view = problem.view(key)
+    if view.law is None:
+        assert view.letter_of_z is not None
+        return _numbered(view.letter_of_z[seen_z])
+    law = view.law[np.ix_(seen_z, seen_x)]
     letter_of_z = law[:, 0].argmax(axis=-1)
-    if (law == np.eye(law.shape[-1])[letter_of_z][:, None]).all():
-        _, letters = np.unique(letter_of_z, return_inverse=True)
-        return View(letter_of_z=letters.astype(np.intp))
-    return View(law=law)
+    is_function = (law == np.eye(law.shape[-1])[letter_of_z][:, None]).all()
+    has_table = np.ndim(problem.caps.get(key, inf)) > 0
+    return _numbered(letter_of_z) if is_function and not has_table else View(law=law)
+
+
+def _numbered(letter_of_z: NDArray[np.intp]) -> View:
+    """A view that is a function of the history, its letters numbered without gaps."""
+    _, letters = np.unique(letter_of_z, return_inverse=True)
+    return View(letter_of_z=letters.astype(np.intp))
 
 
 def _leaked_bits(views: list[View], joint_zxr: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,7 +67,7 @@ class Reduction:
             ViewRows([merged[group[0]] for group in groups[:-1]], n_z),
             np.stack([whole.budgets[:, column].min(axis=1) for column in columns], axis=1),
             np.array([whole.is_exact[column].any() for column in columns]),
-            tuple(_merged_factors(whole, column, class_of_x) for column in columns),
+            tuple(_smallest_factors(whole, column, class_of_x) for column in columns),
         )
         return Reduction(program, class_of_z, class_of_x, columns, scale)
 
@@ -114,26 +115,42 @@ class Reduction:
     def lift_caps(self, outcome: Outcome, whole: Program) -> tuple[Array | None, Array | None]:
         """Multipliers of the caps on partial views and on full collusion, on the whole program.
 
-        The tightest of several views that see the same carries them.
+        Of several views that see the same, that with the smallest cap carries the multiplier.
         """
-        scale = self.scale[:, None, None, None]
-        rows = full = None
         n_batch, n_rhat = outcome.row_cap.shape[:2]
+        rows = full = None
         if whole.row_caps is not None:
             rows = np.zeros((n_batch, n_rhat, *whole.row_caps.shape))
         start = 0
         for view, column in enumerate(self.columns):
             is_full = view == len(self.columns) - 1
-            own = outcome.full_cap if is_full else outcome.row_cap
-            tightest = _tightest(whole, column)
-            if tightest == whole.rows.n_views and whole.full_caps is not None:
-                full = own[:, :, self.class_of_z][..., self.class_of_x] * scale
-            elif tightest < whole.rows.n_views and rows is not None:
-                row = self._row_of_letter(whole.rows.views[tightest], view)
-                lifted = own[:, :, row if is_full else start + row][..., self.class_of_x]
-                rows[:, :, whole.rows.view_of_row == tightest] = lifted * scale
-            start += 0 if is_full else self.program.rows.sizes[view]
+            size = self.program.rows.sizes[view] if not is_full else 0
+            own = outcome.full_cap if is_full else outcome.row_cap[:, :, start : start + size]
+            own = own * self.scale[:, None, None, None]
+            for index, is_carried in self._carried_caps(whole, view, column):
+                carried = np.where(is_carried, own, 0.0)
+                if index < whole.rows.n_views and rows is not None:
+                    row = self._row_of_letter(whole.rows.views[index], view)
+                    lifted = carried[:, :, row][..., self.class_of_x]
+                    rows[:, :, whole.rows.view_of_row == index] = lifted
+                elif index == whole.rows.n_views and whole.full_caps is not None:
+                    full = carried[:, :, self.class_of_z][..., self.class_of_x]
+            start += size
         return rows, full
+
+    def _carried_caps(
+        self, whole: Program, view: int, column: Indices
+    ) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """Which caps of a reduced view are those of each original view behind it, [y or 1, x or 1].
+
+        Each cap is carried by one of them: from the back, so full collusion before its like.
+        """
+        left = np.ones((1, 1), dtype=bool)
+        for index in column[::-1]:
+            own = _merged_factors(whole.cap_factors[index], self.class_of_x)
+            is_carried = left & (own <= self.program.cap_factors[view])
+            yield int(index), is_carried
+            left = left & ~is_carried
 
     def _row_of_letter(self, original: View, view: int) -> Indices:
         """Row (or history, for full collusion) that each letter of an original view became."""
@@ -153,20 +170,21 @@ def _cap_features(whole: Program) -> list[Array]:
     return [np.broadcast_to(1 / each[:, None], (len(each), *whole.mass.shape)) for each in tables]
 
 
-def _tightest(whole: Program, column: Indices) -> int:
-    """The view with the smallest cap; from the back, so full collusion itself before its like."""
-    least = [whole.cap_factors[view].min() for view in column[::-1]]
-    return int(column[::-1][int(np.argmin(least))])
-
-
-def _merged_factors(whole: Program, column: Indices, class_of_x: Indices) -> Array:
-    """The caps of views that see the same: the tightest one's."""
-    factors = whole.cap_factors[_tightest(whole, column)]
+def _merged_factors(factors: Array, class_of_x: Indices) -> Array:
+    """The caps of one view on the merged records, [y or 1, x or 1]."""
     if factors.shape[1] == 1:
         return factors
     merged = np.empty((len(factors), class_of_x.max() + 1))
     merged[:, class_of_x] = factors
     return merged
+
+
+def _smallest_factors(whole: Program, column: Indices, class_of_x: Indices) -> Array:
+    """The caps of views that see the same: the smallest of each letter and record."""
+    smallest = np.full((1, 1), np.inf)
+    for index in column:
+        smallest = np.minimum(smallest, _merged_factors(whole.cap_factors[index], class_of_x))
+    return smallest
 
 
 def _comparable_costs(mass: Array, cost: Array) -> Array:

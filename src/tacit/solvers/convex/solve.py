@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,8 +201,12 @@ def _solution(problem: Problem, statement: Statement, answers: Answers, index: i
 
 
 def worth_of_caps(statement: Statement, worths: Array) -> dict[ViewKey, float]:
-    """Capped view -> what one more bit of its cap is worth."""
-    of_view = zip(statement.keys, worths.tolist(), strict=True)
+    """Capped view -> what one more bit of its cap is worth, at most.
+
+    inf where the cap is reached everywhere: such views are held exact, and have no multipliers.
+    """
+    at_most = np.where(statement.is_spent_by_caps, inf, worths)
+    of_view = zip(statement.keys, at_most.tolist(), strict=True)
     return {key: worth for key, worth in of_view if key in statement.problem.caps}
 
 

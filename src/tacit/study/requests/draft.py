@@ -156,7 +156,9 @@ class Draft:
                 by = cap - float(np.min(posed[key]))
                 lowered[key] = min(by, lowered.get(key, inf))
         worths = solution.cap_multipliers
-        return float(sum(worths.get(key, 0.0) * (2.0**by - 1) for key, by in lowered.items()))
+        return float(
+            sum(worths.get(key, 0.0) * (2.0**by - 1) for key, by in lowered.items() if by > 0)
+        )
 
     @property
     def _unused_bits(self) -> dict[ViewKey, float]:

@@ -11,6 +11,7 @@ from tacit.accounting import bits_down, bits_up
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
+from tacit.scheme.scheme import CAP_ROOM
 from tacit.study.books.books import Books, Request
 from tacit.study.reports.worth import value_in_words
 from tacit.study.requests.draft import (
@@ -25,9 +26,6 @@ from tacit.study.requests.draft import (
 
 _LEAST_OFFERED = 1e-3
 """Bits. Less is not worth a suggestion."""
-
-_AT_CAP = 1e-4
-"""Bits. A worst answer this near to its cap leaves no room."""
 
 _MOST_TRIED = 3
 """As many earlier questions are tried as substitutes."""
@@ -133,7 +131,7 @@ def tight_cap(best: Draft) -> Parties | None:
         return best.capped
     for coalition, cap in best.design.caps.items():
         bits_left = best.limits[coalition] - best.after.upper_bits(coalition)
-        is_at_cap = cap - best.after.worst_answer(coalition) < _AT_CAP
+        is_at_cap = cap - best.after.worst_answer(coalition) < CAP_ROOM
         if is_at_cap and bits_left > _LEAST_OFFERED:
             return coalition
     return None
@@ -160,8 +158,13 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
         asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
-        reason = f"{asked} {request.party} nothing better than a blind guess: ask for more"
-        return refusal(books, reason, coalition)
+        reason = f"{asked} {request.party} nothing better than a blind guess"
+        caps = books.all_limits.capped_by(coalition)
+        if not caps:
+            return refusal(books, f"{reason}: ask for more", coalition)
+        cap = f"{bits_in_words(caps[0].cap)} on {whom_in_words(caps)}"
+        reason = f"{reason} under the cap of {cap}: ask for more, or raise the cap"
+        return refusal(books, reason, coalition, higher_caps(books, coalition))
     reason = (
         f"{holding_in_words(books, coalition)}, which leaves {request.party} nothing better than "
         "a blind guess"
@@ -175,7 +178,7 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
 
 def _as_remembered(best: Draft, capped: Parties) -> str:
     """Where a cap would be broken because the memory tells too few pasts apart: that it does."""
-    if best.design.caps[capped] - best.after.worst_answer(capped) < _AT_CAP:
+    if best.design.caps[capped] - best.after.worst_answer(capped) < CAP_ROOM:
         return ""
     n_states = len(best.after.memory.mass)
     return f" (a memory of {n_states} states cannot tell that a better answer keeps it)"
