@@ -321,6 +321,22 @@ def test_huge_whole_numbers_are_kept(tmp_path: Path) -> None:
     assert read(str(path), "n", folder=tmp_path) == ([(Decimal(10**30 + 1),)], ["DECIMAL(38,0)"])
 
 
+@pytest.mark.parametrize("name", ["t.duckdb", "t.parquet"])
+def test_times_with_a_zone_are_taken_in_utc(name: str, tmp_path: Path) -> None:
+    """DuckDB writes such times to Parquet as Arrow 18 writes all times: adjusted to UTC."""
+    path = tmp_path / name
+    zoned = "SELECT '00:30:00+02'::TIMETZ AS t UNION ALL SELECT '08:00:00+00'::TIMETZ"
+    with duckdb.connect(path if path.suffix == ".duckdb" else ":memory:") as connection:
+        connection.execute(
+            f"CREATE TABLE t AS {zoned}"
+            if path.suffix == ".duckdb"
+            else f"COPY ({zoned}) TO '{path}' (FORMAT parquet)"
+        )
+    rows, types = read(str(path), "t", folder=tmp_path)
+    assert types == ["TIME"]
+    assert sorted(rows) == [(time(8),), (time(22, 30),)]
+
+
 # --- Excel --------------------------------------------------------------------------------------
 
 

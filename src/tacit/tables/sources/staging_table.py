@@ -111,6 +111,8 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
         return f"CASE WHEN isnan({double}) THEN NULL ELSE {double} + 0.0 END", "DOUBLE"
     if sql_type == "BLOB":
         return f"hex({expression})", "VARCHAR"
+    if sql_type == "TIME WITH TIME ZONE":  # also any time that Arrow 18 wrote to Parquet
+        return f"CAST({expression} AT TIME ZONE 'UTC' AS TIME)", "TIME"
     stored = _stored_type(sql_type)
     if stored is None:
         raise InvalidInputError(
