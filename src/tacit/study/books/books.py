@@ -16,7 +16,6 @@ from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
@@ -182,6 +181,8 @@ class Request:
 
 def _least_worst(distortion: Array) -> float:
     """The largest mean cost at any level of the best answer that looks at nothing, d[rhat, r]."""
+    from scipy.optimize import linprog
+
     n_answers, n_levels = distortion.shape
     solved = linprog(
         np.append(np.zeros(n_answers), 1.0),
