@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -161,8 +163,21 @@ def test_what_is_wrong_with_a_question_is_said(
     assert not any(word in answer.text for word in ("lab-b", "root:", "/clinic"))
 
 
+@contextmanager
+def approving(server: Server, party: str) -> Iterator[httpx.Client]:
+    """A custodian who approves what a party asks for; afterwards it is granted at once again."""
+    with server.custodian("eve") as custodian:
+        for is_required in (True, False):
+            order = {"name": party, "is_required": is_required}
+            answer = custodian.post("/api/study/parties/approval", json=order)
+            assert answer.status_code == 200, answer.text
+            if is_required:
+                yield custodian
+
+
 def test_approval(server: Server) -> None:
-    with server.party("lab-b", needs_approval=True) as client, server.custodian("eve") as custodian:
+    with server.party("lab-b") as client, approving(server, "lab-b") as custodian:
+        assert client.get("/api/own").json()["needs_approval"]
         first = ask(client, "/api/own/requests", asked=["diagnosis"], bits=0.02)
         second = ask(client, "/api/own/requests", asked=["outcome"], bits=0.02)
         assert first["state"] == second["state"] == "waiting"
@@ -185,8 +200,22 @@ def decide(custodian: httpx.Client, job: dict[str, Any], decision: str) -> None:
     assert answer.status_code == 200, answer.text
 
 
+def test_no_token_of_a_party_goes_round_its_approval(server: Server) -> None:
+    order = {"asked": ["age"], "bits": 0.01}
+    with server.party("registry") as before, approving(server, "registry"):
+        token = server.access.issue_token(PARTY, "registry")
+        with server.party("registry") as after, server.browser(token) as browser:
+            sent = {"csrf": csrf_of(browser), **order}
+            assert browser.post("/own/requests", data=sent).status_code == 303
+            jobs = [ask(each, "/api/own/requests", **order) for each in (before, after)]
+            found = after.get("/api/own").json()["requests"]
+            assert [each["state"] for each in (*jobs, *found)] == ["waiting"] * 5
+            for each in found:
+                after.post(f"/api/jobs/{each['id']}/cancel")
+
+
 def test_a_party_has_few_jobs_at_once(server: Server) -> None:
-    with server.party("registry", needs_approval=True) as client:
+    with server.party("registry") as client, approving(server, "registry"):
         order = {"asked": ["age"], "bits": 0.01}
         waiting = [ask(client, "/api/own/requests", **order) for _ in range(MOST_JOBS)]
         assert client.post("/api/own/requests", json=order).status_code == 429

@@ -1,7 +1,9 @@
-"""Where a service may listen, and HTTPS."""
+"""Where a service may listen, HTTPS, and what it loads before it answers."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from ssl import create_default_context
@@ -86,3 +88,14 @@ def test_a_server_stops_at_once(tmp_path: Path) -> None:
     with serving(tmp_path / "clinic", None, "--workers", "1") as server:
         server.process.terminate()
         server.process.wait(20)
+
+
+LOADED = "import sys, tacit.service.serve; print(*sys.modules, sep='\\n')"
+
+
+def test_a_server_answers_before_slow_packages_are_loaded() -> None:
+    """What only designs, estimates and figures need is loaded with the first of them."""
+    command = [sys.executable, "-c", LOADED]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "fastapi" in loaded
+    assert not {"scipy", "plotly", "pandas", "tacit.estimation"} & set(loaded)

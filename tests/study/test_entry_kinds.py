@@ -102,7 +102,7 @@ def test_a_study_begins_only_once(clinic: Path) -> None:
 def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
     entries = entries_of(unpack_0_1(tmp_path) / "closed")
     described = {entry.kind: describe_entry(entry) for entry in entries}
-    assert described.keys() == KINDS.keys() - {"rollback", "renamed", "removed"}
+    assert described.keys() == KINDS.keys() - {"rollback", "renamed", "removed", "approval"}
     assert all(described.values())
 
 
@@ -110,16 +110,24 @@ def test_names_are_described_and_forged_ones_refused(clinic: Path, tmp_path: Pat
     with Study.open(clinic) as study:
         study.rename_party("lab-a", "A")
         study.set_party("lab-c", 0.1)
+        study.set_approval("lab-c", is_required=True)
         study.remove_party("lab-c")
+        study.set_party("lab-c", 0.1)
+        assert not study.statement("lab-c").needs_approval  # another party of this name
+        study.set_approval("A", is_required=True)
+        assert study.statement("lab-a").needs_approval
+        assert study.set_approval("lab-a", is_required=True)[0].code == "unchanged"
         study.release("lab-a", "age", bits=0.1, out=tmp_path / "a.csv")
         assert study.verify().problems == ()
         said = {each.kind: each.in_words for each in study.log()}
     assert said["renamed"] == "lab-a is called A from now on"
     assert said["removed"] == "lab-c is removed: it held nothing"
+    assert said["approval"] == "a custodian has to approve each request that lab-a makes"
     *entries, last = entries_of(clinic)
     forgeries = {
         "renamed": [{"party": "lab-z", "name": "Z"}, {"party": "lab-b", "name": "A"}],
         "removed": [{"party": "lab-a"}],
+        "approval": [{"party": "lab-z", "is_required": True}],
     }
     forgeries["renamed"].append({"party": "lab-a", "name": "lab-b"})
     for kind, bodies in forgeries.items():

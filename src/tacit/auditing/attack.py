@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from tacit.arrays import Array
 from tacit.policy import Parties
@@ -61,6 +60,8 @@ class Attack:
 
 def clopper_pearson(successes: int, records: int, confidence: float) -> tuple[float, float]:
     """Interval that holds the chance of success with at least this confidence, whatever it is."""
+    from scipy.special import betaincinv
+
     tail = (1 - confidence) / 2
     low = betaincinv(successes, records - successes + 1, tail) if successes > 0 else 0.0
     missed = records - successes

@@ -26,7 +26,7 @@ from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_pac
 from tacit.cli.init import init
 from tacit.cli.link import link
 from tacit.cli.log import log
-from tacit.cli.party import add_party, remove_party, rename_party
+from tacit.cli.party import add_party, remove_party, rename_party, set_approval
 from tacit.cli.plan import plan
 from tacit.cli.policy import policy
 from tacit.cli.quote import quote
@@ -46,6 +46,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "party add": add_party,
     "party rename": rename_party,
     "party remove": remove_party,
+    "party approval": set_approval,
     "party token": party_token,
     "custodian token": custodian_token,
     "collusion set": set_collusion,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from math import inf
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -81,6 +81,29 @@ def remove_party(
     show_done(
         {"party": party}, f"{plain(party)} is removed: it held nothing", remarks, as_json=as_json
     )
+
+
+def set_approval(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(metavar="PARTY", help="Who asks through the service.")],
+    setting: Annotated[
+        Literal["on", "off"], typer.Argument(help="Whether a custodian approves each request.")
+    ],
+    accept_rollback: AcceptRollback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let what a party asks for through the service wait for approval, or not.
+
+    It holds for every token of the party, on every server.
+    """
+    from tacit.study import Study
+
+    is_required = setting == "on"
+    with Study.open(folder, accept_rollback=accept_rollback) as study:
+        remarks = study.set_approval(name, is_required=is_required)
+        party = study.spelling(name)
+    done = f"requests that {plain(party)} makes {'wait for' if is_required else 'need no'} approval"
+    show_done({"party": party, "needs_approval": is_required}, done, remarks, as_json=as_json)
 
 
 def rename_party(

@@ -9,7 +9,6 @@ import typer
 
 from tacit.cli.display import counted, plain, show_done
 from tacit.cli.options import AsJson, Folder
-from tacit.errors import InvalidInputError
 
 Expires = Annotated[
     str, typer.Option(metavar="DURATION", help="When it ends, as in 30d, 12h or 15m.")
@@ -23,10 +22,6 @@ def party_token(
     folder: Folder,
     name: Annotated[str, typer.Argument(metavar="PARTY", help="Who gets the token.")],
     expires: Expires = "30d",
-    approve: Annotated[
-        bool,
-        typer.Option("--approve", help="A custodian has to approve whatever is asked with it."),
-    ] = False,
     revoke: Revoke = False,
     as_json: AsJson = False,
 ) -> None:
@@ -39,7 +34,7 @@ def party_token(
 
     with Study.open(folder) as study:
         party = study.spelling(name) if revoke else study.statement(name).party
-    _change_tokens(folder, PARTY, party, expires, approve=approve, revoke=revoke, as_json=as_json)
+    _change_tokens(folder, PARTY, party, expires, revoke=revoke, as_json=as_json)
 
 
 def custodian_token(
@@ -57,24 +52,25 @@ def custodian_token(
     from tacit.study import Study
 
     Study.open(folder).close()  # refuse what is no study
-    _change_tokens(folder, CUSTODIAN, name, expires, approve=False, revoke=revoke, as_json=as_json)
+    _change_tokens(folder, CUSTODIAN, name, expires, revoke=revoke, as_json=as_json)
 
 
 def _change_tokens(
-    folder: Path, role: str, name: str, expires: str, *, approve: bool, revoke: bool, as_json: bool
+    folder: Path, role: str, name: str, expires: str, *, revoke: bool, as_json: bool
 ) -> None:
     from tacit.service.access import Access, read_duration
     from tacit.service.database import Database
 
     seconds = read_duration(expires)
-    if revoke and approve:
-        raise InvalidInputError("tokens are either given or ended: leave --approve out")
     access = Access(Database.open(folder))
     if revoke:
         ended = access.revoke_tokens(role, name)
         done = f"{counted(ended, 'token')} of {plain(name)} ended"
         show_done({"name": name, "revoked": ended}, done, as_json=as_json)
         return
-    token = access.issue_token(role, name, seconds=seconds, needs_approval=approve)
-    told = {"name": name, "token": token, "needs_approval": approve}
-    show_done(told, f"token of {plain(name)}, shown once: {token}", as_json=as_json)
+    token = access.issue_token(role, name, seconds=seconds)
+    show_done(
+        {"name": name, "token": token},
+        f"token of {plain(name)}, shown once: {token}",
+        as_json=as_json,
+    )

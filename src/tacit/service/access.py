@@ -29,13 +29,11 @@ class Caller:
     Attributes:
         role: ``CUSTODIAN`` or ``PARTY``.
         name: of the custodian, or of the party as the ledger spells it.
-        needs_approval: whether a custodian has to approve what it asks for.
         csrf: what forms of this session carry; ``None`` for a token, which browsers do not send.
     """
 
     role: str
     name: str
-    needs_approval: bool = False
     csrf: str | None = None
 
     @property
@@ -57,14 +55,12 @@ class Token:
         number: by which it is revoked.
         role: of its holder.
         name: of its holder.
-        needs_approval: whether a custodian has to approve what its holder asks for.
         expires: seconds since 1970.
     """
 
     number: int
     role: str
     name: str
-    needs_approval: bool
     expires: float
 
 
@@ -80,17 +76,14 @@ class Access:
 
     # -- tokens -----------------------------------------------------------------------------
 
-    def issue_token(
-        self, role: str, name: str, *, seconds: float = TOKEN_SECONDS, needs_approval: bool = False
-    ) -> str:
+    def issue_token(self, role: str, name: str, *, seconds: float = TOKEN_SECONDS) -> str:
         """A new token; only its hash is kept, so this is the one time that it is seen."""
         _check_name(name)
         secret, now = _new_secret(), time()
         with self.database.transaction() as connection:
             connection.execute(
-                "INSERT INTO tokens (hash, role, name, needs_approval, made, expires) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (_hash(secret), role, name, needs_approval, now, now + seconds),
+                "INSERT INTO tokens (hash, role, name, made, expires) VALUES (?, ?, ?, ?, ?)",
+                (_hash(secret), role, name, now, now + seconds),
             )
         return secret
 
@@ -107,18 +100,15 @@ class Access:
         """All that have not expired."""
         with self.database.reading() as connection:
             rows = connection.execute(
-                "SELECT number, role, name, needs_approval, expires FROM tokens "
-                "WHERE expires > ? ORDER BY number",
+                "SELECT number, role, name, expires FROM tokens WHERE expires > ? ORDER BY number",
                 (time(),),
             ).fetchall()
-        return [
-            Token(**dict(row) | {"needs_approval": bool(row["needs_approval"])}) for row in rows
-        ]
+        return [Token(**dict(row)) for row in rows]
 
     def find_token(self, secret: str) -> Caller | None:
         """Who holds a token; nobody if it expired or was revoked."""
         row = self._find("tokens", secret)
-        return None if row is None else _caller(row)
+        return None if row is None else Caller(row["role"], row["name"])
 
     # -- logging in -------------------------------------------------------------------------
 
@@ -156,7 +146,7 @@ class Access:
     def find_session(self, secret: str) -> Caller | None:
         """Whose session it is; nobody's if it ended."""
         row = self._find("sessions", secret)
-        return None if row is None else _caller(row, row["csrf"])
+        return None if row is None else Caller(row["role"], row["name"], row["csrf"])
 
     def log_out(self, secret: str) -> None:
         """End a session."""
@@ -199,20 +189,15 @@ def _check_name(name: str) -> None:
         )
 
 
-def _caller(row: Row, csrf: str | None = None) -> Caller:
-    return Caller(row["role"], row["name"], bool(row["needs_approval"]), csrf)
-
-
 def _begin_session(connection: Connection, role: str, name: str, token: Row | None = None) -> str:
     """A session that ends with its token, at the latest."""
     secret, expires = _new_secret(), time() + SESSION_SECONDS
-    number, needs_approval = None, False
+    number = None
     if token is not None:
-        number, needs_approval = token["number"], token["needs_approval"]
-        expires = min(expires, token["expires"])
+        number, expires = token["number"], min(expires, token["expires"])
     connection.execute(
-        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (_hash(secret), _new_secret(), role, name, number, needs_approval, expires),
+        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)",
+        (_hash(secret), _new_secret(), role, name, number, expires),
     )
     return secret
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tacit.errors import InvalidInputError
 
-_FORMAT = 1
+_FORMAT = 2
 
 _TABLES = """
 CREATE TABLE tokens (
@@ -23,7 +23,6 @@ CREATE TABLE tokens (
     hash TEXT NOT NULL UNIQUE,
     role TEXT NOT NULL,
     name TEXT NOT NULL,
-    needs_approval INTEGER NOT NULL,
     made REAL NOT NULL,
     expires REAL NOT NULL
 );
@@ -38,7 +37,6 @@ CREATE TABLE sessions (
     role TEXT NOT NULL,
     name TEXT NOT NULL,
     token INTEGER REFERENCES tokens ON DELETE CASCADE,
-    needs_approval INTEGER NOT NULL,
     expires REAL NOT NULL
 );
 CREATE TABLE jobs (
@@ -58,6 +56,13 @@ CREATE TABLE jobs (
     changed REAL NOT NULL
 );
 """
+
+_FROM_FORMAT_1 = """
+DELETE FROM tokens WHERE needs_approval;
+ALTER TABLE tokens DROP COLUMN needs_approval;
+ALTER TABLE sessions DROP COLUMN needs_approval;
+"""
+"""Format 1 asked for approval by token; the ledger has it by party. Such tokens end."""
 
 _WAIT_SECONDS = 30
 
@@ -87,8 +92,8 @@ class Database:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with database.transaction() as connection:
             [found] = connection.execute("PRAGMA user_version").fetchone()
-            if found == 0:
-                for statement in _TABLES.split(";\n"):
+            if found < _FORMAT:
+                for statement in (_FROM_FORMAT_1 if found else _TABLES).split(";\n"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
             elif found > _FORMAT:

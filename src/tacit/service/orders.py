@@ -124,6 +124,18 @@ class PartyLimit(Order):
     cap: Bits | None = None
 
 
+class Approval(Order):
+    """Whether a custodian has to approve what a party asks for.
+
+    Attributes:
+        name: of the party.
+        is_required: whether it is so from now on.
+    """
+
+    name: Name
+    is_required: bool
+
+
 class CoalitionLimit(Order):
     """One limit on coalitions; all others stay as they are.
 
@@ -206,13 +218,11 @@ class TokenFor(Order):
         role: of its holder.
         name: of its holder.
         days: until it expires.
-        needs_approval: whether a custodian has to approve what its holder asks for.
     """
 
     role: Literal["party", "custodian"] = "party"
     name: Name
     days: Annotated[float, Field(gt=0, le=3650)] = 30
-    needs_approval: bool = False
 
 
 class Holder(Order):

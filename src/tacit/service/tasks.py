@@ -11,7 +11,7 @@ from typing import Any
 from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
 from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor, SurfaceFor
-from tacit.study import Quote, Study, estimate_file, verify_study
+from tacit.study import Quote, Study, verify_study
 from tacit.study.reports.worth import value_in_words
 from tacit.words.remarks import remarks_for_machines
 
@@ -153,6 +153,8 @@ def _surface(work: Work) -> dict[str, Any]:
 
 
 def _estimate(work: Work) -> dict[str, Any]:
+    from tacit.study import estimate_file  # what estimates is slow to load, and rarely needed
+
     _deliver(work)
     number = work.job.arguments["number"]
     found = estimate_file(release_path(work.files, number, "csv"))

@@ -14,7 +14,6 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog, nnls
 
 from tacit.arrays import Array
 from tacit.errors import CeilingError
@@ -263,6 +262,8 @@ def _best_mixture(errors: Array, conditions: _Conditions) -> tuple[float, Array,
 
     Infinite, with the shares of the first release, where no mixture meets the ceilings.
     """
+    from scipy.optimize import linprog
+
     n_releases, eased = len(errors), conditions.is_eased.astype(float)
     unit = float(errors.max()) or 1.0  # HiGHS has absolute tolerances
     solved = linprog(
@@ -290,6 +291,8 @@ def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Ar
     problem (Lawson and Hanson, 1974, chapter 23), solved by non-negative least squares. ``towards``
     are the linear program's multipliers, for want of better ones.
     """
+    from scipy.optimize import nnls
+
     conditions, best = found.conditions, found.multipliers
     if ambition == 1.0 or found.value == inf:
         return towards

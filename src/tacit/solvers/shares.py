@@ -15,7 +15,6 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tacit.arrays import LN2, Array
 from tacit.problem import Problem
@@ -112,6 +111,8 @@ class _Search:
 
     def descend(self, start: Array) -> tuple[Array, Status, int]:
         """A local minimum near ``start``, [rhat, r], whether it is one, and the steps taken."""
+        from scipy.optimize import minimize
+
         shape, n = start.shape, start.size
         sums = np.column_stack([np.tile(np.eye(shape[1]), shape[0]), np.zeros(shape[1])])
         conditions: list[Any] = [

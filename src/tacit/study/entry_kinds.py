@@ -31,6 +31,7 @@ from tacit.study.books.books import (
 )
 from tacit.study.books.records import (
     STUDY_FORMAT,
+    ApprovalRecord,
     ClosedRecord,
     CreatedRecord,
     DeliveredRecord,
@@ -316,7 +317,8 @@ def _apply_removed(books: Books, record: RemovedRecord, entry: Entry) -> Books:
     kept = {party: limit for party, limit in books.limits.items() if party != record.party}
     aliases = {name: party for name, party in books.aliases.items() if party != record.party}
     caps = {party: cap for party, cap in books.caps.items() if party != record.party}
-    return replace(books, limits=kept, caps=caps, aliases=aliases)
+    approvals = books.approvals - {record.party}
+    return replace(books, limits=kept, caps=caps, aliases=aliases, approvals=approvals)
 
 
 def refuse_removal(books: Books, party: str) -> None:
@@ -346,6 +348,33 @@ def _removed_action(record: RemovedRecord) -> tuple[str, dict[str, Any]]:
 
 register_kind(
     EntryKind("removed", RemovedRecord, _apply_removed, _describe_removed, action=_removed_action)
+)
+
+
+# -- approval: whether a custodian has to approve a party's own requests --------------------------
+
+
+def _apply_approval(books: Books, record: ApprovalRecord, entry: Entry) -> Books:
+    if record.party not in books.limits:
+        raise ValueError(f"there is no party {record.party!r}")
+    others = books.approvals - {record.party}
+    return replace(books, approvals=others | {record.party} if record.is_required else others)
+
+
+def _describe_approval(record: ApprovalRecord) -> str:
+    if record.is_required:
+        return f"a custodian has to approve each request that {record.party} makes"
+    return f"requests that {record.party} makes need no approval"
+
+
+def _approval_action(record: ApprovalRecord) -> tuple[str, dict[str, Any]]:
+    return "set_approval", {"name": record.party, "is_required": record.is_required}
+
+
+register_kind(
+    EntryKind(
+        "approval", ApprovalRecord, _apply_approval, _describe_approval, action=_approval_action
+    )
 )
 
 

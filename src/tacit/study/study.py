@@ -24,6 +24,7 @@ from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Intent, Request, compose
 from tacit.study.books.records import (
     NO_LEVELS,
+    ApprovalRecord,
     ClosedRecord,
     Measure,
     PartyRecord,
@@ -326,6 +327,21 @@ class Study:
 
         self._journal.append("removed", record)
         return []
+
+    def set_approval(self, name: str, *, is_required: bool) -> list[Remark]:
+        """Say whether a custodian has to approve what a party asks for by itself.
+
+        It concerns the service, where parties ask; what a custodian releases is approved by that.
+        """
+
+        def record(books: Books) -> Record | None:
+            self._journal.refuse_closed(books)
+            party = books.find_party(name)
+            is_new = (party in books.approvals) != is_required
+            return ApprovalRecord(party=party, is_required=is_required) if is_new else None
+
+        is_recorded = self._journal.append("approval", record)
+        return [] if is_recorded else [UNCHANGED]
 
     def rename_party(self, name: str, new_name: str) -> list[Remark]:
         """Call a party by another name; its earlier names still find it.

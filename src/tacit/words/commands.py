@@ -106,6 +106,11 @@ def _party_remove(arguments: Mapping[str, Any], given: Given) -> str:
     return command_line("tacit", "party", "remove", _folder(given), arguments["name"])
 
 
+def _party_approval(arguments: Mapping[str, Any], given: Given) -> str:
+    setting = "on" if arguments["is_required"] else "off"
+    return command_line("tacit", "party", "approval", _folder(given), arguments["name"], setting)
+
+
 def _party_rename(arguments: Mapping[str, Any], given: Given) -> str:
     names = arguments["name"], arguments["new_name"]
     return command_line("tacit", "party", "rename", _folder(given), *names)
@@ -181,7 +186,6 @@ def _plan(arguments: Mapping[str, Any], given: Given) -> str:
 
 def _token(arguments: Mapping[str, Any], given: Given) -> str:
     words = ["tacit", arguments["role"], "token", _folder(given), arguments["name"]]
-    words += ["--approve"] if arguments.get("needs_approval") else []
     words += ["--expires", f"{arguments['days']:g}d"] if "days" in arguments else []
     return command_line(*words, *(["--revoke"] if arguments.get("revoke") else []))
 
@@ -236,6 +240,7 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "rename_party": _party_rename,
     "report": _look("report", "--html", "report.html"),
     "restore": _restore,
+    "set_approval": _party_approval,
     "set_collusion": _collusion_recorded,
     "set_party": _party_add,
     "status": _look("status"),

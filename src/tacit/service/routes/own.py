@@ -35,7 +35,7 @@ def read_own(service: TheService, caller: TheCaller) -> dict[str, Any]:
     found: dict[str, Any] = as_plain(_statement(service, caller).as_dict())
     jobs = [job_for(caller, each) for each in service.jobs.newest(caller.name)]
     requests = [each for each in jobs if each["task"] == "release"]
-    return found | {"needs_approval": caller.needs_approval, "requests": requests}
+    return found | {"requests": requests}
 
 
 @add_action(router, "/own/quotes", "/jobs/{id}")
@@ -49,9 +49,9 @@ def quote_own(order: Question, service: TheService, caller: TheCaller) -> dict[s
 @add_action(router, "/own/requests", "/jobs/{id}")
 def request_own(order: Request, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """Ask for a release, as a job; it waits for approval where the custodian has set so."""
-    _check(service, caller, order)
+    account = _check(service, caller, order)
     told = RequestFor(party=caller.name, **dict(order)).model_dump(mode="json")
-    waits = caller.needs_approval
+    waits = account.needs_approval
     return job_for(caller, service.submit("release", told, caller, waits=waits))
 
 
@@ -97,15 +97,18 @@ def _refuse_others(service: Service, caller: Caller, number: int) -> None:
         raise FailureError(NOT_FOUND)
 
 
-def _check(service: Service, caller: Caller, order: Question) -> None:
-    """Say what is wrong with a question itself; all else is refused in one way, later."""
-    _statement(service, caller)
+def _check(service: Service, caller: Caller, order: Question) -> PartyStatement:
+    """The account of who asks. Says what is wrong with a question itself; all else is refused in
+    one way, here or later.
+    """
+    account = _statement(service, caller)
+    if account.is_closed:
+        raise FailureError(REFUSED)
     with service.reading() as study:
-        if study.status().is_closed:
-            raise FailureError(REFUSED)
         names = Question.model_fields
         asked = {name: value for name, value in order.arguments().items() if name in names}
         try:
             study.check_request(caller.name, **asked)
         except InvalidInputError as error:
             raise FailureError(failure_of(error)) from None
+    return account

@@ -14,6 +14,7 @@ from tacit.service.failures import NOT_FOUND, Failure, FailureError, as_plain
 from tacit.service.guard import API
 from tacit.service.jobs import WAITING
 from tacit.service.orders import (
+    Approval,
     AuditOf,
     CoalitionLimit,
     Coalitions,
@@ -62,7 +63,8 @@ def read_policy(service: TheService) -> dict[str, Any]:
     """Every standing limit, also on coalitions that hold nothing yet."""
     with service.reading() as study:
         policy, limits = study.policy, study.limits()
-        parties = [each.name for each in study.status().parties]
+        accounts = [study.statement(each.parties[0]) for each in study.status().parties]
+    parties = [{"name": each.party, "needs_approval": each.needs_approval} for each in accounts]
     told = {"limits": [as_plain(each.as_dict()) for each in limits], "parties": parties}
     return {"in_words": policy.in_words, "record": as_plain(policy.record)} | told
 
@@ -185,6 +187,16 @@ def set_party(order: PartyLimit, service: TheService, caller: TheCaller) -> dict
     return {"party": party, "limit": order.limit, "remarks": told}
 
 
+@add_action(router, "/study/parties/approval", "/study/policy")
+def set_approval(order: Approval, service: TheService, caller: TheCaller) -> dict[str, Any]:
+    """Let what a party asks for wait for approval, or not."""
+    with service.changing(caller) as study:
+        remarks = study.set_approval(order.name, is_required=order.is_required)
+        party = study.spelling(order.name)
+    told = as_plain(remarks_for_machines(remarks))
+    return {"party": party, "needs_approval": order.is_required, "remarks": told}
+
+
 @add_action(router, "/study/policy", "/study/policy")
 def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """Put limits on coalitions, in the place of those before; caps stay as they are."""
@@ -293,9 +305,7 @@ def issue_token(order: TokenFor, service: TheService) -> dict[str, Any]:
     if order.role == PARTY:
         with service.reading() as study:
             name = study.statement(order.name).party
-    token = service.access.issue_token(
-        order.role, name, seconds=order.days * _DAY, needs_approval=order.needs_approval
-    )
+    token = service.access.issue_token(order.role, name, seconds=order.days * _DAY)
     return {"role": order.role, "name": name, "token": token}
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linprog
 
 from tacit.arrays import Array
 from tacit.solvers.convex.certificate import leakage_upper_nats, settled_channel
@@ -130,6 +129,8 @@ class _Mixture:
 
     def best(self) -> tuple[float, Array, Array]:
         """Least cost of a mixture within all budgets, its shares, and what each budget is worth."""
+        from scipy.optimize import linprog
+
         used = np.stack(self._used, axis=1)
         solved = linprog(
             self._costs,

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
@@ -74,6 +73,8 @@ class Bound:
 
 def entropy_nats(laws: Array) -> Array:
     """H of laws along the last axis, in nats."""
+    from scipy.special import entr
+
     return np.asarray(entr(laws).sum(axis=-1))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import entr
 
 from tacit.arrays import LN2, Array
 
@@ -91,4 +90,6 @@ def _closest(weights: Array) -> tuple[int, int, float]:
 
 def _information(weights: Array) -> Array:
     """-mass * H(law) in bits of unnormalised laws along the last axis."""
+    from scipy.special import entr
+
     return np.asarray((entr(weights.sum(axis=-1)) - entr(weights).sum(axis=-1)) / LN2)

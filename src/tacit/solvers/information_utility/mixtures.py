@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from tacit.arrays import Array
 
@@ -42,6 +41,8 @@ def best_mixture(utility: Array, leakage: Array, budgets: Array) -> Mixture | No
         leakage: bits that each channel adds to each view, [pool, view].
         budgets: bits left to each view, [view]; inf where unlimited.
     """
+    from scipy.optimize import linprog
+
     is_limited = np.isfinite(budgets)
     solved = linprog(
         -utility,

@@ -26,6 +26,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.metadata import version
 from math import inf
 from pathlib import Path
 from threading import Lock
@@ -33,8 +34,6 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.linalg.cython_blas
-import scipy.linalg.cython_lapack
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
@@ -349,10 +348,9 @@ def _borrowed_address(name: str) -> int | None:
 
     Cython exports each function in a capsule whose name is its C signature.
     """
-    offered = {
-        **scipy.linalg.cython_lapack.__pyx_capi__,
-        **scipy.linalg.cython_blas.__pyx_capi__,
-    }
+    from scipy.linalg import cython_blas, cython_lapack
+
+    offered = {**cython_lapack.__pyx_capi__, **cython_blas.__pyx_capi__}
     capsule = offered[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -372,7 +370,7 @@ def _check_signature(name: str, signature: str) -> None:
     # Cython's own name for double, as SciPy declares it.
     if re.sub(r"__pyx_t_\w+_d\b", "double", signature) != wanted:
         raise ImportError(
-            f"SciPy {scipy.__version__} offers {name} as {signature!r} and tacit's kernel calls it "
+            f"SciPy {version('scipy')} offers {name} as {signature!r} and tacit's kernel calls it "
             f"as {wanted!r}: install a SciPy whose BLAS and LAPACK take 32-bit integers"
         )
 
@@ -460,7 +458,15 @@ class _Pools:
             set_threads(count)
 
 
-_POOLS = _Pools()
+_FINDING = Lock()
+"""Held while the pools are looked for, so that there is one count of holders."""
+
+
+@cache
+def _find_pools() -> _Pools:
+    import scipy.linalg.cython_blas  # noqa: F401 - only pools that are loaded are found
+
+    return _Pools()
 
 
 @contextmanager
@@ -470,9 +476,11 @@ def one_thread() -> Iterator[None]:
     The matrices are small, and NumPy's and SciPy's pools of threads slow each other down. Results
     are then the same whatever the machine's number of threads.
     """
-    _POOLS.acquire()
+    with _FINDING:
+        pools = _find_pools()
+    pools.acquire()
     try:
-        with _POOLS.per_thread.limit(limits=1) if _POOLS.per_thread else nullcontext():
+        with pools.per_thread.limit(limits=1) if pools.per_thread else nullcontext():
             yield
     finally:
-        _POOLS.release()
+        pools.release()

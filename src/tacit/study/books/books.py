@@ -341,6 +341,7 @@ class Books:
         limits: party -> bits about one record, over everything that it will ever hold.
         aliases: later name of a party -> the name that entries have; the last one is shown.
         caps: party -> bits that its worst single answer may have, where it has a cap.
+        approvals: parties for whose own requests a custodian's approval is required.
         policy: limits on coalitions.
         account: what every coalition holds, proved.
         intents: all releases, by their number in the ledger.
@@ -359,6 +360,7 @@ class Books:
     limits: dict[str, float] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     caps: dict[str, float] = field(default_factory=dict)
+    approvals: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)

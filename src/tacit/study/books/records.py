@@ -259,6 +259,13 @@ class RemovedRecord(Record):
     party: str
 
 
+class ApprovalRecord(Record):
+    """Whether a custodian has to approve what a party asks for by itself."""
+
+    party: str
+    is_required: bool
+
+
 class RenamedRecord(Record):
     """A party is called by another name from now on; entries go on naming it as before."""
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from scipy.optimize import linprog
 
 from tacit.arrays import Array
 from tacit.information import mutual_information
@@ -104,6 +103,8 @@ def recipient_law(law: Array) -> Array:
 
 def _least_worst(distortion: Array) -> float:
     """The largest mean cost at any level of the best answer that looks at nothing, d[rhat, r]."""
+    from scipy.optimize import linprog  # slow to load, and rarely needed
+
     n_answers, n_levels = distortion.shape
     solved = linprog(
         np.append(np.zeros(n_answers), 1.0),

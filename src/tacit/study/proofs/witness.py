@@ -26,8 +26,6 @@ from math import inf, isinf
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
 
 from tacit.arrays import Array
 
@@ -319,6 +317,9 @@ class _Search:
 
     def _solve_linear_program(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
         """Forces of views, one after the other, each flat [x, y, a]; ``None`` if none was found."""
+        from scipy import sparse
+        from scipy.optimize import linprog
+
         n_x, n_m, n_a = base.shape
         letters = sparse.identity(n_a, format="csr")
         lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))
@@ -353,6 +354,9 @@ class _Search:
         Prices are weighed by the root of p(m, x), forces by that of p(y, x): a force then does at
         most as much to the prices as there are views.
         """
+        from scipy import sparse
+        from scipy.optimize import linprog
+
         n_x, n_m, n_a = base.shape
         root_mass = np.sqrt(self.mass.reshape(-1, 1))
         root_p = np.sqrt(np.concatenate([view.p_yx.reshape(-1) for view in views]))

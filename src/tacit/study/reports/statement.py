@@ -38,6 +38,8 @@ class PartyStatement:
         party: whose.
         limit: what it may hold, as it was set; limits on coalitions may leave it less.
         held: what it holds, at most.
+        needs_approval: whether a custodian has to approve what it asks for.
+        is_closed: whether nothing can be asked for any more.
         releases: what it received.
         columns: what can be asked for -> the levels of it.
     """
@@ -45,6 +47,8 @@ class PartyStatement:
     party: str
     limit: float
     held: float
+    needs_approval: bool
+    is_closed: bool
     releases: tuple[OwnRelease, ...]
     columns: dict[str, tuple[str, ...]]
 
@@ -62,6 +66,8 @@ def read_statement(books: Books, party: str) -> PartyStatement:
         party=known,
         limit=books.limits[known],
         held=books.holding(frozenset({known})).bits,
+        needs_approval=known in books.approvals,
+        is_closed=books.is_closed,
         releases=tuple(map(_own_release, own)),
         columns=private | {name: each.labels for name, each in books.externals.items()},
     )

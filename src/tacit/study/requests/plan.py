@@ -14,7 +14,6 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError, InvalidInputError
@@ -278,6 +277,8 @@ def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
 
 def _costs(share: Array) -> Array:
     """Bits of telling who is in a share of the records: its entropy."""
+    from scipy.special import xlogy
+
     other = 1 - share
     return np.asarray(-(xlogy(share, share) + xlogy(other, other)) / LN2)
 
