@@ -13,6 +13,9 @@ from tacit.errors import CorruptLedgerError, InvalidInputError
 FIRST_KIND = "created"
 """Kind of the entry that is recorded together with a study's registration."""
 
+COHORT_KIND = "cohort"
+"""Kind of an entry with which more records join a study; its payload is their sketch."""
+
 LONGEST_NAME = 200
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, Select, insert, select
 from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Suggestion
 from tacit.ledger.database import Database, parse_address
 from tacit.ledger.entry import (
+    COHORT_KIND,
     FIRST_KIND,
     Entry,
     Head,
@@ -155,10 +156,38 @@ class Ledger:
         with self._database.writing() as connection:
             _lock_registrations(connection)
             self._refuse_known(connection, study)
-            self._refuse_overlap(connection, sketch, accepting)
+            self._refuse_overlap(connection, sketch, accepting, "create")
             connection.execute(insert(studies), asdict(registration))
             connection.execute(insert(entries), asdict(first))
         return first.entry()
+
+    def extend(
+        self,
+        study: str,
+        sketch: Sketch,
+        body: Mapping[str, object],
+        *,
+        head: Head,
+        accepting: Collection[str] = (),
+    ) -> Entry:
+        """Let more records join a study: an entry of kind ``COHORT_KIND``, with their sketch.
+
+        Args:
+            study: a registered study.
+            sketch: of the ids that join, under ``salt``.
+            body: of the entry, a JSON object.
+            head: the last entry that the caller has taken into account.
+            accepting: other studies that may share records with these.
+
+        Raises:
+            HeadMovedError: the chain ends elsewhere; nothing was recorded.
+            LedgerError: records are shared with another study that is not in ``accepting``.
+        """
+        with self._database.writing() as connection:
+            _lock_registrations(connection)
+            self._refuse_overlap(connection, sketch, {study, *accepting}, "extend")
+            [entry] = self._add(connection, study, COHORT_KIND, [(body, sketch.as_bytes)], head)
+        return entry
 
     def overlapping(self, sketch: Sketch) -> list[Overlap]:
         """The studies that share records with a sketch, largest share first."""
@@ -186,16 +215,40 @@ class Ledger:
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
         """
-        lock, end = _lock_of(study), _end_of(study)
-        with self._database.writing() as connection:
-            connection.execute(lock)
-            last = connection.execute(end).one_or_none()
-            if last is None or Head(*last) != head:
-                raise self._other_head(study, last, head)
-            new = seal_entry(study, head, kind, body, payload)
-            entry = new.entry()
-            connection.execute(insert(entries), asdict(new))
+        [entry] = self.append_all(study, kind, [(body, payload)], head=head)
         return entry
+
+    def append_all(
+        self,
+        study: str,
+        kind: str,
+        contents: Sequence[tuple[Mapping[str, object], bytes]],
+        *,
+        head: Head,
+    ) -> list[Entry]:
+        """As ``append``, for several entries of a kind, each a body and a payload: all or none."""
+        with self._database.writing() as connection:
+            return self._add(connection, study, kind, contents, head)
+
+    def _add(
+        self,
+        connection: Connection,
+        study: str,
+        kind: str,
+        contents: Sequence[tuple[Mapping[str, object], bytes]],
+        head: Head,
+    ) -> list[Entry]:
+        connection.execute(_lock_of(study))
+        last = connection.execute(_end_of(study)).one_or_none()
+        if last is None or Head(*last) != head:
+            raise self._other_head(study, last, head)
+        added = []
+        for body, payload in contents:
+            new = seal_entry(study, head, kind, body, payload)
+            added.append(new.entry())
+            head = added[-1].head
+            connection.execute(insert(entries), asdict(new))
+        return added
 
     def head(self, study: str) -> Head:
         """Where the study's chain ends."""
@@ -343,16 +396,16 @@ class Ledger:
             raise LedgerError(f"study {study!r} is in the ledger {self.url_shown}: open it instead")
 
     def _refuse_overlap(
-        self, connection: Connection, sketch: Sketch, accepting: Collection[str]
+        self, connection: Connection, sketch: Sketch, accepting: Collection[str], action: str
     ) -> None:
         for overlap in _overlaps(connection, sketch):
             if overlap.study not in accepting:
                 raise LedgerError(
                     f"these records and those of study {overlap.study!r} overlap: about "
-                    f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and a new "
-                    "study would hand out again what the limits there protect: go on with that "
-                    "study (the one whose study.json has this id), or accept the reset",
-                    suggestions=[Suggestion("create", {"accept_reset": True})],
+                    f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and what the "
+                    "limits there protect would be handed out again: go on with that study (the "
+                    "one whose study.json has this id), or accept the reset",
+                    suggestions=[Suggestion(action, {"accept_reset": True})],
                 )
 
 
@@ -423,8 +476,17 @@ def _end_of(study: str) -> Select[Any]:
 
 
 def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:
-    found = [
-        Overlap(study, Sketch.parse(study, n_records, text).share_in_both(sketch))
-        for study, n_records, text in connection.execute(select(studies))
-    ]
-    return sorted((o for o in found if o.share), key=lambda o: (-o.share, o.study))
+    shares: dict[str, float] = {}
+    for study, registered in _sketches(connection):
+        shares[study] = max(shares.get(study, 0.0), registered.share_in_both(sketch))
+    found = (Overlap(study, share) for study, share in shares.items() if share)
+    return sorted(found, key=lambda overlap: (-overlap.share, overlap.study))
+
+
+def _sketches(connection: Connection) -> Iterator[tuple[str, Sketch]]:
+    """The sketch of every study as it began, and of every cohort that joined one."""
+    for study, n_records, text in connection.execute(select(studies)):
+        yield study, Sketch.parse(study, n_records, text)
+    joined = select(entries.c.study, entries.c.payload).where(entries.c.kind == COHORT_KIND)
+    for study, payload in connection.execute(joined):
+        yield study, Sketch.of_bytes(study, payload)

@@ -94,6 +94,17 @@ class Sketch:
             }
         )
 
+    @property
+    def as_bytes(self) -> bytes:
+        """For the entry of a cohort: how many ids there are, and ``as_text`` after a blank."""
+        return f"{self.n_records} {self.as_text}".encode()
+
+    @classmethod
+    def of_bytes(cls, study: str, content: bytes) -> Sketch:
+        """The sketch of a cohort of a study, as its entry has it; raises as ``parse`` does."""
+        n_records, _, text = content.decode(errors="replace").partition(" ")
+        return cls.parse(study, int(n_records) if n_records.isdecimal() else 0, text)
+
     @classmethod
     def parse(cls, study: str, n_records: int, text: str) -> Sketch:
         """The sketch of a study as the ledger has it.

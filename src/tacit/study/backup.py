@@ -5,6 +5,7 @@ Putting it back only ever adds to a ledger: entries that were appended after the
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,7 +27,11 @@ from tacit.study.setup.creation import IN_FOLDER
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
 
-_SNAPSHOT = "snapshot/"
+_SNAPSHOT_FILE = "|".join(map(re.escape, SNAPSHOT_FILES))
+_COHORT_FILE = re.compile(
+    rf"(cohorts/[1-9][0-9]{{0,8}}/)?(table\.json|snapshot/({_SNAPSHOT_FILE}))"
+)
+"""What a backup holds of a cohort; of the first one without its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def back_up(folder: str | Path, file: str | Path) -> Backup:
     """
     folder, file = Path(folder), Path(file)
     layout, configuration = Layout(folder), Configuration.read(folder)
-    _check_new(configuration, file)
+    _check_new(layout, configuration, file)
     with scratch_folder(file) as scratch:
         copy = scratch / layout.ledger.name
         with closing(Ledger.open(configuration.ledger or layout.ledger)) as ledger:
@@ -161,7 +166,7 @@ def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Itera
         target = layout.folder / name
         is_needless = path == backup.high_water or (is_closed and path == backup.key)
         if not (target.exists() or is_needless):
-            target.parent.mkdir(mode=0o700, exist_ok=True)
+            _make_folder(layout.folder, target.parent)
             move(path, target)
             yield name
 
@@ -171,17 +176,26 @@ def _files(layout: Layout) -> Iterator[tuple[str, Path]]:
     for path in _own_files(layout):
         if path.exists():
             yield path.name, path
-    for name in SNAPSHOT_FILES:
-        if (layout.snapshot / name).exists():
-            yield _SNAPSHOT + name, layout.snapshot / name
+    for place in (layout, *map(Layout, sorted(layout.cohorts.glob("[0-9]*")))):
+        paths = (place.table, *(place.snapshot / name for name in SNAPSHOT_FILES))
+        for path in paths:
+            if path.exists():
+                yield path.relative_to(layout.folder).as_posix(), path
+
+
+def _make_folder(top: Path, folder: Path) -> None:
+    """A folder below ``top``, and those between, for their owner alone."""
+    for each in reversed([folder, *folder.parents]):
+        if each.is_relative_to(top):
+            each.mkdir(mode=0o700, exist_ok=True)
 
 
 def _own_files(layout: Layout) -> tuple[Path, ...]:
     return layout.configuration, layout.key, layout.high_water, layout.digest_keys
 
 
-def _check_new(configuration: Configuration, file: Path) -> None:
-    refuse_own_files(configuration, file)
+def _check_new(layout: Layout, configuration: Configuration, file: Path) -> None:
+    refuse_own_files(layout, configuration, file)
     if file.exists():
         raise InvalidInputError(f"{file} exists already: give every backup a name of its own")
     if not file.parent.is_dir():
@@ -218,15 +232,15 @@ def _unpack(file: Path, scratch: Path) -> None:
     """Only plain files of the names that a backup has: an archive may hold any path."""
     layout = Layout(scratch)
     known = {path.name for path in (*_own_files(layout), layout.ledger)}
-    known |= {_SNAPSHOT + name for name in SNAPSHOT_FILES}
     try:
         with tarfile.open(file, mode="r:") as tar:
             for member in tar:
                 content = tar.extractfile(member) if member.isfile() else None
-                if content is None or member.name not in known:
+                is_known = member.name in known or _COHORT_FILE.fullmatch(member.name)
+                if content is None or not is_known:
                     raise _no_backup(file)
                 target = scratch / member.name
-                target.parent.mkdir(mode=0o700, exist_ok=True)
+                _make_folder(scratch, target.parent)
                 target.touch(mode=0o600)
                 with target.open("wb") as written:
                     copyfileobj(content, written)

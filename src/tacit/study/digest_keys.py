@@ -27,7 +27,7 @@ class DigestKeys:
     @staticmethod
     def of(keys: StudyKeys, books: Books) -> DigestKeys:
         """From the study's key."""
-        intents = books.intents.values()
+        intents = books.releases.values()
         releases = {intent.entry.hash: intent.derive_keys(keys.key)[1] for intent in intents}
         return DigestKeys(keys.snapshot, releases, keys.paper)
 

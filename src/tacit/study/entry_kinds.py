@@ -17,22 +17,24 @@ import numpy as np
 from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.ledger import Entry
-from tacit.ledger.entry import FIRST_KIND
+from tacit.ledger.entry import COHORT_KIND, FIRST_KIND
 from tacit.policy import Parties, bits_in_words, cap_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
 from tacit.study.books.books import (
     Books,
+    Cohort,
     Intent,
     Request,
     draw_of,
-    first_past,
     next_past,
 )
 from tacit.study.books.records import (
+    FIRST_COHORT,
     STUDY_FORMAT,
     ApprovalRecord,
     ClosedRecord,
+    CohortRecord,
     CreatedRecord,
     DeliveredRecord,
     IntentRecord,
@@ -51,7 +53,6 @@ from tacit.study.proofs.caps import told_steps
 from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.worth import value_in_words
-from tacit.tables import Question
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
 
@@ -123,8 +124,9 @@ def read_books(entries: Sequence[Entry]) -> Books:
 
 
 def read_around(entries: Sequence[Entry], number: int) -> tuple[Books, Books]:
-    """The books before and after an entry that is not the first; raises as ``read_books`` does."""
-    before = read_books(entries[: number - 1])
+    """The books before and after a release, for its cohort; raises as ``read_books`` does."""
+    cohort = IntentRecord.of(entries[number - 1]).cohort
+    before = read_books(entries[: number - 1]).look_at(cohort)
     _ = before.proved_account  # so that the books after it go on from there
     return before, read_on(before, entries[number - 1 : number])
 
@@ -235,16 +237,9 @@ def _refuse_other_start(first: Entry) -> None:
 
 
 def _begin_books(record: CreatedRecord, entry: Entry) -> Books:
-    externals = {
-        name: Question(
-            name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
-        )
-        for name, stored in record.externals.items()
-    }
-    counts = np.array(record.counts, dtype=np.int64)
+    first = Cohort.of(FIRST_COHORT, record, entry)
     policy = Policy(everyone=record.everyone)
-    past = first_past(entry.study)
-    return Books(entry.head, record, counts, externals, record.memory, past, policy=policy)
+    return Books(entry.head, record, (first,), record.memory, first, policy=policy)
 
 
 def _apply_created(books: Books, record: CreatedRecord, entry: Entry) -> NoReturn:
@@ -261,6 +256,43 @@ def _describe_created(record: CreatedRecord) -> str:
 register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created))
 
 
+# -- cohort: more records join --------------------------------------------------------------------
+
+
+def _apply_cohort(books: Books, record: CohortRecord, entry: Entry) -> Books:
+    first = books.created
+    if len(record.counts) != len(first.counts) or _levels(record) != _levels(first):
+        raise ValueError("a cohort has other levels than its study")
+    return books.with_cohorts(Cohort.of(len(books.cohorts) + 1, record, entry))
+
+
+def _levels(record: CohortRecord) -> dict[str, tuple[object, object]]:
+    return {name: (each.labels, each.numbers) for name, each in record.externals.items()}
+
+
+def _check_cohort(replay: Replay, after: Books, record: CohortRecord) -> Iterator[str]:
+    joined = after.look_at(len(after.cohorts))
+    replay.begin_cohort(joined)
+    if not record.snapshot_seal:
+        yield "its snapshot has no seal"
+
+
+def _describe_cohort(record: CohortRecord) -> str:
+    return f"{record.records:,} records join as a cohort of their own"
+
+
+register_kind(
+    EntryKind(
+        COHORT_KIND,
+        CohortRecord,
+        _apply_cohort,
+        _describe_cohort,
+        _check_cohort,
+        has_payload=True,
+    )
+)
+
+
 # -- party: a party joins, or its limit changes ---------------------------------------------------
 
 
@@ -272,12 +304,14 @@ def _apply_party(books: Books, record: PartyRecord, entry: Entry) -> Books:
 
 
 def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[str]:
-    held = replay.account.upper_bits(frozenset({record.party}))
-    if held > record.limit + SAME:
-        limit = bits_in_words(record.limit)
-        yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
     own = {} if record.cap is None else {frozenset({record.party}): record.cap}
-    yield from _caps_too_low(replay, after, own)
+    for books in after.by_cohort:
+        replay.look_at(books.cohort.number)
+        held = replay.account.upper_bits(frozenset({record.party}))
+        if held > record.limit + SAME:
+            limit = bits_in_words(record.limit)
+            yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
+        yield from _caps_too_low(replay, books, own)
 
 
 def _caps_too_low(replay: Replay, after: Books, caps: Mapping[Parties, float]) -> Iterator[str]:
@@ -323,9 +357,10 @@ def _apply_removed(books: Books, record: RemovedRecord, entry: Entry) -> Books:
 
 def refuse_removal(books: Books, party: str) -> None:
     """Refuse to remove a party that holds something, or that a limit names."""
-    shown = books.shown_name(party)
-    if party in books.holders:
-        held = bits_up(books.holding(frozenset({party})).bits, 6)
+    shown, own = books.shown_name(party), frozenset({party})
+    fed = [each for each in books.by_cohort if party in each.holders]
+    if fed:
+        held = bits_up(max(each.holding(own).bits for each in fed), 6)
         raise InvalidInputError(
             f"{shown} received something and holds up to {held} bits: that stays counted for ever, "
             f"so it cannot be removed; to give it nothing more, set its limit to {held}",
@@ -414,6 +449,13 @@ def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
 
 
 def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:
+    for books in after.by_cohort:
+        replay.look_at(books.cohort.number)
+        yield from _check_policy_in(replay, books)
+
+
+def _check_policy_in(replay: Replay, after: Books) -> Iterator[str]:
+    """What is wrong with a policy in a cohort; what coalitions hold there is proved anew."""
     account = after.empty_account
     for intent in after.intents.values():
         account, _ = intent.prove_after(account)
@@ -450,13 +492,15 @@ register_kind(
 
 
 def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
-    intent = _read_intent(books, record, entry)
-    return replace(
-        books,
-        intents=books.intents | {entry.number: intent},
+    cohort = books.look_at(record.cohort).cohort
+    intent = _read_intent(books.look_at(record.cohort), record, entry)
+    after = replace(
+        cohort,
+        intents=cohort.intents | {entry.number: intent},
         past=intent.past,
-        account=None if books.account is None else intent.add_to(books.account),
+        account=None if cohort.account is None else intent.add_to(cohort.account),
     )
+    return books.with_cohorts(after)
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
@@ -526,12 +570,13 @@ register_kind(
 
 
 def _apply_delivered(books: Books, record: DeliveredRecord, entry: Entry) -> Books:
-    delivered = replace(books.intents[record.intent], delivery=record)
-    return replace(books, intents=books.intents | {record.intent: delivered})
+    delivered = replace(books.releases[record.intent], delivery=record)
+    cohort = books.look_at(delivered.cohort).cohort
+    return books.with_cohorts(replace(cohort, intents=cohort.intents | {record.intent: delivered}))
 
 
 def _check_delivered(replay: Replay, after: Books, record: DeliveredRecord) -> Iterator[str]:
-    if replay.books.intents[record.intent].delivery is not None:
+    if replay.books.releases[record.intent].delivery is not None:
         yield f"release {record.intent} was delivered already"
 
 
@@ -577,8 +622,8 @@ def _apply_closed(books: Books, record: ClosedRecord, entry: Entry) -> Books:
 
 
 def _check_closed(replay: Replay, after: Books, record: ClosedRecord) -> Iterator[str]:
-    if record.releases != len(after.intents):
-        yield f"it counts {record.releases} releases, not {len(after.intents)}"
+    if record.releases != len(after.releases):
+        yield f"it counts {record.releases} releases, not {len(after.releases)}"
 
 
 def _describe_closed(record: ClosedRecord) -> str:

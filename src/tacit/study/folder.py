@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from tacit.errors import InvalidInputError, KeyFileError, Suggestion
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
-from tacit.study.books.records import CreatedRecord
+from tacit.study.books.records import FIRST_COHORT, CohortRecord, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import find_source
 
@@ -41,6 +41,8 @@ class Layout:
             genuine.
         high_water: the last entry that the ledger had when it was last changed from this folder.
         source_seen: size and time of the table's file when it was last found unchanged.
+        cohorts: one folder for each cohort that joined later, see ``of_cohort``.
+        table: which table such a cohort was read from.
     """
 
     folder: Path
@@ -52,10 +54,18 @@ class Layout:
     digest_keys: Path = field(init=False)
     high_water: Path = field(init=False)
     source_seen: Path = field(init=False)
+    cohorts: Path = field(init=False)
+    table: Path = field(init=False)
 
     def __post_init__(self) -> None:
         for name, path in _NAMES.items():
             object.__setattr__(self, name, self.folder / path)
+
+    def of_cohort(self, number: int) -> Layout:
+        """Where ``snapshot``, ``source_seen`` and ``table`` of a cohort are; the first one's are
+        the study's.
+        """
+        return self if number == FIRST_COHORT else Layout(self.cohorts / str(number))
 
 
 _NAMES = {
@@ -67,6 +77,8 @@ _NAMES = {
     "digest_keys": "digest-keys.json",
     "high_water": "high-water.json",
     "source_seen": "source-seen.json",
+    "cohorts": "cohorts",
+    "table": "table.json",
 }
 
 
@@ -76,6 +88,27 @@ def is_study(folder: Path) -> bool:
         return Layout(folder).configuration.is_file()
     except OSError:
         return False
+
+
+class TableRead(BaseModel):
+    """Which table a cohort was read from.
+
+    Attributes:
+        source: names the table.
+        file: the file that it is in; ``None`` for a server.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    file: Path | None = None
+
+    @classmethod
+    def of(cls, table: str) -> TableRead:
+        """A table as the custodian names it; a file by its absolute path."""
+        file = find_source(table).file
+        source = table if file is None else str(Path(table).absolute())
+        return cls(source=source, file=file and file.absolute())
 
 
 class Configuration(BaseModel):
@@ -106,6 +139,18 @@ class Configuration(BaseModel):
     def table_file(self) -> Path | None:
         """The file that the table is in; ``None`` for a server."""
         return find_source(self.source).file if self.format < _NAMES_FILE else self.file
+
+    def table_of(self, layout: Layout, cohort: int) -> TableRead:
+        """Which table a cohort was read from."""
+        if cohort == FIRST_COHORT:
+            return TableRead(source=self.source, file=self.table_file)
+        path = layout.of_cohort(cohort).table
+        try:
+            return TableRead.model_validate_json(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(
+                f"{path} cannot be read ({error}): restore it from a backup"
+            ) from error
 
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""
@@ -162,47 +207,55 @@ def _seen(layout: Layout) -> object:
 
 
 def source_remarks(
-    layout: Layout, configuration: Configuration, engine: Engine[Any], records: Records
+    layout: Layout, configuration: Configuration, engine: Engine[Any], cohorts: Sequence[Records]
 ) -> list[Remark]:
     """What to say before a new release about a table that is gone; one that changed is refused.
 
-    A file that was compared before is compared again only when its size or time has moved.
+    A file that was compared before is compared again only when its size or time has moved. A table
+    may have records of several cohorts: only those of its own are compared.
     """
-    file, source = configuration.table_file, configuration.source
-    now = file_evidence(file)
-    if file is None or now not in (None, _seen(layout)):
-        _refuse_changes(layout, source, engine.compare(records, source))
-        if now is not None:
-            store_evidence(layout, now)
-    if file is None or file.exists():
-        return []
-    return [Remark("table_gone", {"file": str(file)})]
+    remarks = []
+    for number, records in enumerate(cohorts, FIRST_COHORT):
+        table = configuration.table_of(layout, number)
+        place, now = layout.of_cohort(number), file_evidence(table.file)
+        if table.file is None or now not in (None, _seen(place)):
+            others = [each for each in cohorts if each is not records]
+            _refuse_changes(layout, table, engine.compare(records, table.source, others))
+            if now is not None:
+                store_evidence(place, now)
+        if table.file is not None and not table.file.exists():
+            remarks.append(Remark("table_gone", {"file": str(table.file)}))
+    return remarks
 
 
-def _refuse_changes(layout: Layout, source: str, changes: list[str]) -> None:
+def _refuse_changes(layout: Layout, table: TableRead, changes: list[str]) -> None:
     if changes:
         raise InvalidInputError(
-            f"{find_source(source).shown} has changed since {layout.folder} was made "
-            f"({'; '.join(changes)}): put it back, or make a new study of it"
+            f"{find_source(table.source).shown} has changed since {layout.folder} was made or "
+            f"extended by it ({'; '.join(changes)}): put it back, let new records join as a "
+            "cohort, or make a new study of it",
+            suggestions=[Suggestion("extend", {"table": table.source, "skip_known": True})],
         )
 
 
-def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
-    """Raise InvalidInputError if the snapshot is not the one that the study was made with."""
-    if created.snapshot_seal is not None:
-        snapshot.check_seal(key, created.snapshot_seal)
+def refuse_changed_snapshot(snapshot: Records, key: bytes, joined: CohortRecord) -> None:
+    """Raise InvalidInputError if the snapshot is not the one that a cohort joined with."""
+    if joined.snapshot_seal is not None:
+        snapshot.check_seal(key, joined.snapshot_seal)
     else:  # 0.1 digested what the files say, which takes longer to check
-        snapshot.check(key, created.snapshot_digest)
+        snapshot.check(key, joined.snapshot_digest)
 
 
-def refuse_own_files(configuration: Configuration, target: Path) -> None:
-    """Raise InvalidInputError if the file is in a study's folder or is this study's table."""
+def refuse_own_files(layout: Layout, configuration: Configuration, target: Path) -> None:
+    """Raise InvalidInputError if the file is in a study's folder or is a table of this study."""
     refuse_study_files(target)
-    table = configuration.table_file
-    if table is not None and target.resolve() == table.resolve():
-        raise InvalidInputError(
-            f"{target} belongs to the study, which was made of it: give another file"
-        )
+    later = (int(each.parent.name) for each in layout.cohorts.glob(f"[0-9]*/{layout.table.name}"))
+    for cohort in (FIRST_COHORT, *later):
+        table = configuration.table_of(layout, cohort).file
+        if table is not None and target.resolve() == table.resolve():
+            raise InvalidInputError(
+                f"{target} belongs to the study, which was made of it: give another file"
+            )
 
 
 def refuse_study_files(target: Path) -> None:
@@ -257,6 +310,7 @@ class StudyKeys:
             )
         return keys
 
-    def pseudonym_key(self, party: str) -> Callable[[int], bytes]:
-        """Attempt -> key of the names that only this party knows records by."""
-        return lambda attempt: self.key.derive("pseudonym", self.study, party, attempt)
+    def pseudonym_key(self, party: str, cohort: int) -> Callable[[int], bytes]:
+        """Attempt -> key of the names that only this party knows records of a cohort by."""
+        later = () if cohort == FIRST_COHORT else (cohort,)
+        return lambda attempt: self.key.derive("pseudonym", self.study, party, attempt, *later)

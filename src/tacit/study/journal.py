@@ -9,7 +9,7 @@ shows it by its certificate.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tacit.errors import (
     RolledBackError,
     Suggestion,
 )
-from tacit.ledger import Head, Ledger
+from tacit.ledger import Head, Ledger, Sketch
 from tacit.remark import Remark
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books, Intent
@@ -76,7 +76,7 @@ class Traces:
 
     def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
         """Those that the ledger does not know, and that no rollback has been accepted for."""
-        known = {intent.state_name for intent in books.intents.values()} | books.accepted
+        known = {intent.state_name for intent in books.releases.values()} | books.accepted
         return Traces(
             {
                 file: head
@@ -206,25 +206,26 @@ class Journal:
             record = make(books)
             if record is None:
                 return False
-            after = self._try_append(kind, record, b"", books)
+            after = self._try_append(kind, [(record, b"")], books)
             if after is not None:
                 update_high_water_mark(self.layout, after.head, after.accepted)
                 return True
             self.refresh()
 
-    def record_intent(self, record: Record, channel: bytes, books: Books) -> Intent | None:
-        """Spend the bits of a release: append it, and remember that the ledger has it.
+    def record_intents(
+        self, drafted: Sequence[tuple[Record, bytes]], books: Books
+    ) -> list[Intent] | None:
+        """Spend the bits of releases: append all or none, and remember that the ledger has them.
 
         Args:
-            record: of the release.
-            channel: the integer table that is sampled.
-            books: that it was designed for.
+            drafted: the record of each, and the integer table that is sampled.
+            books: that they were designed for.
 
         Returns:
-            The release; ``None`` where something was appended after these books, so that it has
-            to be designed again.
+            The releases; ``None`` where something was appended after these books, so that they
+            have to be designed again.
         """
-        after = self._try_append("intent", record, channel, books)
+        after = self._try_append("intent", drafted, books)
         if after is None:
             return None
         try:
@@ -235,16 +236,37 @@ class Journal:
                 f"({error.strerror}): mend that and ask for the same release again, which costs "
                 "nothing"
             ) from error
-        return after.intents[after.head.number]
+        return [each for number, each in after.releases.items() if number > books.head.number]
 
-    def _try_append(self, kind: str, record: Record, payload: bytes, books: Books) -> Books | None:
-        """The books after a record that is appended to them; ``None`` if the ledger has more."""
+    def append_cohort(
+        self, record: Record, sketch: Sketch, books: Books, *, accept_reset: bool
+    ) -> bool:
+        """Append that more records join; whether the ledger still ended where these books do."""
+        known = self.ledger.overlapping(sketch) if accept_reset else []
         body = record.model_dump(mode="json") | self._author
+        accepting = [overlap.study for overlap in known]
         try:
-            entry = self.ledger.append(self.study, kind, body, payload, head=books.head)
+            entry = self.ledger.extend(
+                self.study, sketch, body, head=books.head, accepting=accepting
+            )
+        except HeadMovedError:
+            return False
+        self.books = read_on(books, [entry])
+        update_high_water_mark(self.layout, entry.head, self.books.accepted)
+        return True
+
+    def _try_append(
+        self, kind: str, contents: Sequence[tuple[Record, bytes]], books: Books
+    ) -> Books | None:
+        """The books after records that are appended to them; ``None`` if the ledger has more."""
+        bodies = [
+            (record.model_dump(mode="json") | self._author, payload) for record, payload in contents
+        ]
+        try:
+            entries = self.ledger.append_all(self.study, kind, bodies, head=books.head)
         except HeadMovedError:
             return None
-        self.books = read_on(books, [entry])
+        self.books = read_on(books, entries)
         return self.books
 
     # -- entries that were lost -------------------------------------------------------------

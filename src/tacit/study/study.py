@@ -14,7 +14,6 @@ from warnings import warn
 
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
-from tacit.information import entropy
 from tacit.information.laws import as_limit, as_positive_bits
 from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
@@ -23,6 +22,7 @@ from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
 from tacit.study.books.books import Books, Intent, Request, compose
 from tacit.study.books.records import (
+    FIRST_COHORT,
     NO_LEVELS,
     ApprovalRecord,
     ClosedRecord,
@@ -45,10 +45,12 @@ from tacit.study.folder import (
 from tacit.study.journal import Journal
 from tacit.study.releases.release import (
     ReleaseWriter,
+    cohort_file,
     deliver_release,
     draft_or_refuse,
-    find_intent,
-    record_intent,
+    find_missing,
+    open_cohorts,
+    record_intents,
 )
 from tacit.study.reports.limits import StandingLimit, list_limits
 from tacit.study.reports.log import LogEntry
@@ -65,6 +67,7 @@ from tacit.study.reports.statement import PartyStatement, read_statement
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
+    least_entropy,
     limits_below_own,
     limits_too_high,
     read_status,
@@ -89,6 +92,7 @@ from tacit.study.requests.quote import (
 from tacit.study.requests.risk import complete_receipt, list_variables, tell_held
 from tacit.study.requests.surface import RequestSurface, trace_request
 from tacit.study.setup.creation import Plan, create_study
+from tacit.study.setup.extension import MIN_COHORT, extend_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_max_error,
@@ -105,6 +109,7 @@ from tacit.tables.delivery.engine import Progress, Records
 from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.registry import LOCAL
 from tacit.tables.delivery.release_file import check_target, guards_any
+from tacit.tables.encoding.cohort import NothingNewError
 
 
 def _warn(remark: Remark) -> None:
@@ -120,7 +125,7 @@ class Study:
     Attributes:
         configuration: what the folder says about itself.
         remarks: on its table, for the custodian who has just made it; empty for one that is opened.
-        snapshot: the encoded table.
+        snapshot: the encoded table that it began with.
     """
 
     configuration: Configuration
@@ -239,14 +244,61 @@ class Study:
         """Which study it is, and how far it has come."""
         books, folder = self._journal.books, str(self._layout.folder)
         closed = ", closed" * books.is_closed
+        records = sum(cohort.record.records for cohort in books.cohorts)
         return (
-            f"Study({folder!r}: {books.created.records:,} records, parties: {len(books.limits)}, "
-            f"releases: {len(books.intents)}{closed})"
+            f"Study({folder!r}: {records:,} records, parties: {len(books.limits)}, "
+            f"releases: {len(books.releases)}{closed})"
         )
 
     def _repr_html_(self) -> str:
         """What every party and coalition holds of its limit, as a table for notebooks."""
         return self.status().as_table(repr(self))
+
+    def extend(
+        self,
+        table: str,
+        *,
+        min_cohort: int = MIN_COHORT,
+        skip_known: bool = False,
+        accept_reset: bool = False,
+    ) -> list[Remark]:
+        """Let records that came since join, as a cohort of their own.
+
+        The cohort has its own public counts, and its own releases: a request that was answered
+        before is answered for it when it is repeated. Parties and limits are the study's, and
+        every limit holds in every cohort. Which cohort a record is in is public.
+
+        Args:
+            table: as for ``create``, with the same columns.
+            min_cohort: refuse fewer new records: whoever knows the counts of a small cohort learns
+                more than the limits say, from everybody else's rows.
+            skip_known: leave out records whose ids are in the study, instead of refusing the table.
+            accept_reset: whether a ledger that knows these records under another study may take
+                them, and so begin to count their bits anew.
+
+        Returns:
+            Remarks for the custodian.
+
+        Raises:
+            InvalidInputError: records are known, a value has no level in the study, or there are
+                too few; nothing was changed.
+        """
+        self._journal.settle_rollback()
+        remarks: list[Remark] = []
+        try:
+            extend_study(
+                self._journal,
+                self._writer(),
+                table,
+                min_cohort=min_cohort,
+                skip_known=skip_known,
+                accept_reset=accept_reset,
+                remark=remarks.append,
+            )
+        except NothingNewError:
+            return [UNCHANGED]
+        books = self._journal.books
+        return [*remarks, *table_remarks(books.look_at(len(books.cohorts)))]
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""
@@ -300,15 +352,16 @@ class Study:
             known = books.limits.get(party), books.caps.get(party)
             kept = known[1] if cap is None else None if cap == inf else float(cap)
             wanted = Group(limit, own, cap=inf if kept is None else kept)
-            refuse_below(wanted, own, books.proved_account)
-            refuse_cap_below(wanted, own, books)
+            for each in books.by_cohort:
+                refuse_below(wanted, own, each.proved_account)
+                refuse_cap_below(wanted, own, each)
             is_new = known != (limit, kept)
             return PartyRecord(party=party, limit=limit, cap=kept) if is_new else None
 
         is_recorded = self._journal.append("party", record)
         return [
             *([] if is_recorded else [UNCHANGED]),
-            *too_high({"party": party}, limit, entropy(self._journal.books.p_x)),
+            *too_high({"party": party}, limit, least_entropy(self._journal.books)),
             *limits_below_own(self._journal.books, [party]),
         ]
 
@@ -457,10 +510,13 @@ class Study:
         analysable: bool = False,
         bits: float | None = None,
         again: bool = False,
+        cohort: int | None = None,
         compare: bool = False,
         watch: DesignProgress | None = None,
     ) -> Quote:
         """What a request would cost and be worth; arguments as for ``release``. Spends nothing.
+
+        Of several cohorts that lack an answer, it is of the one where it would be worth least.
 
         With ``compare``, the curve also shows the other form, analysable or adaptive, and what the
         party's cap, or the one that is suggested to it, costs.
@@ -468,13 +524,19 @@ class Study:
         self._journal.refuse_rollback(self._journal.find_lost())
         books = self._journal.refresh()
         measure = Measure.of_utility(utility, objective, ceilings)
-        request = self._request(books, party, asked, sql, measure, bits, analysable)
-        recorded = books.find(request.identity)
-        if recorded is not None and not again:
-            return quote_recorded(books, recorded)
+
+        def read(books: Books) -> Request:
+            return self._request(books, party, asked, sql, measure, bits, analysable)
+
+        views = books.by_cohort if cohort is None else [books.look_at(cohort)]
+        recorded = [each.find(read(each).identity) for each in views]
+        if not again and recorded[0] is not None and None not in recorded:
+            return quote_recorded(views[0], recorded[0])
         until = monotonic() + (COMPARE_SECONDS if compare else CURVE_SECONDS)
-        drafted = draft_or_refuse(books, request, watch=watch)
-        return quote_draft(books, drafted, until, compare=compare)
+        lacking = [each for each, found in zip(views, recorded, strict=True) if again or not found]
+        drafts = [draft_or_refuse(each, read(each), watch=watch) for each in lacking]
+        worst = min(range(len(drafts)), key=lambda k: drafts[k].gain)
+        return quote_draft(lacking[worst], drafts[worst], until, compare=compare)
 
     def trace_surface(
         self,
@@ -518,6 +580,7 @@ class Study:
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
+        cohort: int | None = None,
         reason: str | None = None,
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
@@ -525,7 +588,8 @@ class Study:
     ) -> Receipt:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
-        The same request gets the same release again, at no cost.
+        The same request gets the same release again, at no cost. A study of several cohorts has a
+        release and a file for each; those that lack one are recorded together, or none is.
 
         Args:
             party: who asks.
@@ -543,6 +607,8 @@ class Study:
             bits: what the party may learn from it; by default all that is left to it.
             max_error: refuse an answer whose cost is above this: the mean, or the worst level's.
             again: a new release, although the same request was answered before.
+            cohort: the only one to answer for; by default all. The file of a later cohort, K, is
+                then ``out`` with ``.cohort-K`` before its ending.
             reason: why, for the ledger and the receipt; of a release that was recorded before, the
                 first reason stays.
             watch: called while a release that is judged by information is searched for, with the
@@ -552,6 +618,9 @@ class Study:
             notify: called with what the custodian should know beside the receipt; by default a
                 warning.
 
+        Returns:
+            The receipt of the first cohort that was asked for; ``receipts_beside`` has the others.
+
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
             CeilingError: no release within the limits keeps the ceilings; nothing was spent.
@@ -559,8 +628,10 @@ class Study:
             DeliveryError: the release is recorded but its file was not written.
         """
         target, journal = Path(out), self._journal
-        check_target(target)
-        refuse_own_files(self.configuration, target)
+        n_cohorts = 1 if cohort is not None else len(journal.books.cohorts)
+        for number in range(FIRST_COHORT, n_cohorts + 1):
+            check_target(cohort_file(target, number))
+            refuse_own_files(self._layout, self.configuration, cohort_file(target, number))
         measure = Measure.of_utility(utility, objective, ceilings)
         if max_error is not None:
             check_max_error(max_error, measure)
@@ -572,8 +643,9 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
 
-        intent = self._find_or_record(
+        intents = self._find_or_record(
             read,
+            cohort,
             max_error=max_error,
             again=again,
             reason=reason,
@@ -581,10 +653,27 @@ class Study:
             confirm=None,
             notify=notify,
         )
-        receipt = deliver_release(journal, writer, intent, target, progress)
-        if guards_any(target, intent.record.letters):
-            notify(Remark("guarded_labels", {"file": str(target)}))
-        return receipt
+        if len(writer.cohorts) < len(journal.books.cohorts):  # one has joined meanwhile
+            writer = self._writer()
+        receipts = []
+        for intent in intents:
+            file = target if cohort is not None else cohort_file(target, intent.cohort)
+            receipts.append(deliver_release(journal, writer, intent, file, progress))
+            if guards_any(file, intent.record.letters):
+                notify(Remark("guarded_labels", {"file": str(file)}))
+        return receipts[0]
+
+    def receipts_beside(self, number: int) -> tuple[Receipt, ...]:
+        """Receipts, without seals, of the releases that answer the same request for other cohorts.
+
+        Args:
+            number: of a release in the ledger.
+        """
+        books = self._journal.refresh()
+        intent = books.releases[number]
+        same = [each.find(intent.record.identity) for each in books.by_cohort]
+        others = [each for each in same if each is not None and each.cohort != intent.cohort]
+        return tuple(receipt_of(books, each) for each in others)
 
     def record(
         self,
@@ -599,6 +688,7 @@ class Study:
         bits: float | None = None,
         max_error: float | None = None,
         again: bool = False,
+        cohort: int | None = None,
         reason: str | None = None,
         watch: DesignProgress | None = None,
         confirm: Callable[[], None] | None = None,
@@ -612,7 +702,8 @@ class Study:
             confirm: called before the bits are spent; an exception that it raises ends the request.
 
         Returns:
-            Its number in the ledger.
+            Its number in the ledger; of several cohorts that of the first, and ``receipts_beside``
+            has the others.
         """
         measure = Measure.of_utility(utility, objective, ceilings)
         if max_error is not None:
@@ -625,8 +716,9 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
 
-        intent = self._find_or_record(
+        intents = self._find_or_record(
             read,
+            cohort,
             max_error=max_error,
             again=again,
             reason=reason,
@@ -634,7 +726,7 @@ class Study:
             confirm=confirm,
             notify=notify,
         )
-        return intent.entry.number
+        return intents[0].entry.number
 
     def deliver(self, number: int, out: str | Path, *, progress: Progress | None = None) -> Receipt:
         """Write the file of a release that was recorded, by its number in the ledger.
@@ -643,9 +735,9 @@ class Study:
         """
         target = Path(out)
         check_target(target)
-        refuse_own_files(self.configuration, target)
+        refuse_own_files(self._layout, self.configuration, target)
         self._journal.settle_rollback(certificate_path(target))
-        writer, intents = self._writer(), self._journal.books.intents
+        writer, intents = self._writer(), self._journal.books.releases
         if number not in intents:
             raise InvalidInputError(f"entry {number} of the ledger is no release: give one")
         return deliver_release(self._journal, writer, intents[number], target, progress)
@@ -676,6 +768,7 @@ class Study:
     def _find_or_record(
         self,
         read: Callable[[Books], Request],
+        cohort: int | None,
         *,
         max_error: float | None,
         again: bool,
@@ -683,28 +776,29 @@ class Study:
         watch: DesignProgress | None,
         confirm: Callable[[], None] | None,
         notify: Callable[[Remark], None],
-    ) -> Intent:
-        """The release that answers a request: recorded before, or recorded now."""
+    ) -> list[Intent]:
+        """The releases that answer a request, one for each cohort: recorded before, or now."""
         journal = self._journal
-        # What others append from here on is noticed when the intent is appended.
-        request = read(journal.books)
-        intent = find_intent(journal.books, request, again=again)
-        if intent is not None:  # one that was made before needs no source: the snapshot counts
-            return intent
-        for remark in source_remarks(
-            self._layout, self.configuration, journal.engine, self.snapshot
-        ):
-            notify(remark)
-        return record_intent(
-            journal,
-            request,
-            read,
-            max_error=max_error,
-            again=again,
-            reason=reason,
-            watch=watch,
-            confirm=confirm,
-        )
+        # What others append from here on is noticed when the intents are appended.
+        if find_missing(journal.books, read, cohort, again=again):
+            # Those that were made before need no source: the snapshot counts.
+            cohorts = open_cohorts(self._layout, journal.engine, journal.books)
+            for remark in source_remarks(self._layout, self.configuration, journal.engine, cohorts):
+                notify(remark)
+            record_intents(
+                journal,
+                read,
+                cohort,
+                max_error=max_error,
+                again=again,
+                reason=reason,
+                watch=watch,
+                confirm=confirm,
+            )
+        books = journal.books
+        asked = books.by_cohort if cohort is None else [books.look_at(cohort)]
+        found = [each.find(read(each).identity) for each in asked]
+        return [each for each in found if each is not None]
 
     def _request(
         self,
@@ -740,13 +834,16 @@ class Study:
         return cells.of_attributes(names)
 
     def _writer(self) -> ReleaseWriter:
-        """Writes releases with the study's key and snapshot, which are checked byte by byte."""
-        self._journal.refuse_closed(self._journal.books)
-        study, created = self.configuration.study, self._journal.books.created
-        keys = StudyKeys.load(self._layout, study, created)
-        refuse_changed_snapshot(self.snapshot, keys.snapshot, created)
-        engine = self._journal.engine
-        return ReleaseWriter(keys, self._layout, engine, self.snapshot, created.is_id_public)
+        """Writes releases with the study's key and snapshots, which are checked byte by byte."""
+        journal, books = self._journal, self._journal.books
+        journal.refuse_closed(books)
+        keys = StudyKeys.load(self._layout, journal.study, books.created)
+        cohorts = open_cohorts(self._layout, journal.engine, books)
+        for records, cohort in zip(cohorts, books.cohorts, strict=True):
+            refuse_changed_snapshot(records, keys.snapshot, cohort.record)
+        return ReleaseWriter(
+            keys, self._layout, journal.engine, cohorts, books.created.is_id_public
+        )
 
     def link(self, party: str, ids: str, *, out: str | Path) -> Links:
         """Write which pseudonym each id of a table has in the party's files.
@@ -761,14 +858,18 @@ class Study:
         """
         target = Path(out)
         check_target(target)
-        refuse_own_files(self.configuration, target)
+        refuse_own_files(self._layout, self.configuration, target)
         known = self._journal.books.find_party(party)
         if self._journal.books.created.is_id_public:
             raise InvalidInputError(
                 "ids are public in this study: its files name records by their ids, link by these"
             )
-        key = self._writer().keys.pseudonym_key(known)
-        found = self._journal.engine.link(self.snapshot, ids, key)
+        writer = self._writer()
+        keys = (
+            writer.keys.pseudonym_key(known, k + FIRST_COHORT) for k in range(len(writer.cohorts))
+        )
+        by_cohort = zip(writer.cohorts, keys, strict=True)
+        found = Links.join([writer.engine.link(each, ids, key) for each, key in by_cohort])
         found.write(target)
         return found
 
@@ -816,16 +917,21 @@ class Study:
             is_id_public=created.is_id_public,
             status=status,
             limits=list_limits(books),
-            releases=tuple(receipt_of(books, each) for each in books.intents.values()),
+            releases=tuple(receipt_of(books, each) for each in books.releases.values()),
         )
 
     def risk(self, parties: Sequence[str]) -> Risk:
         """What parties could tell together about a record, by all that they hold now.
 
+        Of several cohorts, about a record of the one of which they hold most.
+
         Raises:
             InvalidInputError: none of them holds anything.
         """
-        return tell_held(self._journal.refresh(), parties)
+        books = self._journal.refresh()
+        known = frozenset(map(books.find_party, parties))
+        most = max(books.by_cohort, key=lambda each: each.proved_account.upper_bits(known))
+        return tell_held(most, parties)
 
     def statement(self, party: str) -> PartyStatement:
         """What a party may know of its own account: nothing of others."""
@@ -835,12 +941,12 @@ class Study:
         """Cells with few records, also by level of an external column: these counts are public."""
         return small_cells(self._journal.books, below)
 
-    def audit(self, *, records: int = 20_000, seed: int = 0) -> Audit:
+    def audit(self, *, records: int = 20_000, seed: int = 0, cohort: int = FIRST_COHORT) -> Audit:
         """What each party, each coalition and everyone learned, with an executed attack.
 
-        Of the whole record, and of every column and question that was asked.
+        Of the whole record, and of every column and question that was asked, in one cohort.
         """
-        books = self._journal.refresh()
+        books = self._journal.refresh().look_at(cohort)
         return audit(
             books.audited_scheme,
             about=list(list_variables(books)),
@@ -863,12 +969,12 @@ class Study:
         return self._unsealed_receipt(books, number).sealed(None if keys is None else keys.paper)
 
     def _unsealed_receipt(self, books: Books, number: int) -> Receipt | EntryReceipt:
-        if number in books.intents:
+        if number in books.releases:
             entries = self._journal.ledger.entries(self.configuration.study)
             before, after = read_around(entries, number)
-            return complete_receipt(receipt_of(books, books.intents[number]), before, after)
+            return complete_receipt(receipt_of(books, books.releases[number]), before, after)
         if not 1 <= number <= books.head.number:
-            known = ", ".join(map(str, books.intents)) or "none yet"
+            known = ", ".join(map(str, books.releases)) or "none yet"
             raise InvalidInputError(
                 f"there is no entry {number}: the ledger ends at {books.head.number}, "
                 f"its releases are {known}"
@@ -893,7 +999,7 @@ class Study:
                     keep(StudyKeys.load(self._layout, study, books.created), books)
                 return None
             keep(self._writer().keys, books)
-            return ClosedRecord(releases=len(books.intents))
+            return ClosedRecord(releases=len(books.releases))
 
         self._journal.append("closed", record)
         StudyKey.destroy(self._layout.key)

@@ -30,6 +30,8 @@ from tacit.scheme.memory import Transition, Transitions
 from tacit.scheme.views import ClassOfX, class_rows, refine_classes
 from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
+    FIRST_COHORT,
+    CohortRecord,
     CreatedRecord,
     DeliveredRecord,
     HoldingRecord,
@@ -257,6 +259,11 @@ class Intent:
     delivery: DeliveredRecord | None = None
 
     @property
+    def cohort(self) -> int:
+        """Number of the cohort that it is about."""
+        return self.record.cohort
+
+    @property
     def is_of_0_1(self) -> bool:
         """Whether 0.1 recorded it, which drew by the hash of the entry."""
         return self.record.draw is None
@@ -329,23 +336,62 @@ def record_holdings(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Cohort:
+    """Records that joined a study together, and what was released about them.
+
+    Attributes:
+        number: from 1, in the order in which they joined.
+        joined: number of the entry that they joined with.
+        record: what it says.
+        counts: records in each cell x.
+        externals: external column -> its question.
+        past: name of all that was released about them so far, see ``draw_of``.
+        account: what every coalition holds about one of them, proved; ``None`` until it is read.
+        intents: all releases about them, by their number in the ledger.
+    """
+
+    number: int
+    joined: int
+    record: CohortRecord
+    counts: Counts
+    externals: dict[str, Question]
+    past: str
+    account: Account | None = None
+    intents: dict[int, Intent] = field(default_factory=dict)
+
+    @staticmethod
+    def of(number: int, record: CohortRecord, entry: Entry) -> Cohort:
+        """A cohort that nothing was released about, from the entry that it joined with."""
+        externals = {
+            name: Question(
+                name, stored.labels, stored.numbers, np.array(stored.counts, dtype=np.int64), name
+            )
+            for name, stored in record.externals.items()
+        }
+        counts = np.array(record.counts, dtype=np.int64)
+        digest = None if number == FIRST_COHORT else record.snapshot_digest
+        past = first_past(entry.study, digest)
+        return Cohort(number, entry.number, record, counts, externals, past)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Books:
-    """The state of a study after the entries of its ledger up to ``head``.
+    """The state of a study after the entries of its ledger up to ``head``, for one of its cohorts.
+
+    Parties and limits are the study's, and hold in every cohort. Counts, laws, releases and what
+    coalitions hold are those of the cohort that is looked at: see ``look_at``.
 
     Attributes:
         head: the last entry read.
         created: what the first entry says.
-        counts: records in each cell x.
-        externals: external column -> its question.
+        cohorts: all of them, in the order in which they joined.
         memory: the most states that a record's past is remembered by.
+        cohort: the one that is looked at.
         limits: party -> bits about one record, over everything that it will ever hold.
         aliases: later name of a party -> the name that entries have; the last one is shown.
         caps: party -> bits that its worst single answer may have, where it has a cap.
         approvals: parties for whose own requests a custodian's approval is required.
         policy: limits on coalitions.
-        account: what every coalition holds, proved.
-        intents: all releases, by their number in the ledger.
-        past: name of all that was released so far, see ``draw_of``.
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed.
@@ -353,23 +399,79 @@ class Books:
 
     head: Head
     created: CreatedRecord
-    counts: Counts
-    externals: dict[str, Question]
+    cohorts: tuple[Cohort, ...]
     memory: int
-    past: str
+    cohort: Cohort
     limits: dict[str, float] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     caps: dict[str, float] = field(default_factory=dict)
     approvals: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
-    account: Account | None = None
-    intents: dict[int, Intent] = field(default_factory=dict)
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
 
+    def look_at(self, number: int) -> Books:
+        """The books for a cohort.
+
+        Raises:
+            InvalidInputError: there is none of this number.
+        """
+        if number == self.cohort.number:
+            return self
+        if not 1 <= number <= len(self.cohorts):
+            raise InvalidInputError(
+                f"there is no cohort {number}: the study has {len(self.cohorts)}, from 1"
+            )
+        return replace(self, cohort=self.cohorts[number - 1])
+
+    @property
+    def by_cohort(self) -> list[Books]:
+        """The books for each cohort."""
+        return [self.look_at(each.number) for each in self.cohorts]
+
+    def with_cohorts(self, *changed: Cohort) -> Books:
+        """The books with some cohorts in the place of those of their numbers, or after them."""
+        cohorts = {each.number: each for each in (*self.cohorts, *changed)}
+        return replace(self, cohorts=tuple(cohorts.values()), cohort=cohorts[self.cohort.number])
+
+    @property
+    def counts(self) -> Counts:
+        """Records of the cohort in each cell x."""
+        return self.cohort.counts
+
+    @property
+    def externals(self) -> dict[str, Question]:
+        """External column -> its question, with its law in the cohort."""
+        return self.cohort.externals
+
+    @property
+    def past(self) -> str:
+        """Name of all that was released about the cohort so far."""
+        return self.cohort.past
+
+    @property
+    def intents(self) -> dict[int, Intent]:
+        """All releases about the cohort, by their number in the ledger."""
+        return self.cohort.intents
+
+    @property
+    def releases(self) -> dict[int, Intent]:
+        """All releases about any cohort, by their number in the ledger."""
+        if len(self.cohorts) == 1:
+            return self.cohort.intents
+        return dict(sorted(each for one in self.cohorts for each in one.intents.items()))
+
+    def had_cohorts(self, intent: Intent) -> bool:
+        """Whether there was more than one cohort when a release was recorded."""
+        return any(
+            each.number > FIRST_COHORT and each.joined < intent.entry.number
+            for each in self.cohorts
+        )
+
     def with_policy(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""
-        return replace(self, policy=policy, account=None)
+        anew = (replace(each, account=None) for each in self.cohorts)
+        return replace(self, policy=policy).with_cohorts(*anew)
 
     @property
     def p_x(self) -> Array:
@@ -379,8 +481,8 @@ class Books:
     @property
     def proved_account(self) -> Account:
         """What every coalition holds; read from the releases anew after a change of policy."""
-        if self.account is not None:
-            return self.account
+        if self.cohort.account is not None:
+            return self.cohort.account
         account = self.empty_account
         intents = [*self.intents.values()]
         if intents:
@@ -388,7 +490,7 @@ class Books:
                 for intent in intents:
                     reading.entry = intent.entry
                     account = intent.add_to(account)
-        object.__setattr__(self, "account", account)
+        object.__setattr__(self.cohort, "account", account)
         return account
 
     @property
@@ -459,7 +561,7 @@ class Books:
 
     @property
     def holders(self) -> Parties:
-        """Parties that received something."""
+        """Parties that received something about the cohort."""
         return frozenset(intent.request.party for intent in self.intents.values())
 
     def holding(self, coalition: Parties) -> HoldingRecord:
@@ -517,7 +619,7 @@ class Books:
         return party
 
     def find(self, identity: str) -> Intent | None:
-        """The latest release for a request, if there is one."""
+        """The latest release for a request about the cohort, if there is one."""
         same = [each for each in self.intents.values() if each.record.identity == identity]
         return same[-1] if same else None
 
@@ -569,9 +671,18 @@ def compose(name: str) -> str:
     return normalize("NFC", name)
 
 
-def first_past(study: str) -> str:
-    """The past of a study that has released nothing."""
-    return _hash(b"tacit past 1", study.encode())
+def first_past(study: str, joined: str | None = None) -> str:
+    """The past of a cohort that nothing was released about.
+
+    Args:
+        study: its id.
+        joined: digest of the snapshot that the cohort joined with; ``None`` for the first one. So
+            no two cohorts share random numbers, and the same records that join again after a
+            restored backup do.
+    """
+    if joined is None:
+        return _hash(b"tacit past 1", study.encode())
+    return _hash(b"tacit past 2", study.encode(), joined.encode())
 
 
 def draw_of(past: str, channel: IntegerChannel, class_of_x: ClassOfX | None) -> str:

@@ -37,6 +37,9 @@ from tacit.study.books.utility import Information, MeanCost, Shares, Utility
 STUDY_FORMAT = 2
 """Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
 
+FIRST_COHORT = 1
+"""Number of the records that a study began with."""
+
 Bits = Annotated[float, Field(ge=0)]
 Limit = Annotated[
     float,
@@ -184,52 +187,64 @@ class AttributeRecord(Record):
     labels: tuple[str, ...]
 
 
-class CreatedRecord(Record):
-    """A study begins. Digests and the check of the key are keyed: what they digest is private.
+class CohortRecord(Record):
+    """Records join a study together. Digests are keyed: what they digest is private.
 
     Attributes:
-        format: of everything that a study writes.
-        made_by: version of tacit.
         records: how many there are.
-        attributes: axes of the cells, in C order.
         counts: records in each cell x.
         externals: external column -> its law.
-        memory: the most states that a record's past is remembered by.
-        everyone: bits about one record that all parties may hold together; ``None`` for no limit.
-        is_id_public: whether release files carry raw ids.
-        key_check: tells this study's key from others.
         snapshot_digest: of the encoded table.
         snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
             studies that 0.1 made, whose digest is checked instead.
-        organisation: whose table it is, for papers; ``None`` where nobody said it.
         table: name of the table, for papers; ``None`` in studies that 0.1 and 0.2 made.
     """
 
-    format: int
-    made_by: str
     records: Annotated[Count, Field(ge=1)]
-    attributes: tuple[AttributeRecord, ...]
     counts: list[Count]
     externals: dict[str, ExternalRecord]
-    memory: Annotated[int, Field(ge=1)]
-    everyone: Bits | None
-    is_id_public: bool
-    key_check: Digest
     snapshot_digest: Digest
     snapshot_seal: Digest | None = None
-    organisation: Text | None = None
     table: str | None = None
 
     @model_validator(mode="after")
     def _counts_every_record_once(self) -> Self:
         _require(sum(self.counts) == self.records, "counts do not sum to the records")
-        n_cells = prod(len(attribute.labels) for attribute in self.attributes)
-        _require(len(self.counts) == n_cells, "counts are not one for each cell")
         for name, external in self.externals.items():
             sums = [sum(row) for row in external.counts]
             _require(sums == self.counts, f"the counts of {name} do not sum to those of the cells")
             _require(_is_table(external.counts, len(external.labels)), f"{name} has other levels")
             _require(_has_number_each(external), f"{name} has other numbers than levels")
+        return self
+
+
+class CreatedRecord(CohortRecord):
+    """A study begins, with its first cohort. The check of the key is keyed, too.
+
+    Attributes:
+        format: of everything that a study writes.
+        made_by: version of tacit.
+        attributes: axes of the cells, in C order.
+        memory: the most states that a record's past is remembered by.
+        everyone: bits about one record that all parties may hold together; ``None`` for no limit.
+        is_id_public: whether release files carry raw ids.
+        key_check: tells this study's key from others.
+        organisation: whose table it is, for papers; ``None`` where nobody said it.
+    """
+
+    format: int
+    made_by: str
+    attributes: tuple[AttributeRecord, ...]
+    memory: Annotated[int, Field(ge=1)]
+    everyone: Bits | None
+    is_id_public: bool
+    key_check: Digest
+    organisation: Text | None = None
+
+    @model_validator(mode="after")
+    def _counts_every_cell(self) -> Self:
+        n_cells = prod(len(attribute.labels) for attribute in self.attributes)
+        _require(len(self.counts) == n_cells, "counts are not one for each cell")
         return self
 
 
@@ -564,6 +579,7 @@ class IntentRecord(Record):
         level_errors: level that records have -> mean cost of the answers there; none where answers
             only inform, and in releases that 0.1 and 0.2 recorded.
         reason: why it was released, as the custodian said it; ``None`` where nobody did.
+        cohort: whom it is about; the first one is left out, as versions wrote that knew no others.
     """
 
     identity: str
@@ -589,6 +605,12 @@ class IntentRecord(Record):
     level_errors: dict[str, Weight] = Field(default_factory=dict)
     reason: Text | None = None
     everyone_worst_answer: Bits | None = None
+    cohort: Annotated[int, Field(ge=FIRST_COHORT)] = FIRST_COHORT
+
+    @model_serializer(mode="wrap")
+    def _without_first_cohort(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        body: dict[str, Any] = serialize(self)
+        return _without(body, "cohort" if self.cohort == FIRST_COHORT else None)
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:

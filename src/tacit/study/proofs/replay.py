@@ -43,18 +43,41 @@ class Replay:
     """What a replay of a ledger knows before the next entry.
 
     Attributes:
-        books: what the entries so far say.
-        account: what every coalition holds, proved again.
+        books: what the entries so far say, for the cohort that is looked at.
+        accounts: cohort -> what every coalition holds, proved again.
         proved_gaps: release -> its mean cost is within this of the best that keeps the reserve.
         reserve_worths: release -> the last bits below the limits could have saved this at most.
-        laws: what coalitions with a cap hold, in whole numbers.
+        exact_laws: cohort -> what coalitions with a cap hold, in whole numbers.
     """
 
     books: Books
-    account: Account
-    proved_gaps: dict[int, float]
-    reserve_worths: dict[int, float]
-    laws: ExactLaws = field(default_factory=ExactLaws)
+    accounts: dict[int, Account] = field(default_factory=dict)
+    proved_gaps: dict[int, float] = field(default_factory=dict)
+    reserve_worths: dict[int, float] = field(default_factory=dict)
+    exact_laws: dict[int, ExactLaws] = field(default_factory=dict)
+
+    def begin_cohort(self, books: Books) -> None:
+        """Follow a cohort that nothing was released about."""
+        self.accounts[books.cohort.number] = books.empty_account
+        self.exact_laws[books.cohort.number] = ExactLaws()
+
+    def look_at(self, cohort: int) -> None:
+        """Turn to a cohort."""
+        self.books = self.books.look_at(cohort)
+
+    @property
+    def account(self) -> Account:
+        """What every coalition holds in the cohort that is looked at."""
+        return self.accounts[self.books.cohort.number]
+
+    @account.setter
+    def account(self, proved: Account) -> None:
+        self.accounts[self.books.cohort.number] = proved
+
+    @property
+    def laws(self) -> ExactLaws:
+        """What coalitions with a cap hold in the cohort that is looked at."""
+        return self.exact_laws[self.books.cohort.number]
 
 
 class ReplayError(LedgerError):
@@ -67,6 +90,8 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
     Raises:
         ReplayError: its table does not fit the states before it.
     """
+    replay.look_at(record.cohort)
+    after = after.look_at(record.cohort)
     intent = after.intents[after.head.number]
     account = replay.account.refine(intent.class_of_x)
     before = account.with_fewer_states()  # as when it was designed

@@ -5,18 +5,18 @@ What is recorded decides every letter, so the same bytes are written whenever it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import CeilingError, DeliveryError, InfeasibleError
+from tacit.errors import CeilingError, DeliveryError, InfeasibleError, TacitError
 from tacit.remark import Remark
 from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
-from tacit.study.books.records import DeliveredRecord
+from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
 from tacit.study.folder import Layout, StudyKeys
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
@@ -29,6 +29,9 @@ from tacit.study.requests.refusals import (
 )
 from tacit.tables.delivery.engine import Engine, MissingStatesError, Progress, Records, StateStore
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
+
+ReadRequest = Callable[[Books], Request]
+"""Makes a request of the books of a cohort, and refuses what they do not allow."""
 
 _STATES_KEPT = 2
 """States of older releases are computed anew when an old release is asked for again."""
@@ -43,11 +46,24 @@ def draft_or_refuse(
     """The best release for a request, or a refusal that suggests what would be answered.
 
     Args:
-        books: of the study.
+        books: of the study, for the cohort that it is about; of several, a refusal names it.
         request: what is asked.
         max_error: refuse answers whose cost, as it is judged, is above this.
         watch: called with value, bound and seconds while information is searched for.
     """
+    try:
+        return _draft_in_cohort(books, request, max_error, watch)
+    except TacitError as error:
+        if len(books.cohorts) > 1:
+            cohort = books.cohort
+            named = f"cohort {cohort.number} ({cohort.record.records:,} records)"
+            error.args = (f"{named}: {error}; nothing was spent in any cohort",)
+        raise
+
+
+def _draft_in_cohort(
+    books: Books, request: Request, max_error: float | None, watch: DesignProgress | None
+) -> Draft:
     try:
         best = draft(books, request, watch)
     except CeilingError as error:
@@ -76,45 +92,59 @@ def find_intent(books: Books, request: Request, *, again: bool) -> Intent | None
     return None if is_new else recorded
 
 
-def record_intent(
+def find_missing(
+    books: Books, read: ReadRequest, cohort: int | None, *, again: bool
+) -> list[Books]:
+    """The books of the cohorts that a request was not answered for yet.
+
+    Args:
+        books: of the study.
+        read: makes the request of the books of a cohort, and refuses what they do not allow.
+        cohort: the only one that is asked about; ``None`` for all.
+        again: whether a new release is asked for.
+    """
+    asked = books.by_cohort if cohort is None else [books.look_at(cohort)]
+    return [each for each in asked if find_intent(each, read(each), again=again) is None]
+
+
+def record_intents(
     journal: Journal,
-    request: Request,
-    read: Callable[[Books], Request],
+    read: ReadRequest,
+    cohort: int | None,
     *,
     max_error: float | None,
     again: bool,
     reason: str | None,
     watch: DesignProgress | None,
     confirm: Callable[[], None] | None,
-) -> Intent:
-    """Design a request's release and record it: this spends its bits.
+) -> None:
+    """Design a request's releases for the cohorts that lack one, and record them: all or none.
 
-    It is designed outside any lock, and appended only if nothing else was appended meanwhile. If
-    another process has recorded the same request meanwhile, that release is taken.
+    This spends their bits. They are designed outside any lock, and appended only if nothing else
+    was appended meanwhile. If another process has recorded the same request meanwhile, its
+    releases are taken.
 
     Args:
         journal: of the study.
-        request: as ``read`` made it of the journal's books.
-        read: makes the request of the latest books, and refuses what they do not allow.
+        read: makes the request of the books of a cohort, and refuses what they do not allow.
+        cohort: the only one that is asked about; ``None`` for all.
         max_error: refuse answers whose cost, as it is judged, is above this.
         again: whether a new release is asked for.
         reason: why it is released, as the custodian says it.
         watch: as for ``draft_or_refuse``.
         confirm: called before the bits are spent; an exception that it raises ends the request.
     """
-    while True:
-        books = journal.books
-        best = draft_or_refuse(books, request, max_error, watch)
-        record = intent_record(best, books.past, reason)
+    books = journal.books
+    while missing := find_missing(books, read, cohort, again=again):
+        drafted = []
+        for each in missing:
+            best = draft_or_refuse(each, read(each), max_error, watch)
+            drafted.append((intent_record(best, each.cohort, reason), best.channel.to_bytes()))
         if confirm is not None:
             confirm()
-        intent = journal.record_intent(record, best.channel.to_bytes(), books)
-        if intent is not None:
-            return intent
-        request = read(journal.refresh())
-        recorded = find_intent(journal.books, request, again=again)
-        if recorded is not None:
-            return recorded
+        if journal.record_intents(drafted, books) is not None:
+            return
+        books = journal.refresh()
 
 
 def deliver_release(
@@ -137,12 +167,24 @@ def deliver_release(
         ) from error
 
     def make(books: Books) -> DeliveredRecord | None:
-        if books.intents[number].delivery is not None:
+        if books.releases[number].delivery is not None:
             return None
         return DeliveredRecord(intent=number, digest=digest, file=str(target.resolve()))
 
     journal.append_settled("delivered", make)
-    return receipt_of(journal.books, journal.books.intents[number]).sealed(seal_key)
+    return receipt_of(journal.books, journal.books.releases[number]).sealed(seal_key)
+
+
+def cohort_file(target: Path, cohort: int) -> Path:
+    """The file of a cohort's release, where the first one's is ``target``."""
+    if cohort == FIRST_COHORT:
+        return target
+    return target.with_name(f"{target.stem}.cohort-{cohort}{target.suffix}")
+
+
+def open_cohorts(layout: Layout, engine: Engine[Any], books: Books) -> list[Records]:
+    """The encoded table of each cohort."""
+    return [engine.open(layout.of_cohort(each.number).snapshot) for each in books.cohorts]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,14 +195,14 @@ class ReleaseWriter:
         keys: the study's.
         layout: of its folder.
         engine: what reads and writes the records.
-        records: the encoded table.
+        cohorts: the encoded table of each cohort.
         is_id_public: whether release files carry raw ids.
     """
 
     keys: StudyKeys
     layout: Layout
     engine: Engine[Any]
-    records: Records
+    cohorts: Sequence[Records]
     is_id_public: bool
 
     def write(
@@ -181,12 +223,13 @@ class ReleaseWriter:
             progress: called with steps done and steps in all.
         """
         states = StateStore(self.layout.states, self.keys.states)
-        number = intent.entry.number
-        earlier = [each for each in books.intents.values() if each.entry.number < number]
+        number, records = intent.entry.number, self.records_of(intent)
+        same = books.look_at(intent.cohort).intents
+        earlier = [each for each in same.values() if each.entry.number < number]
         before = self.release_of(earlier[-1]) if earlier else None
         deliver = partial(
             self.engine.deliver,
-            self.records,
+            records,
             states,
             before,
             release,
@@ -206,10 +249,15 @@ class ReleaseWriter:
 
     def problems(self, books: Books) -> Iterator[Remark]:
         """Draw every release again; yield each difference."""
-        intents = list(books.intents.values())
+        for each in books.by_cohort:
+            if each.intents:
+                yield from self._problems_of(list(each.intents.values()))
+
+    def _problems_of(self, intents: list[Intent]) -> Iterator[Remark]:
+        """What is wrong with all releases about a cohort."""
         releases = list(map(self.release_of, intents))
         states = StateStore(self.layout.states, self.keys.states)
-        redrawn = self.engine.redraw(self.records, states, releases)
+        redrawn = self.engine.redraw(self.records_of(intents[0]), states, releases)
         for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
             number = intent.entry.number
             if intent.delivery is not None and intent.delivery.digest != digest:
@@ -217,6 +265,10 @@ class ReleaseWriter:
             # 0.1 did not seal states: they are never believed.
             if not (is_remembered or intent.is_of_0_1):
                 yield Remark("states_damaged", {"release": number})
+
+    def records_of(self, intent: Intent) -> Records:
+        """The cohort that a release is about."""
+        return self.cohorts[intent.cohort - FIRST_COHORT]
 
     def release_of(self, intent: Intent) -> RecordedRelease:
         """A release as the engine draws it."""
@@ -231,24 +283,25 @@ class ReleaseWriter:
             draw_key,
             digest_key,
             Alphabet(intent.record.letters, shares if shares > 1 else None),
-            None if self.is_id_public else self.keys.pseudonym_key(party),
+            None if self.is_id_public else self.keys.pseudonym_key(party, intent.cohort),
         )
 
     def _remember_all(self, states: StateStore, intents: list[Intent]) -> None:
         """Compute the states after consecutive releases again, as far back as they are missing."""
-        before, missing = None, []
+        before, missing, records = None, [], self.records_of(intents[0])
         for release in map(self.release_of, reversed(intents)):
-            if self.engine.keeps(self.records, states, release):
+            if self.engine.keeps(records, states, release):
                 before = release
                 break
             missing.append(release)
         for release in reversed(missing):
-            self.engine.remember(self.records, states, before, release)
+            self.engine.remember(records, states, before, release)
             before = release
 
     def _forget_old_states(self, books: Books, states: StateStore) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
-        old = [intent.state_name for intent in list(books.intents.values())[:-_STATES_KEPT]]
+        past = (list(cohort.intents.values())[:-_STATES_KEPT] for cohort in books.cohorts)
+        old = [intent.state_name for intents in past for intent in intents]
         if not old:
             return
         with free_to_clear(self.layout.folder) as is_free:

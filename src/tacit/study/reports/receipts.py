@@ -115,6 +115,8 @@ class Paper(BaseModel):
         unknown = [names for since, names in _ADDED_BY_FORMAT.items() if self.format < since]
         for name in chain(*unknown):
             body.pop(name, None)
+        if body.get("cohort", 0) is None:
+            del body["cohort"]
         return body
 
     def in_format(self, number: int) -> Self:
@@ -167,6 +169,8 @@ class ReleasePaper(Paper):
         digest: of the file's content, keyed; ``None`` until the file was written.
         remarks: what whoever reads the answers should know; papers of 0.1 have none. A sentence of
             format 2 or 3 is the remark ``said_in_certificate``.
+        cohort: whom the file is about; ``None``, and not in the paper, where the study had only
+            one cohort when it was recorded.
     """
 
     party: str
@@ -176,6 +180,7 @@ class ReleasePaper(Paper):
     records: int
     digest: str | None
     remarks: tuple[Remark, ...] = ()
+    cohort: int | None = None
 
     @field_validator("remarks", mode="before")
     @classmethod
@@ -406,6 +411,7 @@ def certificate_path(release: Path) -> Path:
 
 def receipt_of(books: Books, intent: Intent) -> Receipt:
     """The custodian's receipt of a release."""
+    books = books.look_at(intent.cohort)
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     levels, answers = record.question.labels, _answers(record)
@@ -426,7 +432,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         analysable=record.analysable,
         level_errors=record.level_errors,
         organisation=books.created.organisation,
-        table=books.created.table,
+        table=books.cohort.record.table,
         private=tuple(each.name for each in books.created.attributes),
         reason=record.reason,
         levels=levels,
@@ -463,6 +469,7 @@ def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:
 
 def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes) -> Certificate:
     """The recipient's certificate of a release."""
+    books = books.look_at(intent.cohort)
     least, most = books.range_given_r(intent)
     is_analysable = np.array_equal(least, most)
     own = _own_holding(intent)
@@ -503,6 +510,7 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "party_bits": _own_holding(intent).bits,
         "records": int(books.counts.sum()),
         "remarks": remarks_on(intent.request.question.external),
+        "cohort": intent.cohort if books.had_cohorts(intent) else None,
     }
 
 

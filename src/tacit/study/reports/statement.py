@@ -20,6 +20,7 @@ class OwnRelease:
         measure: how answers are judged.
         in_words: what the answers are worth.
         is_delivered: whether its file was written before.
+        cohort: whom it is about.
     """
 
     number: int
@@ -28,6 +29,7 @@ class OwnRelease:
     measure: str
     in_words: str
     is_delivered: bool
+    cohort: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class PartyStatement:
     Attributes:
         party: whose.
         limit: what it may hold, as it was set; limits on coalitions may leave it less.
-        held: what it holds, at most.
+        held: what it holds, at most, in the cohort where that is most.
         needs_approval: whether a custodian has to approve what it asks for.
         is_closed: whether nothing can be asked for any more.
         releases: what it received.
@@ -60,12 +62,12 @@ class PartyStatement:
 def read_statement(books: Books, party: str) -> PartyStatement:
     """The account of a party."""
     known = books.find_party(party)
-    own = [each for each in books.intents.values() if each.request.party == known]
+    own = [each for each in books.releases.values() if each.request.party == known]
     private = {each.name: each.labels for each in books.created.attributes}
     return PartyStatement(
         party=known,
         limit=books.limits[known],
-        held=books.holding(frozenset({known})).bits,
+        held=max(each.holding(frozenset({known})).bits for each in books.by_cohort),
         needs_approval=known in books.approvals,
         is_closed=books.is_closed,
         releases=tuple(map(_own_release, own)),
@@ -82,4 +84,5 @@ def _own_release(intent: Intent) -> OwnRelease:
         measure=measure.kind,
         in_words=value_in_words(measure.kind, record.value, record.blind, measure.objective),
         is_delivered=intent.delivery is not None,
+        cohort=intent.cohort,
     )

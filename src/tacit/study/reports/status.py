@@ -45,6 +45,7 @@ class Holding:
             levels is more than 2**bits times as likely as before.
         cap: bits that its worst single answer may have: the smallest cap on it or on a coalition
             around it; infinite for none.
+        cohort: whom this is about.
     """
 
     parties: tuple[str, ...]
@@ -57,6 +58,7 @@ class Holding:
     slack: float
     worst_answer: float
     cap: float
+    cohort: int
 
     @property
     def left(self) -> float:
@@ -76,16 +78,51 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
+class CohortStatus:
+    """How a cohort stands: records that joined together.
+
+    Attributes:
+        number: from 1, in the order in which they joined.
+        table: name of the table that they came in; ``None`` where it is not recorded.
+        records: how many there are.
+        entropy_bits: H(X), all there is to learn about one of them.
+        releases: how many were recorded.
+        parties: what every party holds about one of them.
+        coalitions: the same of limited coalitions, nearest to the limit first.
+        coalitions_left_out: how many more there are.
+    """
+
+    number: int
+    table: str | None
+    records: int
+    entropy_bits: float
+    releases: int
+    parties: tuple[Holding, ...]
+    coalitions: tuple[Holding, ...]
+    coalitions_left_out: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {
+            "parties": [each.as_dict() for each in self.parties],
+            "coalitions": [each.as_dict() for each in self.coalitions],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class StudyStatus:
     """How a study stands.
 
     Attributes:
         study: its id.
-        records: how many there are.
-        entropy_bits: H(X), all there is to learn about a record.
-        parties: every party, in the order in which they joined.
-        coalitions: limited coalitions of parties that hold something, nearest to the limit first.
+        records: how many there are, in all cohorts.
+        entropy_bits: H(X), all there is to learn about a record; of the cohort with the most.
+        parties: every party, in the order in which they joined, in the cohort where least is left
+            to it.
+        coalitions: limited coalitions of parties that hold something, each in the cohort where
+            least is left to it, nearest to the limit first.
         coalitions_left_out: how many more there are.
+        cohorts: the same of each cohort.
         releases: how many were recorded.
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
@@ -100,6 +137,7 @@ class StudyStatus:
     parties: tuple[Holding, ...]
     coalitions: tuple[Holding, ...]
     coalitions_left_out: int
+    cohorts: tuple[CohortStatus, ...]
     releases: int
     undelivered: tuple[int, ...]
     head: tuple[int, str]
@@ -119,6 +157,7 @@ class StudyStatus:
         return asdict(self) | {
             "parties": [each.as_dict() for each in self.parties],
             "coalitions": [each.as_dict() for each in self.coalitions],
+            "cohorts": [each.as_dict() for each in self.cohorts],
             "remarks": [each.as_dict() for each in self.remarks],
         }
 
@@ -132,11 +171,13 @@ class SmallCell:
         records: how many have them.
         external: name and level of an external column that they have, too; ``None`` where the
             private attributes alone are few.
+        cohort: whom they are of.
     """
 
     levels: tuple[str, ...]
     records: int
-    external: tuple[str, str] | None = None
+    external: tuple[str, str] | None
+    cohort: int
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -149,11 +190,16 @@ def small_cells(books: Books, below: int) -> list[SmallCell]:
     """
     if below < 0:
         raise InvalidInputError(f"cells with fewer than {below} records: give 0, for none, or more")
-    labels = [attribute.labels for attribute in books.created.attributes]
-    cells = [SmallCell(levels, n) for levels, n in _few(books.counts, labels, below)]
+    return [cell for each in books.by_cohort for cell in _small_cells(each, below)]
+
+
+def _small_cells(books: Books, below: int) -> list[SmallCell]:
+    """Those of a cohort."""
+    cohort, labels = books.cohort.number, [each.labels for each in books.created.attributes]
+    cells = [SmallCell(levels, n, None, cohort) for levels, n in _few(books.counts, labels, below)]
     for name, question in books.externals.items():
         cells += [
-            SmallCell(tuple(levels), n, (name, level))
+            SmallCell(tuple(levels), n, (name, level), cohort)
             for (*levels, level), n in _few(question.counts, [*labels, question.labels], below)
         ]
     return cells
@@ -172,9 +218,9 @@ def _few(
 
 
 def table_remarks(books: Books) -> list[Remark]:
-    """What a custodian should know of a table that a study is made of."""
+    """What a custodian should know of the table that a cohort came in."""
     remarks = [Remark("external_column", {"column": name}) for name in books.externals]
-    n_records = books.created.records
+    n_records = books.cohort.record.records
     if n_records < FEW_RECORDS:
         others_bits = other_rows_upper_bits(books.counts, None)
         remarks.append(Remark("few_records", {"records": n_records, "others_bits": others_bits}))
@@ -189,21 +235,27 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         books: what its ledger says.
         lost: remarks on entries that the ledger has lost.
     """
-    coalitions = [each for each in books.policy.limits_among(books.holders) if len(each) > 1]
-    holdings = sorted(
-        (_holding(books, coalition) for coalition in coalitions),
-        key=lambda each: (each.left, len(each.parties), each.parties),
+    views = books.by_cohort
+    parties = tuple(
+        min((_holding(each, frozenset({party})) for each in views), key=lambda each: each.left)
+        for party in books.limits
     )
-    parties = tuple(_holding(books, frozenset({party})) for party in books.limits)
-    undelivered = [each.entry.number for each in books.intents.values() if each.delivery is None]
+    by_cohort = [_coalitions(each) for each in views]
+    worst: dict[tuple[str, ...], Holding] = {}
+    for holding in sorted((each for those in by_cohort for each in those), key=_nearest):
+        worst.setdefault(holding.parties, holding)
+    holdings = list(worst.values())
+    undelivered = [each.entry.number for each in books.releases.values() if each.delivery is None]
+    cohorts = tuple(map(_cohort_status, views, by_cohort))
     return StudyStatus(
         study=study,
-        records=int(books.counts.sum()),
-        entropy_bits=entropy(books.p_x),
+        records=sum(each.records for each in cohorts),
+        entropy_bits=max(each.entropy_bits for each in cohorts),
         parties=parties,
         coalitions=tuple(holdings[:MOST_COALITIONS]),
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
-        releases=len(books.intents),
+        cohorts=cohorts,
+        releases=len(books.releases),
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
@@ -214,6 +266,30 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
             *limits_below_own(books, books.limits),
             *loose_bounds([*parties, *holdings]),
         ),
+    )
+
+
+def _coalitions(books: Books) -> list[Holding]:
+    """What limited coalitions hold in a cohort, nearest to the limit first."""
+    limited = [each for each in books.policy.limits_among(books.holders) if len(each) > 1]
+    return sorted((_holding(books, coalition) for coalition in limited), key=_nearest)
+
+
+def _nearest(holding: Holding) -> tuple[float, int, tuple[str, ...]]:
+    return holding.left, len(holding.parties), holding.parties
+
+
+def _cohort_status(books: Books, coalitions: list[Holding]) -> CohortStatus:
+    cohort = books.cohort
+    return CohortStatus(
+        number=cohort.number,
+        table=cohort.record.table,
+        records=int(books.counts.sum()),
+        entropy_bits=entropy(books.p_x),
+        releases=len(books.intents),
+        parties=tuple(_holding(books, frozenset({party})) for party in books.limits),
+        coalitions=tuple(coalitions[:MOST_COALITIONS]),
+        coalitions_left_out=len(coalitions[MOST_COALITIONS:]),
     )
 
 
@@ -228,12 +304,17 @@ def loose_bounds(holdings: Sequence[Holding]) -> list[Remark]:
 
 
 def limits_too_high(books: Books) -> list[Remark]:
-    """Remarks on limits above all there is to learn."""
-    all_bits = entropy(books.p_x)
+    """Remarks on limits above all there is to learn, about a record of any cohort."""
+    all_bits = least_entropy(books)
     own = [({"party": party}, bits) for party, bits in books.limits.items()]
     set_bits = [limit for limit in books.policy.limits if limit.bits < inf]
     others = [({"limited_by": limit.in_words}, limit.bits) for limit in set_bits]
     return [remark for on, bits in own + others for remark in too_high(on, bits, all_bits)]
+
+
+def least_entropy(books: Books) -> float:
+    """H(X), all there is to learn about a record, of the cohort with the least."""
+    return min(entropy(each.p_x) for each in books.by_cohort)
 
 
 def too_high(on: dict[str, str], bits: float, all_bits: float) -> list[Remark]:
@@ -277,4 +358,5 @@ def _holding(books: Books, coalition: Parties) -> Holding:
         holding.slack or 0.0,
         holding.worst_answer or 0.0,
         books.all_limits.least_cap_on(coalition),
+        books.cohort.number,
     )

@@ -30,6 +30,7 @@ from tacit.solvers.information_utility.plain_bound import bound_for_more
 from tacit.study.books.books import (
     RESERVE_BITS,
     Books,
+    Cohort,
     Request,
     draw_of,
     record_holdings,
@@ -498,12 +499,12 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
     return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 
-def intent_record(drafted: Draft, past: str, reason: str | None) -> IntentRecord:
+def intent_record(drafted: Draft, cohort: Cohort, reason: str | None) -> IntentRecord:
     """What the ledger is to say of a draft; the integer channel goes beside it.
 
     Args:
         drafted: what is to be released.
-        past: name of all that was released before it.
+        cohort: whom it is about, as it was designed for.
         reason: why it is released, as the custodian says it.
     """
     transition = drafted.transition
@@ -527,7 +528,7 @@ def intent_record(drafted: Draft, past: str, reason: str | None) -> IntentRecord
         level_multipliers=drafted.level_multipliers,
         ceiling_multipliers=drafted.ceiling_multipliers,
         level_errors=drafted.request.level_errors(drafted.law),
-        draw=draw_of(past, drafted.channel, drafted.design.class_of_x),
+        draw=draw_of(cohort.past, drafted.channel, drafted.design.class_of_x),
         merges=tuple(
             MergeRecord(
                 parties=tuple(sorted(coalition)),
@@ -538,4 +539,5 @@ def intent_record(drafted: Draft, past: str, reason: str | None) -> IntentRecord
         ),
         analysable=drafted.request.analysable,
         reason=reason,
+        cohort=cohort.number,
     )

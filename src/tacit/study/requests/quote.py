@@ -128,6 +128,8 @@ class Quote:
         objective: ``"mean"``, or ``"worst-level"``.
         ceilings: level -> the largest mean cost that is allowed there.
         analysable: whether the answers are to depend on nothing but what is asked.
+        cohort: whom the quote is about: of those that lack an answer, the one where it would be
+            worth least.
         value: mean cost of the answers, that of the worst level, bits about R, or n times the
             largest variance of an estimated share among n records.
         blind: the same for a blind guess; ``None`` for shares.
@@ -159,6 +161,7 @@ class Quote:
     objective: str
     ceilings: dict[str, float]
     analysable: bool
+    cohort: int
     value: float
     blind: float | None
     bound: float | None
@@ -298,6 +301,7 @@ def _asked(books: Books, request: Request) -> dict[str, Any]:
         "objective": request.measure.objective,
         "ceilings": request.measure.ceilings,
         "analysable": request.analysable,
+        "cohort": books.cohort.number,
     }
 
 
@@ -346,6 +350,7 @@ def _shares(
             0.0 if view is None else view.slack,
             after.worst_answer(coalition),
             books.all_limits.least_cap_on(coalition),
+            books.cohort.number,
             after.upper_bits(coalition),
         )
         for (coalition, binding), view in zip(limits.items(), views.values(), strict=True)

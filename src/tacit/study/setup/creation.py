@@ -21,6 +21,7 @@ from tacit.storage import atomic_folder
 from tacit.study.books.records import (
     STUDY_FORMAT,
     AttributeRecord,
+    CohortRecord,
     CreatedRecord,
     ExternalRecord,
     PolicyRecord,
@@ -29,6 +30,7 @@ from tacit.study.folder import (
     Configuration,
     Layout,
     StudyKeys,
+    TableRead,
     file_evidence,
     store_evidence,
 )
@@ -177,9 +179,8 @@ class _Registration:
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
-    layout = Layout(partial)
-    source = find_source(plan.table)
-    seen = file_evidence(source.file)
+    layout, table = Layout(partial), TableRead.of(plan.table)
+    seen = file_evidence(table.file)
     snapshot = ENGINES[plan.engine].count(
         plan.table,
         plan.id_columns,
@@ -189,14 +190,13 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)
-    if seen is not None and seen == file_evidence(source.file):
+    if seen is not None and seen == file_evidence(table.file):
         store_evidence(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
-        source=plan.table if source.file is None else str(Path(plan.table).absolute()),
-        file=source.file and source.file.absolute(),
+        **dict(table),
         engine=plan.engine,
         ledger=address,
     )
@@ -222,12 +222,12 @@ def _registration(
     snapshot = ENGINES[configuration.engine].open(layout.snapshot)
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
-    sketch = _sketch(snapshot, ledger.salt)
+    sketch = sketch_ids(snapshot, ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
 
 
-def _sketch(snapshot: Records, salt: bytes) -> Sketch:
-    """By typed ids, for studies that 0.1 registered, and by normalised ids."""
+def sketch_ids(snapshot: Records, salt: bytes) -> Sketch:
+    """Of a table's ids, by typed ids, for studies that 0.1 registered, and by normalised ids."""
     n_records = snapshot.n_records
     typed = _shortened(snapshot.sketch(salt, _SKETCHED_IDS))
     normalised = _shortened(snapshot.normalised_sketch(salt, _SKETCHED_IDS))
@@ -246,15 +246,26 @@ def _created(
     return CreatedRecord(
         format=STUDY_FORMAT,
         made_by=configuration.made_by,
-        **public_facts(snapshot),
+        **dict(cohort_record(snapshot, plan.table, keys)),
+        attributes=public_facts(snapshot)["attributes"],
         memory=plan.memory,
         everyone=plan.policy.record["everyone"],
         is_id_public=plan.is_id_public,
         key_check=keys.check,
+        organisation=plan.organisation,
+    )
+
+
+def cohort_record(snapshot: Records, table: str, keys: StudyKeys) -> CohortRecord:
+    """What the ledger is to say of records that join a study, or begin it."""
+    facts = public_facts(snapshot)
+    return CohortRecord(
+        records=facts["records"],
+        counts=facts["counts"],
+        externals=facts["externals"],
         snapshot_digest=snapshot.digest(keys.snapshot),
         snapshot_seal=snapshot.seal(keys.snapshot),
-        organisation=plan.organisation,
-        table=Path(find_source(plan.table).shown).name,
+        table=Path(find_source(table).shown).name,
     )
 
 

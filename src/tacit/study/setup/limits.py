@@ -64,12 +64,12 @@ def check_limits(policy: Policy, known: Collection[str]) -> None:
 def check_policy(books: Books, policy: Policy) -> None:
     """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
     check_limits(policy, books.known_names)
-    changed = books.with_policy(policy)
-    account = changed.proved_account
-    for limit, coalition in changed.all_limits.worst_holders(books.holders, account.upper_bits):
-        refuse_below(limit, coalition, account)
-    for limit, coalition in changed.all_limits.worst_holders(books.holders, account.worst_answer):
-        refuse_cap_below(limit, coalition, changed)
+    for changed in books.with_policy(policy).by_cohort:
+        account, limits, holders = changed.proved_account, changed.all_limits, changed.holders
+        for limit, coalition in limits.worst_holders(holders, account.upper_bits):
+            refuse_below(limit, coalition, account)
+        for limit, coalition in limits.worst_holders(holders, account.worst_answer):
+            refuse_cap_below(limit, coalition, changed)
 
 
 def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[Remark]:

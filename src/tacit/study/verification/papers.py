@@ -160,7 +160,7 @@ class PaperCheck:
             self._blame_missing()
             return
         self._check_seal()
-        intent = books.intents.get(paper.entry)
+        intent = books.releases.get(paper.entry)
         if intent is not None and paper.format == 1 and not intent.is_of_0_1:
             self._blame("paper_of_0_1_forged", release=intent.entry.number)
         if intent is not None:

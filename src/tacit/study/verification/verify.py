@@ -11,14 +11,14 @@ from zipfile import BadZipFile
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.remark import Remark
-from tacit.study.books.books import Books, Intent
+from tacit.study.books.books import Books, Cohort, Intent
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import check_entry, read_books, read_on
 from tacit.study.folder import Configuration, Layout, StudyKeys
 from tacit.study.journal import Traces
 from tacit.study.proofs.replay import Replay, ReplayError
-from tacit.study.releases.release import ReleaseWriter
+from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.tables.delivery.engine import Engine
@@ -114,12 +114,12 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     notes += _unproved(replay)
     return Verification(
         len(entries),
-        len(replay.books.intents),
+        len(replay.books.releases),
         (*problems, *more),
         tuple(notes),
         replay.proved_gaps,
         replay.reserve_worths,
-        tuple(k for k in replay.proved_gaps if replay.books.intents[k].request.analysable),
+        tuple(k for k in replay.proved_gaps if replay.books.releases[k].request.analysable),
     )
 
 
@@ -144,7 +144,9 @@ def _begin(created: Entry) -> Replay:
     """A replay of which only the first entry is read."""
     books = read_books([created])
     with refuse_nonsense(created):
-        return Replay(books, books.empty_account, {}, {})
+        replay = Replay(books)
+        replay.begin_cohort(books)
+    return replay
 
 
 def _replay(replay: Replay, entries: list[Entry]) -> list[Remark]:
@@ -175,7 +177,7 @@ def _follow(replay: Replay, entry: Entry) -> list[Remark]:
 
 def _unproved(replay: Replay) -> Iterator[Remark]:
     """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
-    for number, intent in replay.books.intents.items():
+    for number, intent in replay.books.releases.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
         if intent.request.mean_cost is None:
             yield Remark(f"judged_by_{record.measure.kind}", {"release": number})
@@ -189,14 +191,22 @@ def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[
     problems = []
     if books.is_closed and layout.key.exists():
         problems.append(Remark("key_not_destroyed"))
-    try:
-        facts = public_facts(engine.open(layout.snapshot))
-    except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
-        return [*problems, Remark("snapshot_unreadable", _reason(error))]
-    for name, found in facts.items():
-        if getattr(books.created, name) != found:
-            problems.append(Remark("snapshot_differs", {"fact": name}))
+    for cohort in books.cohorts:
+        problems += _cohort_problems(layout.of_cohort(cohort.number), engine, books, cohort)
     return problems
+
+
+def _cohort_problems(
+    place: Layout, engine: Engine[Any], books: Books, cohort: Cohort
+) -> list[Remark]:
+    """Whether the snapshot of a cohort has the public facts that the ledger has."""
+    try:
+        facts = public_facts(engine.open(place.snapshot))
+    except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
+        return [Remark("snapshot_unreadable", _reason(error))]
+    said = dict(cohort.record) | {"attributes": books.created.attributes}
+    wrong = [name for name, found in facts.items() if said[name] != found]
+    return [Remark("snapshot_differs", {"fact": name}) for name in wrong]
 
 
 def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[Remark]]:
@@ -210,14 +220,17 @@ def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | N
 def _snapshot_problems(
     layout: Layout, engine: Engine[Any], books: Books, keys: DigestKeys | None
 ) -> list[Remark]:
-    """Whether the snapshot says what it said when the study began."""
+    """Whether every snapshot says what it said when its cohort joined."""
     if keys is None:
         return []
-    try:
-        engine.open(layout.snapshot).check(keys.snapshot, books.created.snapshot_digest)
-    except InvalidInputError as error:
-        return [Remark("snapshot_changed", _reason(error))]
-    return []
+    problems = []
+    for cohort in books.cohorts:
+        try:
+            snapshot = engine.open(layout.of_cohort(cohort.number).snapshot)
+            snapshot.check(keys.snapshot, cohort.record.snapshot_digest)
+        except InvalidInputError as error:
+            problems.append(Remark("snapshot_changed", _reason(error)))
+    return problems
 
 
 def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark], list[Remark]]:
@@ -225,7 +238,7 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
     if keys is None:
         return [], [Remark("files_not_checked")]
     problems, notes = [], []
-    for number, intent in books.intents.items():
+    for number, intent in books.releases.items():
         if intent.delivery is None:
             notes.append(Remark("not_delivered", {"release": number}))
             continue
@@ -250,8 +263,8 @@ def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books
     if books.is_closed or not layout.key.exists():
         return []
     keys = StudyKeys.load(layout, study, books.created)
-    records = engine.open(layout.snapshot)
-    writer = ReleaseWriter(keys, layout, engine, records, books.created.is_id_public)
+    cohorts = open_cohorts(layout, engine, books)
+    writer = ReleaseWriter(keys, layout, engine, cohorts, books.created.is_id_public)
     try:
         return list(writer.problems(books))
     except InvalidInputError as error:
@@ -267,7 +280,7 @@ def _is_there(file: Path) -> bool:
 
 def _own_first(intent: Intent, books: Books) -> list[Intent]:
     """All releases, this one first: a later one may have been written over its file."""
-    return sorted(books.intents.values(), key=lambda each: each is not intent)
+    return sorted(books.releases.values(), key=lambda each: each is not intent)
 
 
 def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:

@@ -122,12 +122,45 @@ class Engine(Protocol[SomeRecords]):
         """
         ...
 
-    def open(self, folder: Path) -> SomeRecords:
-        """The records that ``count`` has frozen in a folder."""
+    def count_cohort(
+        self,
+        source: str,
+        cohorts: Sequence[SomeRecords],
+        folder: Path,
+        *,
+        skip_known: bool,
+        remark: Callable[[Remark], None],
+    ) -> SomeRecords:
+        """Read a table, encode its records that are in no cohort yet as those were, freeze them.
+
+        Whether a record is known is decided by its normalised id, see ``tables.encoding.ids``.
+
+        Args:
+            source: names the table.
+            cohorts: all records that are known.
+            folder: where the records will be; it must not exist.
+            skip_known: leave out records that are known, instead of refusing them.
+            remark: called with what the custodian should know about the table.
+
+        Raises:
+            NothingNewError: every record is known, and all of them are to be left out or are
+                exactly one of the cohorts.
+            InvalidInputError: a value has no level, or records are known: the message names them
+                by the numbers of their rows.
+        """
         ...
 
-    def compare(self, records: SomeRecords, source: str) -> list[str]:
-        """What has changed in the table since it was frozen, one line each."""
+    def open(self, folder: Path) -> SomeRecords:
+        """The records that ``count`` or ``count_cohort`` has frozen in a folder."""
+        ...
+
+    def compare(
+        self, records: SomeRecords, source: str, others: Sequence[SomeRecords] = ()
+    ) -> list[str]:
+        """What has changed in the table since it was frozen, one line each.
+
+        Records of ``others`` may be in the table, or not.
+        """
         ...
 
     def link(self, records: SomeRecords, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:

@@ -6,7 +6,7 @@ in the study has no pseudonym, so whoever gets the links knows who is in the stu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,12 +28,26 @@ class Links:
     """The ids of a table that are in the study, each with its pseudonym.
 
     Attributes:
-        table: the id columns, named as in the study, and ``record``; in the order of the ids.
+        table: the id columns, named as in the study, and ``record``; in the order of the ids. Of
+            several cohorts, one after another, and ``cohort``.
         n_unknown: how many other ids the table has.
     """
 
     table: pa.Table
     n_unknown: int
+
+    @staticmethod
+    def join(cohorts: Sequence[Links]) -> Links:
+        """What was found of one table in each cohort."""
+        first, *later = cohorts
+        if not later:
+            return first
+        n_later = sum(each.table.num_rows for each in later)
+        tables = [
+            each.table.append_column("cohort", pa.array([number] * each.table.num_rows, pa.int64()))
+            for number, each in enumerate(cohorts, 1)
+        ]
+        return Links(pa.concat_tables(tables), first.n_unknown - n_later)
 
     def write(self, target: Path) -> None:
         """Write a .csv or .parquet file, whole or not at all."""

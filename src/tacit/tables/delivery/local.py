@@ -43,6 +43,7 @@ from tacit.tables.delivery.release_file import (
     release_writer,
 )
 from tacit.tables.encoding.builder import build
+from tacit.tables.encoding.cohort import build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.snapshot import Snapshot
@@ -69,13 +70,25 @@ class LocalEngine:
         """Freeze a table in a new folder."""
         return build(source, id_columns, attributes, externals, folder, remark=remark)
 
+    def count_cohort(
+        self,
+        source: str,
+        cohorts: Sequence[Snapshot],
+        folder: Path,
+        *,
+        skip_known: bool,
+        remark: Callable[[Remark], None],
+    ) -> Snapshot:
+        """Freeze new records of a table in a new folder."""
+        return build_cohort(source, cohorts, folder, skip_known=skip_known, remark=remark)
+
     def open(self, folder: Path) -> Snapshot:
         """The snapshot in a folder."""
         return Snapshot.open(folder)
 
-    def compare(self, records: Snapshot, source: str) -> list[str]:
+    def compare(self, records: Snapshot, source: str, others: Sequence[Snapshot] = ()) -> list[str]:
         """What has changed in the table."""
-        return compare(records, source)
+        return compare(records, source, others)
 
     def link(self, records: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
         """Which pseudonyms the ids of a table have."""

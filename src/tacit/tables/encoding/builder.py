@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -56,22 +57,28 @@ def build(
     """
     columns = [*id_columns, *(column.name for column in (*attributes, *externals))]
     _check_each_once(columns)
+    with new_snapshot(folder) as partial:
+        with stage(source, columns, partial) as table:
+            check_ids(table, id_columns)
+            encoding = _freeze(table, id_columns, attributes, externals)
+            levels = f"({levels_sql(table.connection, encoding)})"
+            write_snapshot(table, encoding, levels, partial)
+        if remark is not None:
+            for each in table.remarks:
+                remark(each)
+    return Snapshot(folder, table.n_records, encoding)
+
+
+@contextmanager
+def new_snapshot(folder: Path) -> Iterator[Path]:
+    """A folder to write a snapshot into that appears whole or not at all."""
     try:
         with atomic_folder(folder) as partial:
-            with stage(source, columns, partial) as table:
-                _check_ids(table, id_columns)
-                encoding = _freeze(table, id_columns, attributes, externals)
-                _write_records(table, encoding, partial)
-            if remark is not None:
-                for each in table.remarks:
-                    remark(each)
-            description = Description(n_records=table.n_records, encoding=encoding)
-            (partial / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
+            yield partial
     except (duckdb.Error, OSError) as error:
         raise InvalidInputError(
             f"{folder} cannot be written: {reason(error)}; make room, or choose another place"
         ) from error
-    return Snapshot(folder, table.n_records, encoding)
 
 
 def _check_each_once(columns: Sequence[str]) -> None:
@@ -84,7 +91,8 @@ def _check_each_once(columns: Sequence[str]) -> None:
             )
 
 
-def _check_ids(table: StagingTable, id_columns: Sequence[str]) -> None:
+def check_ids(table: StagingTable, id_columns: Sequence[str]) -> None:
+    """Refuse records without an id, and those that share one."""
     if not id_columns:
         raise InvalidInputError("no id column is named: say what tells records apart")
     shown = ", ".join(id_columns)
@@ -132,9 +140,15 @@ def _freeze(
     return encoding
 
 
-def _write_records(table: StagingTable, encoding: Encoding, folder: Path) -> None:
-    """One pass over the records in the order of their ids."""
-    levels = f"({levels_sql(table.connection, encoding)})"
+def write_snapshot(table: StagingTable, encoding: Encoding, levels: str, folder: Path) -> None:
+    """One pass over the records in the order of their ids.
+
+    Args:
+        table: the copy that they are in.
+        encoding: how they become codes.
+        levels: what ``levels_sql`` gives, or a table with some of it.
+        folder: where the files go.
+    """
     order = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))
     codes = table.connection.sql(f"{codes_sql(levels, encoding)} ORDER BY {order}")
     reader = codes.to_arrow_reader(BATCH)
@@ -151,6 +165,8 @@ def _write_records(table: StagingTable, encoding: Encoding, folder: Path) -> Non
             x_file.write(batch["x"].to_numpy().astype(dtype).data)
             counts.add(batch)
     counts.save(folder / COUNTS_FILE)
+    description = Description(n_records=table.n_records, encoding=encoding)
+    (folder / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
 
 
 def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from tacit.errors import InvalidInputError
+from tacit.tables.connection import quote_file, quote_name
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.snapshot import Counts, Snapshot
 from tacit.tables.encoding.strays import read_as
 from tacit.tables.sources.staging_table import StagingTable, stage
 
 
-def compare(snapshot: Snapshot, source: str) -> list[str]:
-    """Every kind of change, one line each; empty if the source still is the snapshot."""
+def compare(snapshot: Snapshot, source: str, others: Sequence[Snapshot] = ()) -> list[str]:
+    """Every kind of change, one line each; empty if the source still is the snapshot.
+
+    Records of ``others`` that are not in the snapshot may be in the source, or not.
+    """
     encoding = snapshot.encoding
     try:
         with stage(source, list(encoding.types), snapshot.folder.parent) as table:
             _read_texts(encoding, table)
+            _leave_out(table, encoding, others)
+            table = replace(table, n_records=table.count())
             return _changed_types(encoding, table) or _changed_records(snapshot, table)
     except InvalidInputError as error:
         return [str(error)]
@@ -27,6 +36,17 @@ def _read_texts(encoding: Encoding, table: StagingTable) -> None:
     for column in (*encoding.attributes, *encoding.externals):
         if column.is_from_texts and table.types[column.name] == "VARCHAR":
             read_as(table, column.name, column.sql_type)
+
+
+def _leave_out(table: StagingTable, encoding: Encoding, others: Sequence[Snapshot]) -> None:
+    """Remove records of other cohorts."""
+    ids = ", ".join(f"staged.{quote_name(one.name)}" for one in encoding.ids)
+    held = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))
+    for other in others:
+        table.connection.execute(
+            f"DELETE FROM staged WHERE ({ids}) IN "
+            f"(SELECT ({held}) FROM read_parquet({quote_file(other.ids_path)}))"
+        )
 
 
 def _changed_types(encoding: Encoding, table: StagingTable) -> list[str]:

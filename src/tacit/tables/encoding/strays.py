@@ -65,6 +65,16 @@ def read_as(staged: StagingTable, name: str, stored_type: str) -> None:
     staged.types[name] = stored_type
 
 
+def count_strays(staged: StagingTable, name: str, stored_type: str) -> tuple[int, str | None]:
+    """How many texts of a column cannot be read as a stored type, and one of them."""
+    quoted = quote_name(name)
+    [(n_strays, example)] = staged.connection.execute(
+        f"SELECT count(*), min({quoted}) FROM staged "
+        f"WHERE {quoted} IS NOT NULL AND {_value_sql(quoted, stored_type)} IS NULL"
+    ).fetchall()
+    return n_strays, example
+
+
 def _candidates(column: Column) -> list[str]:
     """The stored types that the declaration can do with; none where texts will do."""
     if column.quantiles is not None:

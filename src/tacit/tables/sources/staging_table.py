@@ -58,6 +58,11 @@ class StagingTable:
     n_records: int
     remarks: list[Remark] = field(default_factory=list)
 
+    def count(self, rows: str = "staged") -> int:
+        """How many rows there are in a table of the connection, or of what follows FROM."""
+        [(number,)] = self.connection.execute(f"SELECT count(*) FROM {rows}").fetchall()
+        return int(number)
+
 
 @contextmanager
 def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[StagingTable]:

@@ -1,0 +1,229 @@
+"""Records that join a study later: a table encoded as the study's first one was.
+
+Types are those of the study, where the values are the same in them. A value without a level is
+refused, and so is a record that is known, by its normalised id: see ``ids``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from tacit.errors import InvalidInputError, Suggestion
+from tacit.remark import Remark
+from tacit.tables.connection import quote_name
+from tacit.tables.encoding.builder import check_ids, new_snapshot, write_snapshot
+from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
+from tacit.tables.encoding.ids import normalised_id_sql
+from tacit.tables.encoding.snapshot import Snapshot
+from tacit.tables.encoding.strays import count_strays, read_as
+from tacit.tables.sources.staging_table import StagingTable, stage
+
+_MOST_SHOWN = 10
+"""As many rows, or values, are listed."""
+
+
+class NothingNewError(InvalidInputError):
+    """No record of a table is new: it joined before, or what is known is to be left out."""
+
+
+def build_cohort(
+    source: str,
+    cohorts: Sequence[Snapshot],
+    folder: Path,
+    *,
+    skip_known: bool,
+    remark: Callable[[Remark], None],
+) -> Snapshot:
+    """Read the records of a source that are in no cohort yet, and freeze them in a new folder.
+
+    Args:
+        source: the table.
+        cohorts: all records that are known.
+        folder: where the snapshot will be; it must not exist.
+        skip_known: leave out records that are known, instead of refusing them.
+        remark: called with what the custodian should know about the table.
+
+    Raises:
+        NothingNewError: every record is known, and that is no mistake.
+        InvalidInputError: a column has other values than the study can read, or records are known.
+    """
+    encoding = cohorts[0].encoding
+    with new_snapshot(folder) as partial:
+        with stage(source, list(encoding.types), partial) as table:
+            _read_alike(table, encoding)
+            check_ids(table, [each.name for each in encoding.ids])
+            table.connection.execute(
+                f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}"
+            )
+            _find_known(table, cohorts)
+            _refuse_nothing_new(table, cohorts, skip_known=skip_known)
+            _leave_known_out(table, skip_known=skip_known)
+            n_fresh = table.count("levels")
+            _refuse_new_values(table, encoding)
+            write_snapshot(replace(table, n_records=n_fresh), encoding, "levels", partial)
+        for each in table.remarks:
+            remark(each)
+    return Snapshot(folder, n_fresh, encoding)
+
+
+# -- columns of the same types ------------------------------------------------------------------
+
+
+def _read_alike(table: StagingTable, encoding: Encoding) -> None:
+    """Turn every column into the type that it has in the study."""
+    texts = {
+        each.name for each in (*encoding.attributes, *encoding.externals) if each.is_from_texts
+    }
+    for name, sql_type in encoding.types.items():
+        if table.types[name] == sql_type:
+            continue
+        if name in texts and table.types[name] == "VARCHAR":
+            n_strays, example = count_strays(table, name, sql_type)
+            if n_strays:
+                values = {"column": name, "records": n_strays, "example": example}
+                table.remarks.append(Remark("strays_missing", values))
+            read_as(table, name, sql_type)
+        else:
+            _convert(table, name, sql_type)
+
+
+def _convert(table: StagingTable, name: str, sql_type: str) -> None:
+    """Change the type of a column whose values all stay what they are."""
+    column, found = f"staged.{quote_name(name)}", table.types[name]
+    try:
+        rows = table.connection.execute(
+            f"SELECT rowid + 1, CAST({column} AS VARCHAR) FROM staged WHERE {column} IS NOT NULL "
+            f"AND CAST(TRY_CAST({column} AS {sql_type}) AS {found}) IS DISTINCT FROM {column} "
+            f"ORDER BY rowid LIMIT {_MOST_SHOWN}"
+        ).fetchall()
+    except duckdb.Error:  # there is no such conversion
+        rows = [(1, "any")]
+    if rows:
+        number, example = rows[0]
+        raise InvalidInputError(
+            f"column {name!r} is {sql_type} in the study and {found} here, and not every value is "
+            f"the same there ({example!r} in row {number}): give it the study's type"
+        )
+    table.connection.execute(
+        f"ALTER TABLE staged ALTER COLUMN {quote_name(name)} TYPE {sql_type} "
+        f"USING CAST({quote_name(name)} AS {sql_type})"
+    )
+    table.types[name] = sql_type
+
+
+# -- records that are known ---------------------------------------------------------------------
+
+
+def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
+    """Make the table ``known``: ids, row, cohort, and whether the private values changed."""
+    encoding, connection = cohorts[0].encoding, table.connection
+    ids = [f"id_{k}" for k in range(len(encoding.ids))]
+    name = normalised_id_sql(len(ids))
+    connection.execute("CREATE TABLE held (name VARCHAR, cohort INTEGER, x UINTEGER)")
+    for number, snapshot in enumerate(cohorts, 1):
+        connection.register("cohort_records", snapshot.records())
+        connection.execute(f"INSERT INTO held SELECT {name}, {number}, x FROM cohort_records")
+        connection.unregister("cohort_records")
+    is_row = " AND ".join(
+        f"staged.{quote_name(one.name)} = found.id_{k}" for k, one in enumerate(encoding.ids)
+    )
+    listed = ", ".join(ids)
+    connection.execute(
+        f"CREATE TABLE known AS SELECT found.*, staged.rowid + 1 AS row FROM ("
+        f"SELECT {listed}, max(cohort) AS cohort, "
+        "NOT bool_or(mine.x IS NOT DISTINCT FROM held.x) AS is_changed "
+        f"FROM (SELECT *, {name} AS name FROM ({codes_sql('levels', encoding)})) AS mine "
+        f"JOIN held USING (name) GROUP BY {listed}) AS found JOIN staged ON {is_row}"
+    )
+
+
+def _refuse_nothing_new(
+    table: StagingTable, cohorts: Sequence[Snapshot], *, skip_known: bool
+) -> None:
+    """Refuse a table of which all records are to be left out, or that is one of the cohorts."""
+    rows = table.connection.execute(
+        "SELECT cohort, count(*), bool_or(is_changed) FROM known GROUP BY cohort"
+    ).fetchall()
+    if sum(n_known for _, n_known, _ in rows) < table.n_records:
+        return
+    cohort, n_known, is_changed = rows[0]
+    is_cohort = len(rows) == 1 and not is_changed and n_known == cohorts[cohort - 1].n_records
+    if skip_known or is_cohort:
+        raise NothingNewError(f"all {table.n_records:,} records are in the study already")
+
+
+def _leave_known_out(table: StagingTable, *, skip_known: bool) -> None:
+    """Remove what is known from ``levels``, or refuse it."""
+    n_known, n_changed = table.count("known"), table.count("known WHERE is_changed")
+    if n_known and not skip_known:
+        raise InvalidInputError(
+            f"{n_known:,} of {table.n_records:,} records are in the study already "
+            f"({_rows(table, 'known')}){_changes(table, n_changed)}: leave them out",
+            suggestions=[Suggestion("extend", {"skip_known": True})],
+        )
+    if n_known:
+        table.remarks.append(Remark("known_skipped", {"records": n_known}))
+    if n_changed:
+        table.remarks.append(Remark("values_changed", {"records": n_changed}))
+    table.connection.execute(
+        "CREATE OR REPLACE TABLE levels AS SELECT levels.* FROM levels ANTI JOIN known "
+        f"USING ({', '.join(_id_columns(table))})"
+    )
+
+
+def _id_columns(table: StagingTable) -> list[str]:
+    described = table.connection.execute("DESCRIBE levels").fetchall()
+    return [name for name, *_ in described if name.startswith("id_")]
+
+
+def _changes(table: StagingTable, n_changed: int) -> str:
+    if not n_changed:
+        return ""
+    return (
+        f", and {n_changed:,} have other private values than then "
+        f"({_rows(table, 'known WHERE is_changed')}), about which earlier answers stand"
+    )
+
+
+def _rows(table: StagingTable, name: str) -> str:
+    """Numbers of rows, from 1: ids are not for messages."""
+    found = table.connection.execute(f"SELECT row FROM {name} ORDER BY row").fetchall()
+    shown = ", ".join(str(row) for (row,) in found[:_MOST_SHOWN])
+    more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
+    return f"row{'s' * (len(found) > 1)} {shown}{more}"
+
+
+# -- values without a level ---------------------------------------------------------------------
+
+
+def _refuse_new_values(table: StagingTable, encoding: Encoding) -> None:
+    wrong = list(_new_values(table, encoding))
+    if wrong:
+        raise InvalidInputError(
+            f"the study has no level for {'; '.join(wrong)}: correct them, leave these records "
+            "out, or make a study whose columns have levels for all, such as top=20 or groups"
+        )
+
+
+def _new_values(table: StagingTable, encoding: Encoding) -> Iterator[str]:
+    """For each column, values of new records that have no level, with their rows."""
+    is_row = " AND ".join(
+        f"staged.{quote_name(one.name)} = levels.id_{k}" for k, one in enumerate(encoding.ids)
+    )
+    for k, column in enumerate((*encoding.attributes, *encoding.externals)):
+        rows = table.connection.execute(
+            f"SELECT CAST(staged.{quote_name(column.name)} AS VARCHAR), count(*), "
+            f"min(staged.rowid + 1) AS row FROM levels JOIN staged ON {is_row} "
+            f"WHERE level_{k} IS NULL GROUP BY ALL ORDER BY row"
+        ).fetchall()
+        if rows:
+            shown = [
+                f"{'a missing value' if text is None else repr(text)} ({number:,}, row {row})"
+                for text, number, row in rows[:_MOST_SHOWN]
+            ]
+            more = f" and {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else ""
+            yield f"{column.name}: {', '.join(shown)}{more}"
