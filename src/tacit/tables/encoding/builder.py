@@ -145,7 +145,7 @@ def _write_records(table: StagingTable, encoding: Encoding, folder: Path) -> Non
         pq.ParquetWriter(folder / IDS_FILE, ids, compression="zstd") as id_writer,
         (folder / CODES_FILE).open("wb") as x_file,
     ):
-        _write_header(x_file, dtype, table.n_records)
+        write_header(x_file, dtype, table.n_records)
         for batch in reader:
             id_writer.write_batch(batch.select(ids.names))
             x_file.write(batch["x"].to_numpy().astype(dtype).data)
@@ -153,8 +153,8 @@ def _write_records(table: StagingTable, encoding: Encoding, folder: Path) -> Non
     counts.save(folder / COUNTS_FILE)
 
 
-def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
-    """What comes before ``n`` numbers in a .npy file.
+def write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
+    """Write what comes before ``n`` numbers in a .npy file.
 
     Numbers are appended and not mapped: then a full disk raises an error and not a signal.
     """
