@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
-from math import floor, prod
+from fractions import Fraction
+from math import ceil, floor, prod
 from typing import Any
 
 import pyarrow as pa
 
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
-from tacit.tables.connection import quote_name
 from tacit.tables.encoding.attribute import (
     Attribute,
     Bins,
@@ -109,7 +109,7 @@ def freeze(staged: StagingTable, column: Column, id_columns: Sequence[str]) -> A
     name = column.name
     is_from_texts = read_texts(staged, column, id_columns)
     [(n_present,)] = staged.connection.execute(
-        f"SELECT count({quote_name(name)}) FROM staged"
+        f"SELECT coalesce(sum(times) FILTER (value IS NOT NULL), 0) FROM {staged.values(name)}"
     ).fetchall()
     attribute = Attribute(
         name=name,
@@ -142,15 +142,15 @@ def _coding(staged: StagingTable, column: Column) -> Categories | Bins | Groups 
 
 def _categories(staged: StagingTable, name: str) -> Categories:
     """Every value that occurs, in the order of the values."""
-    column = quote_name(name)
+    values = staged.values(name)
     [(n_values,)] = staged.connection.execute(
-        f"SELECT count(DISTINCT {column}) FROM staged"
+        f"SELECT count(DISTINCT value) FROM {values}"
     ).fetchall()
     if n_values > MOST_LEVELS:
         raise _too_many(staged, name, n_values)
     rows = staged.connection.execute(
-        f"SELECT CAST({column} AS VARCHAR) FROM (SELECT DISTINCT {column} FROM staged) "
-        f"WHERE {column} IS NOT NULL ORDER BY {column}"
+        f"SELECT CAST(value AS VARCHAR) FROM (SELECT DISTINCT value FROM {values}) "
+        "WHERE value IS NOT NULL ORDER BY value"
     ).fetchall()
     return Categories(texts=tuple(text for (text,) in rows))
 
@@ -176,10 +176,9 @@ def _periods(staged: StagingTable, name: str, unit: Period) -> Periods:
             f"{name} has type {staged.types[name]} and only dates have a {unit}",
             _other_ways(staged, name),
         )
-    column = quote_name(name)
     rows = staged.connection.execute(
-        f"SELECT DISTINCT {period_sql(column, unit)} AS period FROM staged "
-        f"WHERE {column} IS NOT NULL ORDER BY period"
+        f"SELECT DISTINCT {period_sql('value', unit)} AS period FROM {staged.values(name)} "
+        "WHERE value IS NOT NULL ORDER BY period"
     ).fetchall()
     if (None,) in rows:
         raise ColumnError(name, f"{name} has infinite dates, without a {unit}", ["cuts", "groups"])
@@ -191,8 +190,7 @@ def _most_frequent(staged: StagingTable, name: str, n: int) -> Categories | Grou
 
     It is called ``other``, in parentheses where a value is called so.
     """
-    column = quote_name(name)
-    counts = f"(SELECT {column} AS value, count(*) AS times FROM staged GROUP BY ALL)"
+    counts = f"(SELECT value, sum(times) AS times FROM {staged.values(name)} GROUP BY value)"
     rows = staged.connection.execute(
         f"SELECT CAST(value AS VARCHAR) FROM (SELECT * FROM {counts} WHERE value IS NOT NULL "
         f"ORDER BY times DESC, value LIMIT {n}) ORDER BY value"
@@ -214,14 +212,28 @@ def _most_frequent(staged: StagingTable, name: str, n: int) -> Categories | Grou
 def _quantiles(staged: StagingTable, name: str, n: int) -> list[Any]:
     """Cuts into bins of about equal size; fewer where many records share a value."""
     _check_ordered(staged, name)
-    column, shares = quote_name(name), [index / n for index in range(1, n)]
-    [(quantiles, largest)] = staged.connection.execute(
-        f"SELECT quantile_disc({column}, {shares}), max({column}) FROM staged"
-    ).fetchall()
-    cuts = sorted({value for value in quantiles or () if value < largest})
+    quantiles, largest = _values_at(staged, name, [index / n for index in range(1, n)])
+    cuts = sorted({value for value in quantiles if value < largest})
     if not cuts:
         raise _says_nothing(name)
     return cuts
+
+
+def _values_at(staged: StagingTable, name: str, shares: Sequence[float]) -> tuple[list[Any], Any]:
+    """The least values that these shares of the records do not exceed, and the largest value."""
+    counts = (
+        f"SELECT value, sum(times) AS times FROM {staged.values(name)} "
+        "WHERE value IS NOT NULL GROUP BY value"
+    )
+    reached = f"SELECT value, sum(times) OVER (ORDER BY value) AS reached FROM ({counts})"
+    [(n_present, largest)] = staged.connection.execute(
+        f"SELECT coalesce(sum(times), 0)::BIGINT, max(value) FROM ({counts})"
+    ).fetchall()
+    # Of the decimal that is written: 0.1 of 30 records are 3, and the float is a little more.
+    ranks = [max(1, ceil(Fraction(str(share)) * n_present)) for share in shares]
+    least = ", ".join(f"min(value) FILTER (reached >= {rank})" for rank in ranks)
+    [found] = staged.connection.execute(f"SELECT {least} FROM ({reached})").fetchall()
+    return [value for value in found if value is not None], largest
 
 
 def _groups(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Groups:
@@ -248,12 +260,12 @@ def _groups(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Group
 @contextmanager
 def _compared(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Iterator[None]:
     """Tables ``mapping`` (text, name) and ``occurring`` (text, times) to compare."""
-    connection, column = staged.connection, quote_name(name)
+    connection = staged.connection
     mapping = pa.table({"text": [*groups], "name": [*groups.values()]})
     connection.register("mapping", mapping)
     connection.execute(
-        f"CREATE TEMP TABLE occurring AS SELECT CAST(staged.{column} AS VARCHAR) AS text, "
-        f"count(*) AS times FROM staged WHERE staged.{column} IS NOT NULL GROUP BY ALL"
+        "CREATE TEMP TABLE occurring AS SELECT CAST(value AS VARCHAR) AS text, "
+        f"sum(times) AS times FROM {staged.values(name)} WHERE value IS NOT NULL GROUP BY text"
     )
     try:
         yield
@@ -291,10 +303,10 @@ def _n_occurring(staged: StagingTable, attribute: Attribute) -> int:
     """How many levels occur."""
     if not isinstance(attribute.coding, Bins):
         return attribute.n_levels  # these were found in the data
-    column = quote_name(attribute.name)
-    number = bin_sql(column, attribute.coding, attribute.sql_type)
+    number = bin_sql("value", attribute.coding, attribute.sql_type)
     [(n_bins,)] = staged.connection.execute(
-        f"SELECT count(DISTINCT {number}) FROM staged WHERE {column} IS NOT NULL"
+        f"SELECT count(DISTINCT {number}) FROM {staged.values(attribute.name)} "
+        "WHERE value IS NOT NULL"
     ).fetchall()
     return int(n_bins) + attribute.has_missing
 

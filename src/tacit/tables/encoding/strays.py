@@ -10,7 +10,6 @@ from datetime import time
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
-from tacit.tables.connection import quote_name
 from tacit.tables.encoding.attribute import is_number
 from tacit.tables.encoding.column import Column
 from tacit.tables.sources.staging_table import StagingTable, store
@@ -57,12 +56,12 @@ def read_texts(staged: StagingTable, column: Column, id_columns: Sequence[str]) 
 
 def read_as(staged: StagingTable, name: str, stored_type: str) -> None:
     """Turn a column of texts into a stored type; strays become missing."""
-    quoted = quote_name(name)
-    value, _ = store(name, _value_sql(quoted, stored_type), stored_type)
-    staged.connection.execute(
-        f"ALTER TABLE staged ALTER COLUMN {quoted} TYPE {stored_type} USING {value}"
-    )
-    staged.types[name] = stored_type
+    staged.retype(name, stored_type, lambda text: reading_sql(text, stored_type))
+
+
+def reading_sql(text: str, stored_type: str) -> str:
+    """SQL of what a text is in a stored type, in its stored form; NULL for a stray."""
+    return store("a text", _value_sql(text, stored_type), stored_type)[0]
 
 
 def count_strays(staged: StagingTable, name: str, stored_type: str) -> tuple[int, str | None]:
@@ -99,26 +98,27 @@ def _count_read(
     staged: StagingTable, name: str, candidates: Sequence[str]
 ) -> tuple[int, dict[str, int]]:
     """How many texts there are, and how many can be read as each type."""
-    quoted = quote_name(name)
-    read = (f"count({_value_sql(quoted, each)})" for each in candidates)
+    read = (_count_sql(f"{_value_sql('value', each)} IS NOT NULL") for each in candidates)
     [(n_texts, *n_read)] = staged.connection.execute(
-        f"SELECT count({quoted}), {', '.join(read)} FROM staged"
+        f"SELECT {_count_sql('value IS NOT NULL')}, {', '.join(read)} FROM {staged.values(name)}"
     ).fetchall()
     return n_texts, dict(zip(candidates, n_read, strict=True))
+
+
+def _count_sql(condition: str) -> str:
+    return f"coalesce(sum(times) FILTER ({condition}), 0)::BIGINT"
 
 
 def _refuse_or_remark(
     staged: StagingTable, column: Column, stored_type: str, id_columns: Sequence[str]
 ) -> None:
-    quoted = quote_name(column.name)
-    is_stray = f"{quoted} IS NOT NULL AND {_value_sql(quoted, stored_type)} IS NULL"
-    columns = ", ".join((quoted, *map(quote_name, id_columns)))
+    def is_stray(text: str) -> str:
+        return f"{text} IS NOT NULL AND {_value_sql(text, stored_type)} IS NULL"
+
     [(n_strays,)] = staged.connection.execute(
-        f"SELECT count(*) FROM staged WHERE {is_stray}"
+        f"SELECT {_count_sql(is_stray('value'))} FROM {staged.values(column.name)}"
     ).fetchall()
-    examples = staged.connection.execute(
-        f"SELECT {columns} FROM staged WHERE {is_stray} ORDER BY ALL LIMIT {_MOST_SHOWN}"
-    ).fetchall()
+    examples = staged.first_records(column.name, is_stray, id_columns, _MOST_SHOWN)
     if column.stray == "missing":
         values = {"column": column.name, "records": n_strays, "example": examples[0][0]}
         staged.remarks.append(Remark("strays_missing", values))

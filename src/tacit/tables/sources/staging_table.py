@@ -7,7 +7,7 @@ matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +63,28 @@ class StagingTable:
         [(number,)] = self.connection.execute(f"SELECT count(*) FROM {rows}").fetchall()
         return int(number)
 
+    def values(self, name: str) -> str:
+        """What to write after FROM to read a column's values: ``value``, and how many ``times``."""
+        return f"(SELECT {quote_name(name)} AS value, 1 AS times FROM staged)"
+
+    def retype(self, name: str, stored_type: str, convert: Callable[[str], str]) -> None:
+        """Give a column another type; ``convert`` takes SQL of a value to SQL of the new one."""
+        column = quote_name(name)
+        self.connection.execute(
+            f"ALTER TABLE staged ALTER COLUMN {column} TYPE {stored_type} USING {convert(column)}"
+        )
+        self.types[name] = stored_type
+
+    def first_records(
+        self, name: str, is_wanted: Callable[[str], str], id_columns: Sequence[str], n: int
+    ) -> list[tuple[object, ...]]:
+        """The first records of those with a wanted value: the value, then the ids."""
+        columns = ", ".join(map(quote_name, (name, *id_columns)))
+        return self.connection.execute(
+            f"SELECT {columns} FROM staged WHERE {is_wanted(quote_name(name))} "
+            f"ORDER BY ALL LIMIT {n:d}"
+        ).fetchall()
+
 
 @contextmanager
 def stage(
@@ -100,6 +122,13 @@ def _copy(
     connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[str], shown: str
 ) -> dict[str, str]:
     """Copy the columns; the stored type of each."""
+    chosen, types = stored_columns(table, columns, shown)
+    connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
+    return types
+
+
+def stored_columns(table: Table, columns: Sequence[str], shown: str) -> tuple[str, dict[str, str]]:
+    """SQL of columns in their stored form, to select from a table, and the stored type of each."""
     for name in columns:
         if name not in table.types:
             raise InvalidInputError(
@@ -109,8 +138,7 @@ def _copy(
         name: store(f"column {name!r}", quote_name(name), table.types[name]) for name in columns
     }
     chosen = ", ".join(f"{sql} AS {quote_name(name)}" for name, (sql, _) in stored.items())
-    connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
-    return {name: stored_type for name, (_, stored_type) in stored.items()}
+    return chosen, {name: stored_type for name, (_, stored_type) in stored.items()}
 
 
 def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
