@@ -10,6 +10,7 @@ from datetime import time
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
+from tacit.tables.connection import quote_name
 from tacit.tables.encoding.attribute import is_number
 from tacit.tables.encoding.column import Column
 from tacit.tables.sources.staging_table import StagingTable, store
