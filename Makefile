@@ -23,7 +23,7 @@ IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1
 PYTEST := -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test test-all lowest check bench redteam docs trace concepts format format-check lint types imports \
+.PHONY: help demo page test test-all lowest check bench redteam docs wheel sizes trace concepts format format-check lint types imports \
 	coverage clean
 
 help:  ## Show the targets
@@ -66,6 +66,12 @@ redteam: $(DEV_STAMP)  ## Attack tacit for MINUTES (10): random studies, hostile
 
 docs: $(DEV_STAMP)  ## Build the documentation into src/tacit/site, offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+wheel: docs  ## Build sdist and wheel into dist, offline, and try the wheel without a compiler
+	$(BIN)/python scripts/build_wheel.py dist
+
+sizes: $(DEV_STAMP)  ## Print what tacit and its extras take on the disk
+	$(BIN)/python scripts/installed_sizes.py
 
 trace: $(DEV_STAMP)  ## Draw which files a release and a solution pass through, for CONTRIBUTING.md
 	$(BIN)/python scripts/draw_trace.py

@@ -7,6 +7,7 @@ that Python alone is enough to install tacit from source.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -61,9 +62,15 @@ def compile_kernel(sources: Path, library: Path) -> None:
 
 
 def platform_tag() -> str:
-    """This kind of machine, with no promise about its C library."""
+    """This kind of machine, with no promise about its C library; on macOS, what Clang targets."""
     platforms = (tag.platform for tag in sys_tags())
-    return next(name for name in platforms if not name.startswith(("manylinux", "musllinux")))
+    here = next(name for name in platforms if not name.startswith(("manylinux", "musllinux")))
+    target = re.match(r"(\d+)\.(\d+)", os.environ.get("MACOSX_DEPLOYMENT_TARGET", ""))
+    return (
+        re.sub(r"^macosx_\d+_\d+", "macosx_{}_{}".format(*target.groups()), here)
+        if target
+        else here
+    )
 
 
 class KernelBuildHook(BuildHookInterface):

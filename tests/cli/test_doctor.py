@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.solvers import kernel
 from tests.cli.clinic import done, tacit
 
 _WITHOUT = """
@@ -72,6 +73,19 @@ def test_a_package_that_cannot_be_imported_is_a_fault(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "psycopg cannot be imported (libpq.so.5 is not there)" in ended.stdout
     assert ended.stdout.endswith("broken: 1\n")
+
+
+def test_a_kernel_that_was_not_built_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no slower solver to fall back on."""
+    kernel._kernel.cache_clear()
+    monkeypatch.setattr(kernel, "_LIBRARY", tmp_path / "tacit_kernel.so")
+    answer = tacit("doctor", "--json")
+    monkeypatch.undo()
+    found = {check["part"]: check for check in answer.json["checks"]}
+    assert (answer.code, found["kernel"]["state"]) == (1, "broken")
+    assert "tacit_kernel.so cannot be loaded" in found["kernel"]["found"]
 
 
 def test_a_ledger_that_cannot_be_opened_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,51 @@
+"""What tacit takes on the disk, and whether the page on installing says so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scripts.installed_sizes import EXTRAS, Size, size_of
+from tests.pages import page
+
+NEAR = 0.1
+"""By how much of itself a size may differ from the page's: packages change from version to
+version."""
+
+TOO_LARGE = "NumPy and SciPy alone have 171 MB, Arrow 171 MB more: see docs/how-to/install.md"
+
+
+@pytest.mark.parametrize(
+    ("extra", "megabytes"),
+    [
+        pytest.param("", 150, marks=pytest.mark.xfail(reason=TOO_LARGE)),
+        pytest.param("recipient", 200, marks=pytest.mark.xfail(reason=TOO_LARGE)),
+        ("all", 800),
+    ],
+)
+def test_sizes_stay_below_their_limits(extra: str, megabytes: float) -> None:
+    assert size_of(extra).megabytes < megabytes
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_the_page_says_how_large_an_extra_is(extra: str) -> None:
+    size = size_of(extra)
+    name = f"`{extra}`" if extra else "none"
+    row = re.search(
+        rf"^\| {name} \|.*\| (\d+) \| (\d+) MB \|$", page("install").read_text(), re.MULTILINE
+    )
+    assert row is not None
+    assert int(row[1]) == pytest.approx(len(size.packages), rel=NEAR)
+    assert int(row[2]) == pytest.approx(size.megabytes, rel=NEAR)
+
+
+def test_a_package_that_two_extras_share_counts_once() -> None:
+    study, service, both = (size_of(each) for each in ("study", "service", "all"))
+    assert both.packages.items() >= study.packages.items() | service.packages.items()
+    assert both.megabytes < study.megabytes + service.megabytes
+
+
+def test_bytecode_is_not_counted_with_the_packages() -> None:
+    assert Size({"a": 2_000_000, "b": 500_000}, 7_000_000).megabytes == 2.5
+    assert size_of("").bytecode > 0
