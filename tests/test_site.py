@@ -95,10 +95,15 @@ def test_no_style_loads_anything_from_outside(site: Path) -> None:
 
 
 def test_every_file_that_a_page_loads_is_there(site: Path) -> None:
-    for path, loads in pages_of(site):
-        for address in loads.files:
-            if not address.startswith(("data:", "#")):
-                assert (path.parent / unquote(urlsplit(address).path)).exists(), (path, address)
+    loaded = [
+        (path, address)
+        for path, loads in pages_of(site)
+        for address in loads.files
+        if not address.startswith(("data:", "#"))
+    ]
+    assert loaded
+    for path, address in loaded:
+        assert (path.parent / unquote(urlsplit(address).path)).exists(), (path, address)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_letters_that_tell_everything_are_no_false_alarm(seed: int) -> None:
 
 def test_all_intervals_hold_together(exact_scheme: Scheme) -> None:
     report = audit(exact_scheme, records=400, confidence=0.9)
+    assert len(report.findings) == len(NAMES)
     for finding in report.findings:
         one = finding.attack
         alone = clopper_pearson(one.successes, one.records, 1 - 0.1 / len(NAMES))

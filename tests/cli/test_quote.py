@@ -40,7 +40,9 @@ def test_a_quote_for_machines_has_all_figures(used: Path) -> None:
 
 
 def test_every_point_of_the_curve_can_be_asked_for(fresh: Path) -> None:
-    for point in done("quote", fresh, "lab-a", "diagnosis", "--json").json["curve"]:
+    curve = done("quote", fresh, "lab-a", "diagnosis", "--json").json["curve"]
+    assert len(curve) > 2
+    for point in curve:
         words = [fresh, "lab-a", "diagnosis", "--bits", point["bits"]]
         quoted = done("quote", *words, "--json").json
         assert quoted["value"] == pytest.approx(point["value"], abs=1e-5)

@@ -14,8 +14,10 @@ from tests.redteam.replay import replay, unlikely_draws
 from tests.redteam.returning import come_back
 from tests.redteam.studies import AGES, DIAGNOSES, make_hospital, write_patients
 
-SEEDS = (101, 103, 104, 107, 117, 118, 123, 126, 132, 134)
+CAPPED = (101, 103, 104, 107, 117, 118, 123, 126, 132, 134)
 """With caps of all kinds, and some answers that are not refused."""
+
+SEEDS = (*range(8), *CAPPED)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

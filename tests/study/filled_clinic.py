@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tacit.policy import Policy
+from tacit.remark import Remark
 from tacit.study import Verification
 from tests.study.clinic import make_clinic
 from tests.words import in_words
@@ -24,7 +26,10 @@ def filled_clinic(place: Path, ledger: str) -> Path:
 
 def assert_found(found: Verification, *words: str) -> None:
     """A problem is named that contains all these words."""
-    assert not found.is_whole
-    assert any(all(word in problem for word in words) for problem in in_words(found.problems)), (
-        in_words(found.problems)
-    )
+    assert_named(found.problems, *words)
+
+
+def assert_named(problems: Sequence[Remark], *words: str) -> None:
+    """The same, of problems."""
+    said = in_words(problems)
+    assert any(all(word in problem for word in words) for problem in said), said

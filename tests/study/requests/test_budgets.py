@@ -255,7 +255,6 @@ def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
     assert study.verify().problems == ()
 
 
-@pytest.mark.slow
 def test_a_coalition_with_nothing_left_is_told_nothing_new(
     sqlite_study: Study, tmp_path: Path
 ) -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from tacit import Policy
 from tacit.ledger import Entry
-from tacit.study import Study, Verification, verify_study
+from tacit.study import Study, verify_study
 from tests.study.clinic import intents_of, make_clinic
 from tests.study.exact import exact_bits
+from tests.study.filled_clinic import assert_found
 from tests.study.forging import Edit, forge, forge_last
-from tests.words import in_words
 
 ROUNDING = 1e-9
 """Bounds are computed in floats and rounded up."""
@@ -57,12 +57,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def returning(original: Path, tmp_path: Path) -> Path:
     shutil.copytree(original, tmp_path / "clinic")
     return tmp_path / "clinic"
-
-
-def assert_found(found: Verification, *parts: str) -> None:
-    assert any(all(part in problem for part in parts) for problem in in_words(found.problems)), (
-        found
-    )
 
 
 def test_merges_are_recorded_and_the_bounds_stay_above_the_truth(original: Path) -> None:

@@ -162,7 +162,9 @@ def test_a_question_that_is_not_its_columns_is_found(tmp_path: Path) -> None:
 
 def test_a_recorded_bound_is_one_for_the_recorded_limits(sqlite_clinic: Path) -> None:
     """Designs aim a little below the limits: what bounds them need not bound all releases."""
-    for intent in intents_of(sqlite_clinic):
+    intents = intents_of(sqlite_clinic)
+    assert len(intents) == 3
+    for intent in intents:
         body: dict[str, Any] = dict(intent.body)
         price = sum(holding["multiplier"] for holding in body["holdings"])
         assert body["value"] - body["bound"] >= RESERVE_BITS * price > 0

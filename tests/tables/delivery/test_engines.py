@@ -380,7 +380,7 @@ def test_a_study_finds_its_engine_by_its_name(engine: Engine[Any], tmp_path: Pat
         assert again.digest == receipts[0].digest
         assert study.verify().problems == ()
     suffix = {"local": ".npy", "toy": ".json"}[name]
-    assert all(path.suffix == suffix for path in (tmp_path / "clinic" / "states").iterdir())
+    assert {path.suffix for path in (tmp_path / "clinic" / "states").iterdir()} == {suffix}
 
 
 def test_an_unknown_engine_is_refused_with_the_nearest(tmp_path: Path) -> None:

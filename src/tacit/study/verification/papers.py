@@ -154,7 +154,7 @@ class PaperCheck:
         """Compare everything that the paper shows with what the ledger says now."""
         paper = self.paper
         if paper.study != entries[0].study:
-            self._blame("paper_of_other_study", study=paper.study)
+            self._blame("paper_of_other_study", study=_shown(paper.study))
             return
         if not 1 <= paper.entry <= len(entries) or entries[paper.entry - 1].hash != paper.hash:
             self._blame_missing()
