@@ -234,27 +234,34 @@ void apply_lower_transposed(const Solver *k, const double *lower, int n, double 
     k->lapack->dtrmv("U", "N", "N", &n, lower, &n, side, &one);
 }
 
-/* product += a' a, on and below Fortran's diagonal. */
-void add_gram(const Solver *k, const double *a, int n_rows, int n, double *product)
+/* product += factor a' a, on and below Fortran's diagonal. */
+void add_gram(const Solver *k, const double *a, int n_rows, int n, double factor, double *product)
 {
     const double one = 1;
     const double each = (double)n * n;
     const int n_at_once = (int)fmin(n_rows, fmax(1, CALL_WORK / each));
     for (int row = 0; row < n_rows; row += n_at_once) {
         const int n_more = row + n_at_once < n_rows ? n_at_once : n_rows - row;
-        k->lapack->dsyrk("L", "N", &n, &n_more, &one, a + (size_t)row * n, &n, &one, product, &n);
+        k->lapack->dsyrk("L", "N", &n, &n_more, &factor, a + (size_t)row * n, &n, &one, product,
+                         &n);
         work(k, each * n_more);
     }
+}
+
+/* The other half of a symmetric matrix of which add_gram filled one. */
+void mirror(double *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++)
+            a[(size_t)j * n + i] = a[(size_t)i * n + j];
 }
 
 /* product = a' a, whole. */
 void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
 {
     memset(product, 0, sizeof(double) * n * n);
-    add_gram(k, a, n_rows, n, product);
-    for (int i = 0; i < n; i++)
-        for (int j = i + 1; j < n; j++)
-            product[(size_t)j * n + i] = product[(size_t)i * n + j];
+    add_gram(k, a, n_rows, n, 1, product);
+    mirror(product, n);
 }
 
 /* The same for the columns from ``first`` on. */
@@ -265,9 +272,7 @@ void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int fi
     const double one = 1, none = 0;
     k->lapack->dsyrk("L", "N", &own, &n_rows, &one, a + first, &n, &none, product, &own);
     work(k, (double)own * own * n_rows);
-    for (int i = 0; i < own; i++)
-        for (int j = i + 1; j < own; j++)
-            product[(size_t)j * own + i] = product[(size_t)i * own + j];
+    mirror(product, own);
 }
 
 /* product = a1' a2, a1 the first columns of a and a2 the others. */

@@ -141,7 +141,7 @@ typedef struct {
     double *c, *s, *multiplier, *slack, *cap_multiplier, *cap_slack;
 } Direction;
 
-/* What is eliminated first from Newton's system: see newton.c and letter_first.c. */
+/* What is eliminated first from Newton's system: see newton.c, letter_first.c, history_first.c. */
 typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
 
 /* Scratch for one record and letter: see letter_first.c. */
@@ -168,8 +168,9 @@ typedef struct {
     double *softness;        /* answer of a cell to a force, before its sum is held: cells */
     double *share;           /* softness / sum over rhat: cells */
     double *massive;         /* softness * mass: cells */
-    double *history_block;   /* [z][rhat][rhat] */
+    double *history_block;   /* [z][rhat][rhat], twice as wide where full collusion is capped */
     double *rest;            /* p(rhat, z)/l_f less the answer summed over x: [z][rhat] */
+    double *history_scratch; /* four of [rhat][rhat] */
     double *sums_factor;     /* inverse Cholesky factors of N: [x][z][z] */
     double *history_factor;  /* inverse Cholesky factors of these */
     double *record_response; /* of the rows to forces on rows: [own][own'][x] */
@@ -179,14 +180,14 @@ typedef struct {
     double *gathered;        /* the part of it that two rows share, and its Gram matrix */
     double *system;          /* what is left: [n_left][n_left] */
     double *alpha;           /* 1 / curvature, of what is diagonal: rows */
-    double *scale, *unit;    /* D and g of l (da/a - db/b) = D (1 - g g') D da: rows */
+    double *scale, *hold;    /* alpha^-1/2 and g of F: rows, see history_first.c */
     double *by_history, *y;  /* [z][rhat], twice where full collusion is capped */
     double *cap_stiffness;   /* w = multiplier / slack: caps */
     double *own_alpha;       /* alpha without the caps: rows */
     double *drift;           /* e = da/db of a letter that is left to itself: rows */
     double *drag;            /* q, the force per db that this takes: [row][rhat] */
     double *alpha_total;     /* alpha summed over x, 0 where no cap is: [row][rhat] */
-    double *lean;            /* v = w cap of full collusion: cells */
+    double *lean;            /* v = e / alpha of full collusion: cells */
     double *left_scale;      /* [n_left] */
     int *left_pivots;        /* [n_left] */
     double *by_row, *u;      /* rows */
@@ -283,12 +284,20 @@ int unknowns_left(const Problem *p, Order order, int n_coupled);
 bool factorise_left(Solver *k);
 void solve_left(const Solver *k, double *side);
 bool factorise(Solver *k, const Iterate *it);
+void respond(const Solver *k, const double *softness, const double *force, const double *y,
+             const double *u, double *change, double *by_history, double *by_row);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
 
 /* letter_first.c */
 void gather_views(Solver *k);
 bool factorise_letter_first(Solver *k);
 void solve_letter_first(Solver *k);
+
+/* history_first.c */
+bool shows(const Problem *p, int z, int row);
+bool factorise_histories(Solver *k);
+bool factorise_history_first(Solver *k);
+void solve_history_first(Solver *k);
 
 /* step.c */
 double frugal_response(Solver *k);
@@ -320,7 +329,8 @@ void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int 
                               double factor, double *out);
 void apply_lower(const Solver *k, const double *lower, int n, double *side);
 void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side);
-void add_gram(const Solver *k, const double *a, int n_rows, int n, double *product);
+void add_gram(const Solver *k, const double *a, int n_rows, int n, double factor, double *product);
+void mirror(double *a, int n);
 void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int first,
                      double *product);
 void multiply_columns(const Solver *k, const double *a, int n_rows, int n, int n_first,

@@ -264,15 +264,13 @@ bool factorise_letter_first(Solver *k)
         if (!factorise_all_sums(k, inverse))
             return false;
         multiply_lower(k, inverse, n_z, coupling, n_left);
-        add_gram(k, coupling, n_z, n_left, n->system);
+        add_gram(k, coupling, n_z, n_left, 1, n->system);
     }
     for (int rhat = 0; p->full_cap && rhat < p->n_rhat; rhat++)
         complete_histories(k, rhat);
     for (int rhat = 0; rhat < p->n_rhat; rhat++)
         add_rest(k, rhat);
-    for (int i = 0; i < n_left; i++) /* add_gram filled one half */
-        for (int j = i + 1; j < n_left; j++)
-            n->system[(size_t)j * n_left + i] = n->system[(size_t)i * n_left + j];
+    mirror(n->system, n_left);
     return factorise_left(k);
 }
 

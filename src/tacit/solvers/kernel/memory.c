@@ -96,7 +96,10 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->share = doubles(arena, k->n_cells);
     n->massive = doubles(arena, k->n_cells);
     n->history_block = doubles(arena, n_z * n_rhat * n_rhat * n_parts(&k->p) * n_parts(&k->p));
-    n->history_factor = doubles(arena, n_z * n_rhat * n_rhat);
+    const size_t n_factors = n->order == HISTORY_FIRST ? n_z : 0;
+    n->history_factor =
+        doubles(arena, n_factors * n_rhat * n_rhat * n_parts(&k->p) * n_parts(&k->p));
+    n->history_scratch = doubles(arena, 4 * n_rhat * n_rhat);
     n->rest = doubles(arena, n_z * n_rhat * (k->p.full_cap ? 3 : 1));
     n->record_response = doubles(arena, is_letter_first ? 0 : n_own * n_own * n_x);
     size_t n_coupled = 0, n_gathered = 0, n_factor = 0;
@@ -108,11 +111,12 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
         n_factor = n_x * n_own * n_own;
         n_coupled = n_x * n_own * n_left;
     } else if (n_own) {
-        n_coupled = n_z * n_rhat * n_block;
+        const size_t n_of_part = n_z * n_rhat * n_block;
+        n_coupled = n_parts(&k->p) * n_of_part;
         if (!k->p.row_of_z)
             n_gathered = n_z * n_rhat * n_left;
         else if (k->p.n_rows > 1)
-            n_gathered = n_coupled + n_block * n_block;
+            n_gathered = n_of_part + n_block * n_block;
     }
     n->record_factor = doubles(arena, n_factor);
     n->usual = take(arena, (is_record_first ? n_x : 0) * sizeof(int));
@@ -121,7 +125,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->system = doubles(arena, n_left * n_left);
     n->alpha = doubles(arena, n_rows);
     n->scale = doubles(arena, n_rows);
-    n->unit = doubles(arena, n_rows);
+    n->hold = doubles(arena, n_rows);
     n->by_history = doubles(arena, n_z * n_rhat * n_parts(&k->p));
     n->y = doubles(arena, n_z * n_rhat * n_parts(&k->p));
     n->cap_stiffness = doubles(arena, k->n_caps);
@@ -140,7 +144,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->block = doubles(arena, n_block);
     n->units = doubles(arena, n_rhat * n_block);
     n->own_block = doubles(arena, is_record_first ? n_own * (n_own + 2) : 0);
-    n->total = doubles(arena, 2 * (n_x + n_rhat));
+    n->total = doubles(arena, 2 * (n_x + 2 * n_rhat));
 }
 
 static void lay_out(Solver *k, Arena *arena)

@@ -12,18 +12,19 @@
  * - within a history z, over x, by full collusion: y[z, rhat] = -l_f dq/q;
  * - within a record x, over z, by the partial views: u[row, rhat, x] = l (da/a - db/b).
  *
- * Eliminating y first leaves a system of size |rows||Rhat||X|; eliminating u first leaves one of
- * size |Rhat|(|Z| + |rows|). Both are sums of positive terms, so nothing cancels; the cheaper is
- * taken. In both, V is how a force on the rows moves the histories.
+ * Eliminating y first leaves a system of size |rows||Rhat||X| (history_first.c); eliminating u
+ * first leaves one of size |Rhat|(|Z| + |rows|). Both are sums of positive terms, so nothing
+ * cancels; the cheaper is taken. In both, V is how a force on the rows moves the histories.
  *
  * Caps add w (cap db - da)^2 / 2 for each x, w = multiplier / slack. For the letters of a row,
  *
  *     l (da/a - db/b)^2 a + w (cap db - da)^2  summed over x  =  (da - e db)^2 / alpha + q db^2,
  *
  * 1/alpha = l/a + w, with e the da per db that takes the least force, and q that force: two
- * unknowns t for each letter of a row in the place of l db/b, da = alpha (u + t1) + e t2. Full
- * collusion gets a second y: its force on a cell is y1 + v y2, v = w cap, y2 = -db. What is left is
- * then not positive definite, and is factorised as it is.
+ * unknowns t for each letter of a row in the place of l db/b, da = alpha (u + t1) + e t2. The same
+ * holds for the letters of a history, which gets a second y: its force on a cell is y1 + v y2,
+ * v = e / alpha, y2 = -db. Where y is among what is left, that is not positive definite, and is
+ * factorised as it is.
  */
 #include "kernel.h"
 
@@ -42,40 +43,42 @@ static double history_first_work(const Problem *p)
 {
     const double by_record = (double)p->n_rhat * p->n_rows, left = by_record * p->n_x;
     const double touched = p->n_rhat * p->n_x * (p->row_of_z ? p->n_views : by_record);
-    return p->n_z * p->n_rhat * touched * touched + pow(left, 3) / 3;
+    return (double)n_parts(p) * p->n_z * p->n_rhat * touched * touched + pow(left, 3) / 3;
 }
 
+/* Where caps are, what is left is twice as large, and costs twice as much for its size. */
 static double record_first_work(const Problem *p)
 {
-    const double own = (double)p->n_rhat * p->n_rows, left = (double)p->n_rhat * p->n_z + own;
-    return p->n_x * (own * left * left + own * own * left + pow(own, 3)) + pow(left, 3) / 3;
+    const double own = (double)p->n_rhat * p->n_rows, n_capped = p->row_cap ? 2 : 1;
+    const double left = (double)p->n_rhat * p->n_z * n_parts(p) + n_capped * own;
+    const double of_record = own * left * left + own * own * left + pow(own, 3);
+    return p->n_x * of_record + (p->row_cap || p->full_cap ? 2 : 1) * pow(left, 3) / 3;
 }
 
 static double letter_first_work(const Problem *p)
 {
-    const double n_z = p->n_z, n_rows = p->n_rows, shared = n_z + n_rows;
+    const double n_z = p->n_z, n_rows = p->n_rows;
+    const double shared = n_z * n_parts(p) + n_rows * (p->row_cap ? 2 : 1);
     const double left = p->n_rhat * shared;
     const double of_letter = n_rows * n_z * shared + pow(n_rows, 3) + pow(n_z, 3) +
                              n_rows * n_rows * shared + n_rows * shared * shared;
     const double of_record = p->n_rhat * of_letter + pow(n_z, 3) + n_z * n_z * left;
-    return p->n_x * (of_record + n_z * left * left) + pow(left, 3) / 3;
+    return p->n_x * (of_record + n_z * left * left) +
+           (p->row_cap || p->full_cap ? 2 : 1) * pow(left, 3) / 3;
 }
 
 /* Going letter by letter loses digits where some curvatures are far larger than others, as beside
- * exact or priced views: there it must be worth it. */
+ * caps, exact or priced views: there it must be worth it. */
 Order choose_order(const Problem *p)
 {
     const bool is_capped = p->row_cap || p->full_cap;
-    const double history = is_capped ? INFINITY : history_first_work(p);
-    const double record = record_first_work(p);
+    const double history = history_first_work(p), record = record_first_work(p);
     double worth = 2;
     for (int view = 0; view <= p->n_views; view++)
         if (p->is_exact[view] || p->price[view] > 0)
             worth = 10;
     const double letter = (is_capped ? 2 : 1) * worth * letter_first_work(p);
-    if (!p->n_rows)
-        return RECORD_FIRST;
-    if (history < fmin(record, letter))
+    if (!p->n_rows || history < fmin(record, letter))
         return HISTORY_FIRST;
     return record < letter ? RECORD_FIRST : LETTER_FIRST;
 }
@@ -88,8 +91,6 @@ int n_parts(const Problem *p)
 
 int unknowns_left(const Problem *p, Order order, int n_coupled)
 {
-    if (!p->n_rows && !p->full_cap)
-        return 0;
     if (order == HISTORY_FIRST)
         return p->n_rows * p->n_rhat * p->n_x;
     return p->n_rhat * (n_parts(p) * n_coupled + (p->row_cap ? 2 : 1) * p->n_rows);
@@ -154,7 +155,45 @@ static double full_curvature(const Solver *k, const Iterate *it)
 
 /* -- cells ----------------------------------------------------------------------------------- */
 
-/* The same where full collusion is capped: each history has a block for y1 and y2. */
+/* Fill in v of one letter of a capped history, and what it adds to the block of y: see below. */
+VECTORISED static void lean_letter(Solver *k, const Iterate *it, int z, int rhat, double own)
+{
+    const int n_x = k->p.n_x;
+    const size_t at = (size_t)z * k->n_block + rhat * n_x, n_each = (size_t)k->p.n_z * k->p.n_rhat;
+    const size_t at_own = (size_t)z * k->p.n_rhat + rhat;
+    const double *c = it->c + at, *s = it->s + at, *mass = k->p.mass + (size_t)z * n_x;
+    const double *cap = k->cap + (size_t)(k->n_row_groups + z) * n_x;
+    const double *w = k->newton.cap_stiffness + (size_t)k->n_row_groups * k->n_block + at;
+    const double *softness = k->newton.softness + at, joint = it->history_joint[at_own];
+    double *lean = k->newton.lean + at, total = 0, leant = 0;
+    for (int x = 0; x < n_x; x++) {
+        const double alpha = mass[x] * c[x] / (own + w[x] * mass[x] * c[x]);
+        lean[x] = w[x] > 0 ? w[x] * cap[x] : 0;
+        total += alpha;
+        leant += alpha * lean[x];
+    }
+    const double base = (1 - leant) / total;
+    double answer = 0, held = 0, rest = 0;
+    for (int x = 0; x < n_x; x++) {
+        const double alpha = mass[x] * c[x] / (own + w[x] * mass[x] * c[x]);
+        const double drift = alpha * (lean[x] += base), kept = softness[x] * s[x] / c[x];
+        const double off = alpha * lean[x] - mass[x] * c[x] / joint;
+        answer += mass[x] * softness[x];
+        held += kept * drift;
+        rest += kept * drift * lean[x];
+        if (mass[x] > 0)
+            rest += own * off * off / (mass[x] * c[x]);
+        if (w[x] > 0)
+            rest += w[x] * (cap[x] - drift) * (cap[x] - drift);
+    }
+    k->newton.rest[at_own] = -answer;
+    k->newton.rest[n_each + at_own] = held;
+    k->newton.rest[2 * n_each + at_own] = rest;
+}
+
+/* The same where full collusion is capped: each history has a block for y1 and y2, negative
+ * definite in y1 and positive definite in y2. With h a cell's answer as mass, 1 - alpha h = h (s/c)
+ * / mass: what the diagonals are made of is again written as sums of positive terms. */
 VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n = 2 * n_rhat;
@@ -164,30 +203,19 @@ VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
         work(k, 4.0 * n_rhat * k->n_block);
         const size_t at = (size_t)z * k->n_block;
         const double *c = it->c + at, *s = it->s + at, *mass = k->p.mass + (size_t)z * n_x;
-        const double *cap = k->cap + (size_t)(k->n_row_groups + z) * n_x;
         const double *w = k->newton.cap_stiffness + (size_t)k->n_row_groups * k->n_block + at;
         double *softness = k->newton.softness + at, *share = k->newton.share + at;
         double *massive = k->newton.massive + at, *lean = k->newton.lean + at;
         double *m = k->newton.history_block + (size_t)z * n * n;
         memset(sum, 0, sizeof(double) * n_x);
         for (int rhat = 0; rhat < n_rhat; rhat++) {
-            double answer = 0, leant = 0, rest = 0;
             for (int x = 0; x < n_x; x++) {
                 const int i = rhat * n_x + x;
-                const double stiff = (s[i] + own) / c[i];
-                softness[i] = 1 / (stiff + mass[x] * w[i]);
+                softness[i] = 1 / ((s[i] + own) / c[i] + mass[x] * w[i]);
                 massive[i] = mass[x] * softness[i];
-                lean[i] = w[i] > 0 ? w[i] * cap[x] : 0;
                 sum[x] += softness[i];
-                answer += massive[i];
-                leant += massive[i] * lean[i];
-                if (w[i] > 0)
-                    rest += lean[i] * cap[x] * softness[i] * stiff;
             }
-            const size_t at_own = (size_t)z * n_rhat + rhat;
-            k->newton.rest[at_own] = -answer;
-            k->newton.rest[n_each + at_own] = 1 - leant;
-            k->newton.rest[2 * n_each + at_own] = rest - own / it->history_joint[at_own];
+            lean_letter(k, it, z, rhat, own);
         }
         for (int rhat = 0; rhat < n_rhat; rhat++)
             for (int x = 0; x < n_x; x++)
@@ -257,21 +285,11 @@ VECTORISED static void soften(Solver *k, const Iterate *it)
     }
 }
 
-static bool factorise_histories(Solver *k)
-{
-    const size_t n = k->p.n_rhat;
-    for (int z = 0; z < k->p.n_z; z++)
-        if (!invert_factor(k, k->newton.history_block + z * n * n, (int)n,
-                           k->newton.history_factor + z * n * n))
-            return false;
-    return true;
-}
-
 /* The cells' answer to force + y + spread(u), parts of which may be NULL: as it is into change,
  * sign turned, or (softness being massive) as mass summed over x and over histories. */
-VECTORISED static void respond(const Solver *k, const double *softness, const double *force,
-                               const double *y, const double *u, double *change, double *by_history,
-                               double *by_row)
+VECTORISED void respond(const Solver *k, const double *softness, const double *force,
+                        const double *y, const double *u, double *change, double *by_history,
+                        double *by_row)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     const size_t n_each = (size_t)k->p.n_z * n_rhat;
@@ -345,19 +363,10 @@ static void respond_to_units(const Solver *k, int z, double *response)
     }
 }
 
-/* y = M^-1 y, history by history. */
-static void divide_by_history(const Solver *k, double *y)
-{
-    const int n = k->p.n_rhat;
-    for (int z = 0; z < k->p.n_z; z++)
-        apply_inverse(k->newton.history_factor + (size_t)z * n * n, n, y + z * n, 1,
-                      k->newton.total);
-}
-
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* alpha, e and q of the rows of capped views; e is 0 and q is 1 where no cap is. A row of no mass
- * is cut off by units on the diagonal. */
+/* alpha, e and q of the rows of capped views, and what history_first.c makes of them; e is 0 and q
+ * is 1 where no cap is. A row of no mass is cut off by units on the diagonal. */
 static void curve_capped_rows(Solver *k)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
@@ -379,13 +388,20 @@ static void curve_capped_rows(Solver *k)
         }
         for (int x = 0; x < n_x; x++) {
             const double lean = w[x] > 0 ? w[x] * cap[x] : 0;
-            drift[x] = is_capped ? alpha[x] * (lean + (1 - leant) / total) : 0;
+            drift[x] = total > 0 ? alpha[x] * (lean + (1 - leant) / total) : 0;
             if (free[x] > 0) {
                 const double off = drift[x] - free[x] / marginal;
                 drag += off * off / free[x];
             }
             if (w[x] > 0)
                 drag += w[x] * (cap[x] - drift[x]) * (cap[x] - drift[x]);
+        }
+        const double more = sqrt(drag / total);
+        for (int x = 0; x < n_x; x++) {
+            const double root = sqrt(alpha[x]);
+            n->scale[at + x] = root > 0 ? 1 / root : 0;
+            n->hold[at + x] = root > 0 ? drift[x] / root + more * root : 0;
+            drift[x] = is_capped ? drift[x] : 0;
         }
         n->drag[own] = is_capped ? drag : 1;
         n->alpha_total[own] = is_capped ? total : marginal > 0 ? 0 : -1;
@@ -414,7 +430,8 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
             for (int x = 0; x < n_x; x++) {
                 k->newton.alpha[at + x] = joint[x] / weight;
                 k->newton.scale[at + x] = joint[x] > 0 ? sqrt(weight / joint[x]) : 0;
-                k->newton.unit[at + x] = sqrt(joint[x] / (marginal > 0 ? marginal : 1));
+                k->newton.hold[at + x] =
+                    k->newton.scale[at + x] * joint[x] / (marginal > 0 ? marginal : 1);
             }
         }
     }
@@ -453,178 +470,6 @@ VECTORISED static void respond_by_record(Solver *k)
                     }
             }
     }
-}
-
-/* -- history first: y = M^-1 (g + V u) out, then (1 + P D S D P) w = -P D t for u = D w ---------
- *
- * S = V' M^-1 V + (rows' own response), P = 1 - g g' drops db.
- */
-
-/* L^-1 V of one history for a row that it shows: [rhat][rhat', x], with V = massive (1 - share').
- */
-static void couple_history(const Solver *k, int z, double *block)
-{
-    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    const double *massive = k->newton.massive + (size_t)z * k->n_block;
-    const double *share = k->newton.share + (size_t)z * k->n_block;
-    const double *inverse = k->newton.history_factor + (size_t)z * n_rhat * n_rhat;
-    double *moved = k->newton.total;
-    for (int i = 0; i < n_rhat; i++) {
-        memset(moved, 0, sizeof(double) * n_x);
-        for (int j = 0; j <= i; j++)
-            for (int x = 0; x < n_x; x++)
-                moved[x] += inverse[i * n_rhat + j] * massive[j * n_x + x];
-        for (int j = 0; j < n_rhat; j++)
-            for (int x = 0; x < n_x; x++)
-                block[(i * n_rhat + j) * n_x + x] =
-                    inverse[i * n_rhat + j] * massive[j * n_x + x] - moved[x] * share[j * n_x + x];
-    }
-}
-
-static bool shows(const Problem *p, int z, int row)
-{
-    return p->row_of_z[p->view_of_row[row] * p->n_z + z] == row;
-}
-
-/* V' M^-1 V where every view is a function of the history: each history has the same block for all
- * rows that it shows, and two rows meet in the histories that they share. */
-static void gram_of_shared(Solver *k, const double *coupling)
-{
-    const Problem *p = &k->p;
-    const size_t n_each = (size_t)p->n_rhat * k->n_block;
-    double *product = k->newton.gathered + n_each * p->n_z;
-    memset(k->newton.system, 0, sizeof(double) * k->newton.n_left * k->newton.n_left);
-    for (int row = 0; row < p->n_rows; row++)
-        for (int other = row; other < p->n_rows; other++) {
-            int n_shared = 0;
-            work(k, p->n_z);
-            for (int z = 0; z < p->n_z; z++)
-                if (shows(p, z, row) && shows(p, z, other))
-                    memcpy(k->newton.gathered + n_each * n_shared++, coupling + n_each * z,
-                           sizeof(double) * n_each);
-            if (!n_shared)
-                continue;
-            gram(k, k->newton.gathered, n_shared * p->n_rhat, k->n_block, product);
-            for (int i = 0; i < k->n_block; i++) {
-                const size_t in_row = ((size_t)row * k->n_block + i) * k->newton.n_left;
-                const size_t in_other = ((size_t)other * k->n_block + i) * k->newton.n_left;
-                const double *from = product + (size_t)i * k->n_block;
-                memcpy(k->newton.system + in_row + other * k->n_block, from,
-                       sizeof(double) * k->n_block);
-                memcpy(k->newton.system + in_other + row * k->n_block, from,
-                       sizeof(double) * k->n_block);
-            }
-        }
-}
-
-/* The same where views are laws: every history may show every row. */
-static void gram_of_laws(Solver *k, const double *coupling)
-{
-    const Problem *p = &k->p;
-    const int n_x = p->n_x, n_rhat = p->n_rhat;
-    double *out = k->newton.gathered;
-    for (int z = 0; z < p->n_z; z++)
-        for (int i = 0; i < n_rhat; i++)
-            for (int row = 0; row < p->n_rows; row++) {
-                const double *law = p->law + ((size_t)row * p->n_z + z) * n_x;
-                work(k, k->n_block);
-                for (int j = 0; j < n_rhat; j++) {
-                    const double *own = coupling + (((size_t)z * n_rhat + i) * n_rhat + j) * n_x;
-                    for (int x = 0; x < n_x; x++)
-                        *out++ = law[x] * own[x];
-                }
-            }
-    gram(k, k->newton.gathered, p->n_z * n_rhat, k->newton.n_left, k->newton.system);
-}
-
-/* system <- P D system D P in place, one (row, rhat) after the other, then from the right. */
-static void scale_and_project(Solver *k)
-{
-    const int n_x = k->p.n_x, n = k->newton.n_left, n_own = n / n_x;
-    const double *scale = k->newton.scale, *unit = k->newton.unit;
-    double *system = k->newton.system, *along = k->newton.left;
-    for (int own = 0; own < n_own; own++) {
-        double *rows = system + (size_t)own * n_x * n;
-        work(k, 4.0 * n_x * n);
-        memset(along, 0, sizeof(double) * n);
-        for (int x = 0; x < n_x; x++)
-            for (int i = 0; i < n; i++) {
-                rows[(size_t)x * n + i] *= scale[own * n_x + x] * scale[i];
-                along[i] += unit[own * n_x + x] * rows[(size_t)x * n + i];
-            }
-        for (int x = 0; x < n_x; x++)
-            for (int i = 0; i < n; i++)
-                rows[(size_t)x * n + i] -= unit[own * n_x + x] * along[i];
-    }
-    for (int i = 0; i < n; i++)
-        for (int own = 0; own < n_own; own++) {
-            double *entries = system + (size_t)i * n + own * n_x, inner = 0;
-            for (int x = 0; x < n_x; x++)
-                inner += entries[x] * unit[own * n_x + x];
-            for (int x = 0; x < n_x; x++)
-                entries[x] -= inner * unit[own * n_x + x];
-        }
-}
-
-static bool factorise_history_first(Solver *k)
-{
-    const Problem *p = &k->p;
-    const int n_x = p->n_x, n_own = p->n_rows * p->n_rhat, n = k->newton.n_left;
-    double *system = k->newton.system, *coupling = k->newton.coupling;
-    if (!factorise_histories(k))
-        return false;
-    for (int z = 0; z < p->n_z; z++) {
-        work(k, 2.0 * p->n_rhat * k->n_block);
-        couple_history(k, z, coupling + (size_t)z * p->n_rhat * k->n_block);
-    }
-    if (!p->row_of_z)
-        gram_of_laws(k, coupling);
-    else if (p->n_rows == 1)
-        gram(k, coupling, p->n_z * p->n_rhat, n, system);
-    else
-        gram_of_shared(k, coupling);
-    for (int i = 0; i < n_own; i++)
-        for (int j = 0; j < n_own; j++)
-            for (int x = 0; x < n_x; x++)
-                system[(size_t)(i * n_x + x) * n + j * n_x + x] +=
-                    k->newton.record_response[((size_t)i * n_own + j) * n_x + x];
-    scale_and_project(k);
-    for (int i = 0; i < n; i++)
-        system[(size_t)i * n + i] += 1;
-    return cholesky(k, system, n, k->newton.left);
-}
-
-/* rows <- P rows. */
-static void project(const Solver *k, double *rows)
-{
-    const int n_x = k->p.n_x;
-    for (int own = 0; own < k->p.n_rows * k->p.n_rhat; own++) {
-        const double *unit = k->newton.unit + own * n_x;
-        double inner = 0;
-        for (int x = 0; x < n_x; x++)
-            inner += unit[x] * rows[own * n_x + x];
-        for (int x = 0; x < n_x; x++)
-            rows[own * n_x + x] -= inner * unit[x];
-    }
-}
-
-static void solve_history_first(Solver *k)
-{
-    Newton *n = &k->newton;
-    memcpy(n->y, n->by_history, sizeof(double) * k->p.n_z * k->p.n_rhat);
-    divide_by_history(k, n->y);
-    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, n->u);
-    for (int i = 0; i < k->n_row_cells; i++)
-        n->u[i] = -n->scale[i] * (n->by_row[i] + n->u[i]);
-    project(k, n->u);
-    solve_factored(k, n->system, n->n_left, n->u);
-    project(k, n->u);
-    for (int i = 0; i < k->n_row_cells; i++)
-        n->u[i] *= n->scale[i];
-    respond(k, n->massive, NULL, NULL, n->u, NULL, n->by_history, NULL);
-    divide_by_history(k, n->by_history);
-    for (int i = 0; i < k->p.n_z * k->p.n_rhat; i++)
-        n->y[i] += n->by_history[i];
 }
 
 /* -- record first: u = -Q^-1 (g + V' y + alpha beta) out, then y and beta = l db/b -------------
@@ -835,8 +680,10 @@ bool factorise(Solver *k, const Iterate *it)
     soften(k, it);
     k->newton.n_coupled = is_coupled(k) ? k->p.n_z : 0;
     k->newton.n_left = unknowns_left(&k->p, k->newton.order, k->newton.n_coupled);
-    if (!k->p.n_rows && !k->p.full_cap) /* only full collusion is limited: the histories separate */
-        return factorise_histories(k);
+    if (k->newton.order == HISTORY_FIRST && !factorise_histories(k))
+        return false;
+    if (!k->p.n_rows) /* the histories separate */
+        return true;
     curve_rows(k, it);
     if (k->newton.order == LETTER_FIRST)
         return factorise_letter_first(k);
@@ -849,10 +696,7 @@ static void solve_once(Solver *k, const double *force, double *change)
 {
     Newton *n = &k->newton;
     respond(k, n->massive, force, NULL, NULL, NULL, n->by_history, k->p.n_rows ? n->by_row : NULL);
-    if (!k->p.n_rows && !k->p.full_cap) {
-        memcpy(n->y, n->by_history, sizeof(double) * k->p.n_z * k->p.n_rhat);
-        divide_by_history(k, n->y);
-    } else if (n->order == HISTORY_FIRST)
+    if (n->order == HISTORY_FIRST)
         solve_history_first(k);
     else if (n->order == LETTER_FIRST)
         solve_letter_first(k);
