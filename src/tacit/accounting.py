@@ -9,10 +9,12 @@ upper bound on the leakage of exactly what is sampled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 from math import fsum, inf, nextafter
+from threading import RLock
 
 import numpy as np
 from flint import arb, ctx
@@ -172,6 +174,16 @@ class Account:
         return self.view(parties) is None
 
 
+_PRECISE = RLock()
+"""FLINT has one precision for the whole process: another thread must not change it meanwhile."""
+
+
+@contextmanager
+def _precision() -> Iterator[None]:
+    with _PRECISE, ctx.workprec(_PRECISION):
+        yield
+
+
 def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:
     """Upper bound on I(Y; X) in bits.
 
@@ -183,7 +195,7 @@ def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:
     if len(law) <= 1:
         return 0.0
     of_term, of_sum = gamma(roundings), gamma(roundings + law.shape[1])
-    with ctx.workprec(_PRECISION):
+    with _precision():
         told = _sum_x_log_x(law.reshape(-1), of_term)
         spread = _sum_x_log_x(law.sum(axis=1), of_sum)
         return _upper_bits(told - spread - _sum_p_log_p(counts))
@@ -202,7 +214,7 @@ def information_added_upper_bits(mass: Array, channel: IntegerChannel, roundings
     joint = np.einsum("mx,mxa->ma", mass, channel.law)
     of_row, of_state = gamma(roundings + mass.size), gamma(roundings + mass.shape[1])
     of_letter = gamma(roundings + mass.shape[1] + 2)
-    with ctx.workprec(_PRECISION):
+    with _precision():
         rows = _sum_of_rows(mass, channel.weights, of_row)
         spread = _sum_x_log_x(joint.reshape(-1), of_letter)
         states = _sum_x_log_x(mass.sum(axis=1), of_state)
@@ -236,7 +248,7 @@ def other_rows_upper_bits(counts: Counts, tables: Sequence[Weights] | None) -> f
     classes = counts[occupied] if tables is None else _class_counts(counts[occupied], told)
     if len(classes) == 1:
         return 0.0
-    with ctx.workprec(_PRECISION):
+    with _precision():
         n = int(classes.sum())
         orders = arb(n + 1).lgamma() - sum((arb(c + 1).lgamma() for c in classes.tolist()), arb(0))
         by_counting = -_sum_p_log_p(classes) - orders / n

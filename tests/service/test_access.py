@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from tacit.errors import InvalidInputError
-from tacit.service.access import PARTY, read_duration
-from tacit.service.routes.login import MOST_FAILURES
+from tacit.service.access import MOST_FAILURES, PARTY, read_duration
 from tests.service.server import Server, csrf_of, serving
 from tests.study.clinic import make_clinic
 

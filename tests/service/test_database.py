@@ -43,14 +43,16 @@ def test_a_token_that_needed_approval_ends(tmp_path: Path) -> None:
     """Format 1 had it by token: such a token must not open more than it did."""
     access = Access(Database.open(tmp_path))
     secrets = [access.issue_token(PARTY, name) for name in ("lab-a", "lab-b")]
-    sessions = [access.log_in(secret) or "" for secret in secrets]
+    sessions = [access.log_in(secret, "here") or "" for secret in secrets]
     with sqlite3.connect(access.database.path) as connection:
         for table in ("tokens", "sessions"):
             connection.execute(f"ALTER TABLE {table} ADD needs_approval INTEGER DEFAULT 0")
             connection.execute(f"UPDATE {table} SET needs_approval = (name = 'lab-a')")
+        connection.execute("DROP TABLE failures")
         connection.execute("PRAGMA user_version = 1")
     connection.close()
     for _ in range(2):  # the second time it is as it should be
         access = Access(Database.open(tmp_path))
         assert [access.find_token(each) is not None for each in secrets] == [False, True]
         assert [access.find_session(each) is not None for each in sessions] == [False, True]
+        assert access.log_in("wrong", "here") is None

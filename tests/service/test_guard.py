@@ -54,7 +54,7 @@ def is_locked(answer: httpx.Response) -> bool:
 def test_the_routes_are_those_of_the_application(server: Server) -> None:
     settings = Settings(server.folder, server.files, frozenset())
     service = Service.open(settings)
-    service.study.close()
+    service.close()
     app = make_app(service)
     assert isinstance(app, Guard)
     assert isinstance(app.app, FastAPI)

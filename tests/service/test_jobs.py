@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -25,8 +24,8 @@ from tacit.tables import Column
 from tests.service.server import JOB_SECONDS, Server, ask, designing, ended, serving
 from tests.study.clinic import intents_of, make_clinic
 
-PAGE_SECONDS = 0.2
-"""In which a page is to answer while a design runs."""
+PAGES = 20
+"""That are looked at while a design runs; one that waits for the design would outlast it."""
 
 LONG = {"asked": ["age", "diagnosis", "smoker"], "utility": "information", "bits": 0.1}
 """A request whose design takes seconds after what lab-b holds."""
@@ -64,13 +63,9 @@ def test_pages_answer_while_a_design_runs(own: Server) -> None:
     with own.browser() as browser, own.party("lab-a") as client:
         browser.get("/study")
         designing(client, job := ask(client, "/api/own/quotes", **LONG))
-        seconds = []
-        for _ in range(20):
-            start = monotonic()
+        for _ in range(PAGES):
             assert browser.get("/study").status_code == 200
-            seconds.append(monotonic() - start)
         assert cancel(client, job)["state"] == "cancelled"  # it ran all the time
-    assert median(seconds) < PAGE_SECONDS
 
 
 def test_events_tell_how_far_a_job_has_come(own: Server) -> None:
@@ -120,8 +115,11 @@ def test_a_cancelled_job_cannot_record(tmp_path: Path) -> None:
     assert jobs.cancel(first.id)
     with pytest.raises(CancelledError):
         jobs.begin_recording(first.id)
+    with pytest.raises(CancelledError):
+        jobs.tell(first.id, {})
     jobs.begin_recording(second.id)
     assert not jobs.cancel(second.id)
+    jobs.tell(second.id, {})
     states = [found.state for each in (first, second) if (found := jobs.find(each.id))]
     assert states == [CANCELLED, RECORDING]
 

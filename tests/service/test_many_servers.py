@@ -1,11 +1,20 @@
-"""Two servers with a folder each and one ledger: nothing is overspent, files are the same."""
+"""Two servers, with a folder each and one ledger, or at one address: they agree on everything."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 
+import httpx
+import pytest
+
+from tacit.service.access import MOST_FAILURES
 from tacit.study import Study, verify_study
 from tests.service.server import Server, ask, ended, serving
 from tests.study.clinic import make_clinic
@@ -29,6 +38,7 @@ def test_two_servers_and_eight_clients(tmp_path: Path, postgres_url: str) -> Non
         callers = [(server, party) for server in (one, two) for party in PARTIES]
         outcomes = [each for all_ in clients.map(ask_all, callers) for each in all_]
         compare_files(one, two)
+        assert_approval_holds(one, two)
     assert outcomes.count("done") > len(PARTIES)
     assert outcomes.count("failed") > 0  # everyone's limit is below what was asked for
     assert set(outcomes) == {"done", "failed"}
@@ -61,3 +71,62 @@ def compare_files(one: Server, two: Server) -> None:
                 answers = [client.get(path) for client in (here, there)]
                 assert [each.status_code for each in answers] == [200, 200]
                 assert answers[0].content == answers[1].content
+
+
+def assert_approval_holds(one: Server, two: Server) -> None:
+    """What is set through one server holds at the other."""
+    with one.custodian() as custodian, two.party("lab-a") as client:
+        order = {"name": "lab-a", "is_required": True}
+        assert custodian.post("/api/study/parties/approval", json=order).status_code == 200
+        assert ask(client, "/api/own/requests", asked=["age"], bits=0.001)["state"] == "waiting"
+
+
+# -- several processes at one address -------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Server]:
+    make_clinic(tmp_path).close()
+    with serving(tmp_path / "clinic", None, "--servers", "2", "--workers", "1") as running:
+        yield running
+
+
+@contextmanager
+def stopped(server: Server) -> Iterator[None]:
+    """Only the second process can answer."""
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+
+
+def test_what_one_process_knows_the_other_knows(pair: Server) -> None:
+    with pair.browser(pair.login.rpartition("/")[2]) as browser, stopped(pair):
+        address, cookies = pair.url, dict(browser.cookies)
+        assert httpx.get(f"{address}/api/study", cookies=cookies, timeout=30).status_code == 200
+        with pair.custodian() as custodian:
+            assert ended(custodian, ask(custodian, "/api/study/verifications"))["state"] == "done"
+        guesses = ["a guess"] * (MOST_FAILURES - 1)
+        for secret in (pair.login.rpartition("/")[2], *guesses):  # the first one was used
+            answer = httpx.post(f"{address}/login", data={"secret": secret}, timeout=30)
+            assert answer.status_code == 401
+    answer = httpx.post(f"{address}/login", data={"secret": pair.access.invite("anna")})
+    assert answer.status_code == 429
+
+
+def test_a_process_ends_with_the_first_one(pair: Server) -> None:
+    with stopped(pair):
+        assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200
+    os.kill(pair.process.pid, signal.SIGKILL)
+    pair.process.wait()
+    with pytest.raises(httpx.TransportError):
+        look_for(pair, seconds=30)
+
+
+def look_for(server: Server, seconds: float) -> None:
+    """Ask again and again whether a server is there."""
+    until = monotonic() + seconds
+    while monotonic() < until:
+        httpx.get(f"{server.url}/health")
+        sleep(0.05)

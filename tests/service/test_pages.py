@@ -193,7 +193,7 @@ def helped(
 
     monkeypatch.setattr(documentation, "find_site", find_site)
     yield lambda path: anyio.run(get, path), site
-    service.study.close()
+    service.close()
 
 
 def test_help_is_the_documentation(

@@ -39,6 +39,7 @@ from tacit.cli.serve import serve
 from tacit.cli.status import status
 from tacit.cli.token import custodian_token, party_token
 from tacit.cli.verify import verify
+from tacit.cli.what_if import what_if
 from tacit.errors import TacitError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "custodian token": custodian_token,
     "collusion set": set_collusion,
     "plan": plan,
+    "what-if": what_if,
     "quote": quote,
     "release": release,
     "status": status,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tacit.cli.display import plain, show_json, waiting
+from tacit.cli.display import plain, show_json, show_rows, waiting
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.quote import show_risks
 
 
 def audit(
@@ -15,6 +17,13 @@ def audit(
     records: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, help="Simulated records to attack.")
     ] = 20_000,
+    parties: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Only what these parties, with commas, could tell together; nothing is attacked.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """What everybody learned, with an executed attack.
@@ -23,6 +32,9 @@ def audit(
     """
     from tacit.study import Study
 
+    if parties is not None:
+        _show_risk(folder, parties.split(","), as_json=as_json)
+        return
     with Study.open(folder) as study, waiting("attacking simulated records"):
         found = study.audit(records=records)
     if as_json:
@@ -30,3 +42,27 @@ def audit(
     else:
         for line in found.as_text().split("\n"):
             print(plain(line))
+
+
+def _show_risk(folder: Path, parties: list[str], *, as_json: bool) -> None:
+    """What parties could tell together about a record, about each column in turn."""
+    from tacit.study import Study
+    from tacit.study.reports.page import chance_up, times_up
+
+    with Study.open(folder) as study:
+        found = study.risk(parties)
+    if as_json:
+        show_json(found.as_dict())
+        return
+    show_risks([found])
+    print()
+    rows = [
+        (
+            each.about,
+            chance_up(each.guess_before),
+            ("" if each.is_exact else "<= ") + chance_up(each.guess_after),
+            f"{times_up(each.times_as_likely)} times",
+        )
+        for each in found.told
+    ]
+    show_rows(("of 100 guesses of", "right before", "right now", "worst answer"), rows)

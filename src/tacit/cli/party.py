@@ -87,7 +87,8 @@ def set_approval(
     folder: Folder,
     name: Annotated[str, typer.Argument(metavar="PARTY", help="Who asks through the service.")],
     setting: Annotated[
-        Literal["on", "off"], typer.Argument(help="Whether a custodian approves each request.")
+        Literal["on", "off"],
+        typer.Argument(metavar="SETTING", help="on if a custodian approves each request, or off."),
     ],
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,

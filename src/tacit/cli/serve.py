@@ -41,6 +41,9 @@ def serve(
     custodian: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who logs in; by default the user's name.")
     ] = None,
+    servers: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Processes that answer requests.")
+    ] = 1,
     workers: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, help="Processes that design and deliver.")
     ] = 2,
@@ -62,4 +65,12 @@ def serve(
     listening = Listening(
         address, port, tuple(name or ()), certfile, keyfile, behind_proxy=behind_proxy
     )
-    serve(folder, place, listening, custodian=custodian or getuser(), workers=workers, tell=tell)
+    serve(
+        folder,
+        place,
+        listening,
+        custodian=custodian or getuser(),
+        servers=servers,
+        workers=workers,
+        tell=tell,
+    )

@@ -11,6 +11,7 @@ from time import time
 
 from tacit.errors import InvalidInputError
 from tacit.service.database import Database
+from tacit.service.failures import TOO_MANY, FailureError
 
 CUSTODIAN, PARTY = "custodian", "party"
 
@@ -18,6 +19,10 @@ SESSION_SECONDS = 12 * 3600
 LOGIN_SECONDS = 15 * 60
 TOKEN_SECONDS = 30 * 24 * 3600
 
+MOST_FAILURES = 10
+"""Logins that may fail from one address within a minute."""
+
+_FAILURE_SECONDS = 60.0
 _LONGEST_NAME = 100
 _UNITS = {"m": 60, "h": 3600, "d": 24 * 3600}
 
@@ -123,14 +128,23 @@ class Access:
             )
         return secret
 
-    def log_in(self, secret: str) -> str | None:
+    def log_in(self, secret: str, address: str) -> str | None:
         """Begin a session by an invitation, which ends with it, or by a token.
+
+        Args:
+            secret: of the invitation or the token.
+            address: where it comes from.
 
         Returns:
             The secret of the new session; ``None`` if nothing fits.
+
+        Raises:
+            FailureError: too many have failed from that address.
         """
         with self.database.transaction() as connection:
             _forget_expired(connection)
+            if _count_failures(connection, address) >= MOST_FAILURES:
+                raise FailureError(TOO_MANY)
             row = connection.execute(
                 "DELETE FROM logins WHERE hash = ? RETURNING name", (_hash(secret),)
             ).fetchone()
@@ -140,6 +154,8 @@ class Access:
                 "SELECT * FROM tokens WHERE hash = ?", (_hash(secret),)
             ).fetchone()
             if row is None:
+                until = time() + _FAILURE_SECONDS
+                connection.execute("INSERT INTO failures VALUES (?, ?)", (address, until))
                 return None
             return _begin_session(connection, row["role"], row["name"], row)
 
@@ -202,6 +218,14 @@ def _begin_session(connection: Connection, role: str, name: str, token: Row | No
     return secret
 
 
+def _count_failures(connection: Connection, address: str) -> int:
+    """Logins that failed from an address and are not forgotten."""
+    [count] = connection.execute(
+        "SELECT count(*) FROM failures WHERE address = ?", (address,)
+    ).fetchone()
+    return int(count)
+
+
 def _forget_expired(connection: Connection) -> None:
-    for table in ("logins", "tokens", "sessions"):
+    for table in ("logins", "tokens", "sessions", "failures"):
         connection.execute(f"DELETE FROM {table} WHERE expires <= ?", (time(),))

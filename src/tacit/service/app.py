@@ -40,7 +40,7 @@ def make_app(service: Service) -> ASGIApp:
         lifespan=_lifespan,
         dependencies=[Depends(HTTPBearer(auto_error=False))],  # described; the guard checks it
     )
-    app.state.service, app.state.attempts = service, login.Attempts()
+    app.state.service = service
     for part in (login, own, study, jobs, documentation):
         app.include_router(part.router)
     app.add_exception_handler(FailureError, _tell)
@@ -60,7 +60,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         await to_thread.run_sync(service.workers.end)
-        service.study.close()
+        service.close()
 
 
 async def _tell(request: Request, error: Exception) -> Response:

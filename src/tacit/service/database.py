@@ -1,4 +1,4 @@
-"""What a service remembers beside the ledger: tokens, sessions and jobs, in the study's folder.
+"""What a service remembers beside the ledger: who may call, and jobs, in the study's folder.
 
 One SQLite file that only its owner can read. Losing it loses no promise: the ledger has all of
 them. Secrets stand in it as SHA-256 hashes; they are random, so that nobody can guess them back.
@@ -31,6 +31,10 @@ CREATE TABLE logins (
     name TEXT NOT NULL,
     expires REAL NOT NULL
 );
+CREATE TABLE failures (
+    address TEXT NOT NULL,
+    expires REAL NOT NULL
+);
 CREATE TABLE sessions (
     hash TEXT PRIMARY KEY,
     csrf TEXT NOT NULL,
@@ -58,6 +62,10 @@ CREATE TABLE jobs (
 """
 
 _FROM_FORMAT_1 = """
+CREATE TABLE failures (
+    address TEXT NOT NULL,
+    expires REAL NOT NULL
+);
 DELETE FROM tokens WHERE needs_approval;
 ALTER TABLE tokens DROP COLUMN needs_approval;
 ALTER TABLE sessions DROP COLUMN needs_approval;

@@ -201,12 +201,14 @@ class Jobs:
         self._move(key, (RUNNING, RECORDING), RECORDING, entry=entry)
 
     def tell(self, key: str, phase: Mapping[str, Any]) -> None:
-        """How far it has come."""
-        with self.database.transaction() as connection:
-            connection.execute(
-                "UPDATE jobs SET phase = ?, changed = ? WHERE id = ?",
-                (json.dumps(dict(phase)), time(), key),
-            )
+        """How far it has come.
+
+        Raises:
+            CancelledError: it was cancelled, perhaps through another server.
+        """
+        told = json.dumps(dict(phase))
+        if not any(self._move(key, (state,), state, phase=told) for state in (RUNNING, RECORDING)):
+            raise CancelledError
 
     def finish(self, key: str, result: Any) -> None:
         """It is done."""

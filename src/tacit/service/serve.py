@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
+from math import ceil
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 import uvicorn
 
@@ -64,6 +70,7 @@ def serve(
     listening: Listening,
     *,
     custodian: str,
+    servers: int,
     workers: int,
     tell: Callable[[str], None],
 ) -> None:
@@ -74,32 +81,74 @@ def serve(
         files: where release files go.
         listening: where it listens.
         custodian: who may log in by the address that is told.
-        workers: how many processes design and deliver.
+        servers: how many processes answer requests.
+        workers: how many processes design and deliver; each server has one at least.
         tell: called with that address once the server listens; it works once.
     """
     with _listen(listening) as listener:
         port = listener.getsockname()[1]
         hosts = _hosts(listening, port)
-        settings = Settings(folder, files, frozenset(hosts), listening.is_secure, workers)
+        share = ceil(workers / servers)
+        settings = Settings(folder, files, frozenset(hosts), listening.is_secure, share)
         service = Service.open(settings)
         scheme = "https" if listening.is_secure else "http"
-        tell(f"{scheme}://{hosts[0]}/login/{service.access.invite(custodian)}")
-        uvicorn.Server(
-            uvicorn.Config(
-                make_app(service),
-                http=PromptProtocol,  # h11 bounds the size of headers
-                ws="none",
-                access_log=False,  # addresses hold secrets
-                log_level="warning",
-                server_header=False,
-                proxy_headers=listening.behind_proxy,
-                limit_concurrency=_MOST_CONNECTIONS,
-                timeout_keep_alive=_QUIET_SECONDS,
-                timeout_graceful_shutdown=2,
-                ssl_certfile=listening.certfile,
-                ssl_keyfile=listening.keyfile,
-            )
-        ).run(sockets=[listener])
+        with _more_servers(servers - 1, settings, listening, listener):
+            tell(f"{scheme}://{hosts[0]}/login/{service.access.invite(custodian)}")
+            _answer(service, listening, listener)
+
+
+def _answer(service: Service, listening: Listening, listener: socket.socket) -> None:
+    """Answer requests until a signal ends this process."""
+    uvicorn.Server(
+        uvicorn.Config(
+            make_app(service),
+            http=PromptProtocol,  # h11 bounds the size of headers
+            ws="none",
+            access_log=False,  # addresses hold secrets
+            log_level="warning",
+            server_header=False,
+            proxy_headers=listening.behind_proxy,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=_QUIET_SECONDS,
+            timeout_graceful_shutdown=2,
+            ssl_certfile=listening.certfile,
+            ssl_keyfile=listening.keyfile,
+        )
+    ).run(sockets=[listener])
+
+
+@contextmanager
+def _more_servers(
+    count: int, settings: Settings, listening: Listening, listener: socket.socket
+) -> Iterator[None]:
+    """More processes that answer at the same address, until the end of the block."""
+    arguments = (settings, listening, listener)
+    processes = [
+        get_context("spawn").Process(target=_answer_with_first, args=arguments)
+        for _ in range(count)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+def _answer_with_first(settings: Settings, listening: Listening, listener: socket.socket) -> None:
+    """Answer as long as the first server lives: it may be killed."""
+    first = parent_process()
+    assert first is not None
+
+    def follow() -> None:
+        first.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=follow, daemon=True).start()
+    _answer(Service.open(settings), listening, listener)
 
 
 def _listen(listening: Listening) -> socket.socket:

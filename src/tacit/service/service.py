@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from queue import LifoQueue
 from time import monotonic
 from typing import Any
 
@@ -17,6 +17,9 @@ from tacit.service.database import Database
 from tacit.service.jobs import Job, Jobs
 from tacit.service.workers import Workers
 from tacit.study import Study
+
+_MOST_READERS = 4
+"""Threads that look at the study at once."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.03, 0.5
 """Seconds between two looks at a job that is waited for."""
@@ -47,35 +50,47 @@ class Service:
 
     Attributes:
         settings: how it runs.
-        study: for reading; use ``reading``.
         access: who may call.
         jobs: what takes longer.
         workers: who does it.
     """
 
     settings: Settings
-    study: Study
     access: Access
     jobs: Jobs
     workers: Workers
-    _lock: Lock = field(default_factory=Lock)
+    _readers: LifoQueue[Study | None] = field(default_factory=LifoQueue)
 
     @classmethod
     def open(cls, settings: Settings) -> Service:
         """The service of a study's folder; its processes are not started yet."""
         settings.files.mkdir(mode=0o700, parents=True, exist_ok=True)
-        study = Study.open(settings.folder)
+        study = Study.open(settings.folder)  # refuses what is no study
         database = Database.open(settings.folder)
         jobs = Jobs(database)
         jobs.forget_old()
         workers = Workers(jobs, settings.folder, settings.files, settings.workers)
-        return cls(settings, study, Access(database), jobs, workers)
+        service = cls(settings, Access(database), jobs, workers)
+        for reader in (*[None] * (_MOST_READERS - 1), study):
+            service._readers.put(reader)
+        return service
+
+    def close(self) -> None:
+        """Close the connections to the ledger, once nobody reads any more."""
+        for _ in range(_MOST_READERS):
+            reader = self._readers.get()
+            if reader is not None:
+                reader.close()
 
     @contextmanager
     def reading(self) -> Iterator[Study]:
-        """The study, to look at; one thread at a time."""
-        with self._lock:
-            yield self.study
+        """The study, to look at; each thread has one of its own, so that none waits for another."""
+        reader = self._readers.get()
+        try:
+            reader = reader or Study.open(self.settings.folder)
+            yield reader
+        finally:
+            self._readers.put(reader)
 
     @contextmanager
     def changing(self, caller: Caller) -> Iterator[Study]:

@@ -173,6 +173,18 @@ def _audit(arguments: Mapping[str, Any], given: Given) -> str:
     return command_line("tacit", "audit", _folder(given), *records)
 
 
+def _audit_parties(arguments: Mapping[str, Any], given: Given) -> str:
+    names = ",".join(arguments["parties"])
+    return command_line("tacit", "audit", _folder(given), "--parties", names)
+
+
+def _what_if(arguments: Mapping[str, Any], given: Given) -> str:
+    words = ["tacit", "what-if", *_request(arguments, given)]
+    for name in ("limit", "everyone"):
+        words += [f"--{name}", _bits(arguments[name])] if name in arguments else []
+    return command_line(*words)
+
+
 def _plan(arguments: Mapping[str, Any], given: Given) -> str:
     words = ["tacit", "plan", _folder(given), *arguments.get("asked", ())]
     for expression in arguments.get("sql", ()):
@@ -240,11 +252,13 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "rename_party": _party_rename,
     "report": _look("report", "--html", "report.html"),
     "restore": _restore,
+    "risk": _audit_parties,
     "set_approval": _party_approval,
     "set_collusion": _collusion_recorded,
     "set_party": _party_add,
     "status": _look("status"),
     "token": _token,
+    "trace_surface": _what_if,
     "verify": _verify,
 }
 """What the library calls an action -> how it is typed."""

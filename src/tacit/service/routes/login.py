@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from dataclasses import dataclass, field
 from http import HTTPStatus
-from threading import Lock
-from time import monotonic
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from tacit.service.access import SESSION_SECONDS, Caller
 from tacit.service.assets import STATIC
-from tacit.service.failures import TOO_MANY, FailureError
 from tacit.service.guard import LOGIN, cookie_name
 from tacit.service.orders import Secret
 from tacit.service.pages import render
@@ -21,34 +16,6 @@ from tacit.service.routes.callers import TheCaller, TheService
 from tacit.service.service import Service
 
 router = APIRouter(include_in_schema=False)
-
-MOST_FAILURES = 10
-_WINDOW_SECONDS = 60.0
-_MOST_ADDRESSES = 10_000
-
-
-@dataclass(slots=True)
-class Attempts:
-    """Logins that failed within the last minute, by the address that they came from."""
-
-    _failed: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
-    _lock: Lock = field(default_factory=Lock)
-
-    def refuse_flood(self, address: str) -> None:
-        """Raise where too many have failed."""
-        with self._lock:
-            recent = self._failed.get(address, deque())
-            while recent and recent[0] < monotonic() - _WINDOW_SECONDS:
-                recent.popleft()
-            if len(recent) >= MOST_FAILURES:
-                raise FailureError(TOO_MANY)
-
-    def note_failure(self, address: str) -> None:
-        """One more has failed."""
-        with self._lock:
-            if len(self._failed) >= _MOST_ADDRESSES:
-                self._failed.clear()
-            self._failed[address].append(monotonic())
 
 
 @router.get("/health")
@@ -79,11 +46,8 @@ def follow_invitation(request: Request, secret: str) -> Response:
 def log_in(request: Request, order: Secret, service: TheService) -> Response:
     """Begin a session; its id is new, whatever cookie was sent."""
     address = request.client.host if request.client else ""
-    attempts: Attempts = request.app.state.attempts
-    attempts.refuse_flood(address)
-    session = service.access.log_in(order.secret)
+    session = service.access.log_in(order.secret, address)
     if session is None:
-        attempts.note_failure(address)
         found = {"secret": None, "has_failed": True}
         return render(request, "login.html", found, status=HTTPStatus.UNAUTHORIZED)
     _end_session(request, service)

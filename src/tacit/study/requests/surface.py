@@ -25,8 +25,8 @@ _SECONDS = 20.0
 _GAP_TOL = 1e-3
 """Of a point of the grid: a picture shows no more."""
 
-_DIGITS = 6
-"""Decimals of the limits in a grid."""
+_DIGITS, _GRID_DIGITS = 6, 3
+"""Decimals of the limits that are asked about, and of those around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,10 @@ def trace_request(
 def _grid(held: float, asked: float, most: float) -> tuple[float, ...]:
     """Limits from what is held to half as much again as is asked about."""
     top = min(max(1.5 * asked, held + 0.1), most)
-    steps = np.round(held + (top - held) * np.arange(1, _STEPS + 1) / _STEPS, _DIGITS)
-    return tuple(sorted({asked, *steps.tolist()}))
+    step = (top - held) / _STEPS
+    limits = np.minimum(np.round(held + step * np.arange(1, _STEPS + 1), _GRID_DIGITS), most)
+    others = (each for each in limits.tolist() if abs(each - asked) > step / 4)
+    return tuple(sorted({asked, *others}))
 
 
 def _value(
