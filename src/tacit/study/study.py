@@ -52,11 +52,13 @@ from tacit.study.releases.release import (
 from tacit.study.reports.limits import StandingLimit, list_limits
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import (
+    Certificate,
     EntryReceipt,
     Receipt,
     certificate_path,
     entry_receipt,
     receipt_of,
+    remarks_on_time,
 )
 from tacit.study.reports.report import StudyReport
 from tacit.study.reports.risk import Risk
@@ -506,7 +508,7 @@ class Study:
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[Remark], None] = _warn,
-    ) -> Receipt:
+    ) -> Certificate:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
         The same request gets the same release again, at no cost.
@@ -533,8 +535,11 @@ class Study:
                 value and the bound of the best one so far, in bits, and the seconds since the
                 start; an exception that it raises ends the request, and nothing is spent.
             progress: called with steps done and steps in all while the file is written.
-            notify: called with what the custodian should know beside the receipt; by default a
-                warning.
+            notify: called with what the custodian should know; by default a warning.
+
+        Returns:
+            The recipient's certificate, as it was written beside the file; ``receipt`` makes the
+            custodian's receipt of its ``entry``.
 
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
@@ -565,10 +570,15 @@ class Study:
             confirm=None,
             notify=notify,
         )
-        receipt = deliver_release(journal, writer, intent, target, progress)
+        certificate, record = (
+            deliver_release(journal, writer, intent, target, progress),
+            intent.record,
+        )
+        for remark in remarks_on_time(record.is_out_of_time, record.value, record.bound):
+            notify(remark)
         if guards_any(target, intent.record.letters):
             notify(Remark("guarded_labels", {"file": str(target)}))
-        return receipt
+        return certificate
 
     def record(
         self,
@@ -620,10 +630,15 @@ class Study:
         )
         return intent.entry.number
 
-    def deliver(self, number: int, out: str | Path, *, progress: Progress | None = None) -> Receipt:
+    def deliver(
+        self, number: int, out: str | Path, *, progress: Progress | None = None
+    ) -> Certificate:
         """Write the file of a release that was recorded, by its number in the ledger.
 
         The file is the same whenever and wherever it is written. Spends nothing.
+
+        Returns:
+            The recipient's certificate, as it was written beside the file.
         """
         target = Path(out)
         check_target(target)
