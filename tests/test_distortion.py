@@ -9,7 +9,7 @@ import pytest
 
 from tacit import InvalidInputError, Problem, solve
 from tacit.problem import DISTORTIONS, Distortion, distances
-from tacit.study.reports.worth import value_in_units, value_in_words
+from tacit.study.reports.receipts import value_in_units, value_in_words
 from tests.study.clinic import make_clinic
 
 HUGE = Distortion(

@@ -38,7 +38,7 @@ def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
         study.set_collusion(Policy(everyone=0.6, groups={("lab-a", "lab-b"): 0.5}))
         quote = study.quote("lab-a", "diagnosis", bits=0.2)
         first = study.release("lab-a", "diagnosis", out=tmp_path / "a.parquet", bits=0.2)
-        assert first.value == quote.value < quote.blind
+        assert study.receipt(first.entry).value == quote.value < quote.blind
         study.release("lab-b", "outcome", out=tmp_path / "b.csv")
         with pytest.raises(InfeasibleError, match="lab-b"):
             study.release("lab-b", sql="smoker or age > 65", out=tmp_path / "c.csv")

@@ -98,7 +98,7 @@ def quote(
 
 def _for_machines(quoted: Quote) -> dict[str, Any]:
     """A quote, and its worth in the words that people read."""
-    from tacit.study.reports.worth import value_in_words
+    from tacit.study.reports.receipts import value_in_words
 
     document = quoted.as_dict() | {"remarks": remarks_for_machines(quoted.remarks)}
     document["in_words"] = value_in_words(
@@ -149,7 +149,7 @@ def _show_answered(quoted: Quote, folder: Path) -> None:
 
 
 def _show_question(quoted: Quote) -> None:
-    from tacit.study.reports.worth import value_in_words
+    from tacit.study.reports.receipts import value_in_words
 
     judged = f"judged by {quoted.measure}{', analysable' if quoted.analysable else ''}"
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, {judged}:")
@@ -306,6 +306,6 @@ def _draw(quoted: Quote, path: Path) -> None:
 
 
 def _worth(quoted: Quote, point: CurvePoint) -> str:
-    from tacit.study.reports.worth import worth_in_words
+    from tacit.study.reports.receipts import worth_in_words
 
     return worth_in_words(quoted.measure, point.value, quoted.blind, quoted.objective)

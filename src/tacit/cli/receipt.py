@@ -76,7 +76,7 @@ def _show_receipt(paper: Receipt | EntryReceipt) -> None:
 
 
 def _show_worth(paper: Receipt) -> None:
-    from tacit.study.reports.worth import value_in_units
+    from tacit.study.reports.receipts import value_in_units
 
     beats = "" if paper.bound is None else f"; nothing within these limits beats {paper.bound:.4f}"
     where = "at the worst level " if paper.objective != "mean" else ""

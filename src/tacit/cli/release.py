@@ -30,7 +30,7 @@ from tacit.words.remarks import remark_in_words
 if TYPE_CHECKING:
     from tacit.problem import Costs
     from tacit.remark import Remark
-    from tacit.study import Receipt, Study
+    from tacit.study import Certificate, Study
 
 
 def release(
@@ -72,7 +72,7 @@ def release(
         Study.open(folder, accept_rollback=accept_rollback) as study,
         progress_bar(f"writing {plain(out.name)}") as (progress, tell),
     ):
-        receipt = study.release(
+        certificate = study.release(
             party,
             columns_of(study, request),
             out=out,
@@ -89,10 +89,10 @@ def release(
             progress=progress,
             notify=_show_note,
         )
-    if as_json:
-        show_json(receipt.model_dump(mode="json"))
-    else:
-        _show_release(receipt, folder, out)
+        if as_json:
+            show_json(study.receipt(certificate.entry).model_dump(mode="json"))
+    if not as_json:
+        _show_release(certificate, folder, out)
 
 
 def columns_of(study: Study, text: str | None) -> str | list[str] | None:
@@ -147,14 +147,14 @@ def _show_note(remark: Remark) -> None:
     print(f"note: {plain(remark_in_words(remark))}", file=sys.stderr, flush=True)
 
 
-def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
+def _show_release(certificate: Certificate, folder: Path, out: Path) -> None:
     from tacit.accounting import bits_up
 
-    party = plain(receipt.party)
-    print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
-    print(f"  {receipt.in_words}")
-    for remark in receipt.remarks:
+    party, request = plain(certificate.party), plain(certificate.request)
+    print(f"{plain(str(out))}: {request} for {party}, {certificate.records:,} records")
+    print(f"  {certificate.in_words}")
+    for remark in certificate.remarks:
         print(f"  {plain(remark_in_words(remark))}")
-    print(f"  {party} held at most {bits_up(receipt.party_bits)} bits about a record after it")
+    print(f"  {party} held at most {bits_up(certificate.party_bits)} bits about a record after it")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
-    print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(receipt.entry)])}")
+    print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(certificate.entry)])}")

@@ -21,8 +21,7 @@ from tacit.policy import limit_in_words
 from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API
 from tacit.study.reports.page import chance_up, fullness, times_up
-from tacit.study.reports.receipts import time_in_words
-from tacit.study.reports.worth import value_in_units, worth_in_words
+from tacit.study.reports.receipts import time_in_words, value_in_units, worth_in_words
 from tacit.words.commands import command_of
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])

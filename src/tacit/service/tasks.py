@@ -12,7 +12,7 @@ from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
 from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor, SurfaceFor
 from tacit.study import Quote, Study, verify_study
-from tacit.study.reports.worth import value_in_words
+from tacit.study.reports.receipts import value_in_words
 from tacit.words.remarks import remarks_for_machines
 
 _TELL_SECONDS = 0.25
@@ -112,10 +112,11 @@ def _release(work: Work) -> dict[str, Any]:
             )
             work.jobs.note_entry(job.id, number)
         target = release_path(work.files, number, order.format)
-        receipt = study.deliver(number, target, progress=work.progress)
-    told = {"entry": number, "format": order.format}
-    if job.party is not None:
-        return told
+        study.deliver(number, target, progress=work.progress)
+        told = {"entry": number, "format": order.format}
+        if job.party is not None:
+            return told
+        receipt = study.receipt(number)
     said = {"in_words": receipt.in_words, "remarks": remarks_for_machines(remarks)}
     return told | {"receipt": receipt.model_dump(mode="json")} | said
 

@@ -52,7 +52,7 @@ from tacit.study.books.records import (
 from tacit.study.proofs.caps import told_steps
 from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.log import LogEntry
-from tacit.study.reports.worth import value_in_words
+from tacit.study.reports.receipts import value_in_words
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
 

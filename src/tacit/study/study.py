@@ -55,11 +55,13 @@ from tacit.study.releases.release import (
 from tacit.study.reports.limits import StandingLimit, list_limits
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import (
+    Certificate,
     EntryReceipt,
     Receipt,
     certificate_path,
     entry_receipt,
     receipt_of,
+    remarks_on_time,
 )
 from tacit.study.reports.report import StudyReport
 from tacit.study.reports.risk import Risk
@@ -585,7 +587,7 @@ class Study:
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[Remark], None] = _warn,
-    ) -> Receipt:
+    ) -> Certificate:
         """Answer a request: record the best release within all limits, sample it, write the file.
 
         The same request gets the same release again, at no cost. A study of several cohorts has a
@@ -615,11 +617,12 @@ class Study:
                 value and the bound of the best one so far, in bits, and the seconds since the
                 start; an exception that it raises ends the request, and nothing is spent.
             progress: called with steps done and steps in all while the file is written.
-            notify: called with what the custodian should know beside the receipt; by default a
-                warning.
+            notify: called with what the custodian should know; by default a warning.
 
         Returns:
-            The receipt of the first cohort that was asked for; ``receipts_beside`` has the others.
+            The recipient's certificate, as it was written beside the file, of the first cohort that
+            was asked for; ``receipt`` makes the custodian's receipt of its ``entry``, and
+            ``receipts_beside`` has the other cohorts.
 
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
@@ -655,13 +658,16 @@ class Study:
         )
         if len(writer.cohorts) < len(journal.books.cohorts):  # one has joined meanwhile
             writer = self._writer()
-        receipts = []
+        certificates = []
         for intent in intents:
             file = target if cohort is not None else cohort_file(target, intent.cohort)
-            receipts.append(deliver_release(journal, writer, intent, file, progress))
-            if guards_any(file, intent.record.letters):
+            certificates.append(deliver_release(journal, writer, intent, file, progress))
+            record = intent.record
+            for remark in remarks_on_time(record.is_out_of_time, record.value, record.bound):
+                notify(remark)
+            if guards_any(file, record.letters):
                 notify(Remark("guarded_labels", {"file": str(file)}))
-        return receipts[0]
+        return certificates[0]
 
     def receipts_beside(self, number: int) -> tuple[Receipt, ...]:
         """Receipts, without seals, of the releases that answer the same request for other cohorts.
@@ -728,10 +734,15 @@ class Study:
         )
         return intents[0].entry.number
 
-    def deliver(self, number: int, out: str | Path, *, progress: Progress | None = None) -> Receipt:
+    def deliver(
+        self, number: int, out: str | Path, *, progress: Progress | None = None
+    ) -> Certificate:
         """Write the file of a release that was recorded, by its number in the ledger.
 
         The file is the same whenever and wherever it is written. Spends nothing.
+
+        Returns:
+            The recipient's certificate, as it was written beside the file.
         """
         target = Path(out)
         check_target(target)

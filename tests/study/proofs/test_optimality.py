@@ -94,7 +94,7 @@ def asked_of(wish):
     """What a scheme is asked for a request."""
     return {
         "party": wish.party,
-        "utility": wish.utility,
+        "utility": wish.utility.posed,
         "objective": wish.measure.objective,
         "ceilings": wish.ceilings,
         "analysable": wish.analysable,

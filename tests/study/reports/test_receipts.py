@@ -14,8 +14,7 @@ from tacit.errors import InvalidInputError
 from tacit.policy import limit_in_words
 from tacit.remark import Remark
 from tacit.study import Certificate, verify_study
-from tacit.study.reports.receipts import certificate_path
-from tacit.study.reports.worth import value_in_words, worth_in_words
+from tacit.study.reports.receipts import certificate_path, value_in_words, worth_in_words
 from tests.study.clinic import make_clinic
 
 BITS = st.floats(0, 64, allow_nan=False)
@@ -69,7 +68,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("told")
     with make_clinic(place, external=["outcome"]) as study:
         study.set_party("lab", 0.9)
-        receipt = study.release("lab", "outcome", bits=0.3, out=place / "lab.csv")
+        released = study.release("lab", "outcome", bits=0.3, out=place / "lab.csv")
+        receipt = study.receipt(released.entry)
         receipt.write(place / "receipt.json")
         (place / "receipt.html").write_text(receipt.as_html())
     return place

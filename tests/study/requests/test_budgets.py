@@ -179,10 +179,14 @@ def test_information_that_ran_out_of_time_is_released_with_its_bound(
         assert quoted.value < quoted.bound <= 0.4
         late = Remark("out_of_time", {"value": quoted.value, "bound": quoted.bound})
         assert late in quoted.remarks
-        out = tmp_path / "a.csv"
-        made = study.release("lab-a", "outcome", out=out, utility="information", watch=watch)
-        assert late.code in [remark.code for remark in made.remarks]
-        assert "ran out of time" in made.as_html()
+        asked, told = {"utility": "information", "watch": watch}, []
+        made = study.release(
+            "lab-a", "outcome", out=tmp_path / "a.csv", **asked, notify=told.append
+        )
+        assert late.code in [remark.code for remark in told]
+        receipt = study.receipt(made.entry)
+        assert late.code in [remark.code for remark in receipt.remarks]
+        assert "ran out of time" in receipt.as_html()
         again = study.quote("lab-a", "outcome", utility="information")
         assert "out_of_time" in [remark.code for remark in again.remarks]
         assert study.verify().problems == ()
@@ -204,7 +208,7 @@ def test_a_search_in_time_makes_no_remark(tmp_path: Path) -> None:
             utility="information",
             watch=_append_to(told),
         )
-        assert made.remarks == ()
+        assert study.receipt(made.entry).remarks == ()
         assert told
     assert all(value <= bound for value, bound, _ in told)
 
@@ -286,7 +290,10 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
     assert remark in sqlite_study.set_party("lab-a", bits)
     assert sqlite_study.set_collusion(Policy(everyone=bits, sizes={2: bits}))
     assert sqlite_study.set_party("lab-b", 0.3) == []
-    receipt = sqlite_study.release("lab-a", ("age", "diagnosis", "smoker"), out=tmp_path / "a.csv")
+    asked = "age", "diagnosis", "smoker"
+    receipt = sqlite_study.receipt(
+        sqlite_study.release("lab-a", asked, out=tmp_path / "a.csv").entry
+    )
     assert receipt.value == 0
     assert receipt.party_bits == pytest.approx(all_bits, abs=SAME_BITS)
 
@@ -406,7 +413,8 @@ def test_a_quote_is_what_the_release_then_is(
 ) -> None:
     with untouched(tmp_path):
         quote = spent.quote("registry", **wish)  # type: ignore[arg-type]
-    receipt = spent.release("registry", out=tmp_path / "c.csv", **wish)  # type: ignore[arg-type]
+    made = spent.release("registry", out=tmp_path / "c.csv", **wish)  # type: ignore[arg-type]
+    receipt = spent.receipt(made.entry)
     assert (quote.value, quote.blind, quote.bound) == (receipt.value, receipt.blind, receipt.bound)
     assert quote.own.after == receipt.party_bits
     held = {share.parties: share.after for share in quote.coalitions}

@@ -29,7 +29,9 @@ def test_everything_about_an_external_column_says_that_it_is_predicted(tmp_path:
         assert REMARK in study.remarks
         study.set_party("lab", 0.9)
         assert study.quote("lab", "outcome", bits=0.3).remarks == (REMARK,)
-        receipt = study.release("lab", "outcome", bits=0.3, out=out)
+        certificate = study.release("lab", "outcome", bits=0.3, out=out)
+        assert certificate == Certificate.beside(out)
+        receipt = study.receipt(certificate.entry)
         assert receipt.remarks == (REMARK,)
         assert SENTENCE.replace("'", "&#39;") in receipt.as_html()
         again = study.quote("lab", "outcome", bits=0.3)

@@ -118,8 +118,8 @@ def test_a_rehearsal_is_what_real_parties_get(
     clinic.set_collusion(policy)
     for each in planned.answers:
         clinic.set_party(each.party, planned.limit)
-        receipt = clinic.release(each.party, each.request, out=tmp_path / f"{each.party}.csv")
-        assert 1 - receipt.value == pytest.approx(each.correct, abs=1e-4)
+        released = clinic.release(each.party, each.request, out=tmp_path / f"{each.party}.csv")
+        assert 1 - clinic.receipt(released.entry).value == pytest.approx(each.correct, abs=1e-4)
         assert each.bits <= planned.limit + GAP
         assert each.lowest <= each.correct <= each.highest
         assert each.correct <= each.alone + GAP

@@ -174,7 +174,8 @@ def test_a_bound_on_information_is_one_for_the_limits(tmp_path: Path) -> None:
     """Of an attribute, a first release can tell as many bits as the limit allows."""
     with make_clinic(tmp_path) as study:
         study.set_party("lab-a", 0.1)
-        made = study.release("lab-a", "smoker", utility="information", out=tmp_path / "a.csv")
+        asked = {"utility": "information", "out": tmp_path / "a.csv"}
+        made = study.receipt(study.release("lab-a", "smoker", **asked).entry)
     assert made.value < 0.1 == made.bound
 
 
@@ -444,7 +445,8 @@ def test_no_release_claims_to_be_better_than_the_best(tmp_path: Path) -> None:
         tmp_path / "s", str(tmp_path / "t.csv"), id="id", private=["level"], memory=8
     ) as study:
         study.set_party("a", 1.0)
-        receipt = study.release("a", "level", out=tmp_path / "1.csv", bits=0.2, utility="squared")
+        asked = {"out": tmp_path / "1.csv", "bits": 0.2, "utility": "squared"}
+        receipt = study.receipt(study.release("a", "level", **asked).entry)
         assert receipt.bound is not None
         assert receipt.bound <= receipt.value
         assert study.verify().is_whole

@@ -27,12 +27,10 @@ from pydantic import (
 )
 
 from tacit.accounting import bits_up, percent_used
-from tacit.arrays import Array
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.ledger import Entry
-from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs
+from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs, Utility
 from tacit.scheme import Policy, Transition
-from tacit.study.books.utility import Information, MeanCost, Shares, Utility
 
 STUDY_FORMAT = 2
 """Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
@@ -404,23 +402,13 @@ class Measure(Record):
         return _has_errors(self.kind)
 
     def utility(self, labels: tuple[str, ...], numbers: tuple[float | None, ...] | None) -> Utility:
-        """How answers about R are judged.
+        """As the engine wants it.
 
         Args:
             labels: letters of R.
             numbers: where each letter lies on a scale, ``None`` for a missing value; ``None``
                 altogether if the letters have no order.
         """
-        if self.kind == INFORMATION:
-            return Information()
-        if self.kind == SHARES:
-            return Shares()
-        return MeanCost(self._distortion(labels, numbers), self.objective)
-
-    def _distortion(
-        self, labels: tuple[str, ...], numbers: tuple[float | None, ...] | None
-    ) -> Array:
-        """The matrix d[rhat, r]."""
         if self.costs is not None:
             if any(len(row) != len(labels) for row in self.costs):
                 raise InvalidInputError(
@@ -428,6 +416,8 @@ class Measure(Record):
                     f"{len(labels)} levels: give one column for each of {_labels_in_words(labels)}"
                 )
             return np.array(self.costs)
+        if not self.is_cost:
+            return self.kind
         named = DISTORTIONS[self.kind]
         if numbers is None and named.needs_numbers:
             raise InvalidInputError(

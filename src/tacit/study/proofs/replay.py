@@ -18,9 +18,15 @@ from tacit.errors import LedgerError
 from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Transition
 from tacit.scheme.views import CoalitionView
-from tacit.study.books.books import Books, Intent
+from tacit.study.books.books import (
+    Books,
+    Information,
+    Intent,
+    Shares,
+    Utility,
+    recipient_law,
+)
 from tacit.study.books.records import HoldingRecord, IntentRecord
-from tacit.study.books.utility import Information, Shares, Utility, recipient_law
 from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.proofs.optimality import Proof, prove
 from tacit.study.proofs.refutation import better_value

@@ -19,7 +19,7 @@ from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
 from tacit.study.folder import Layout, StudyKeys
 from tacit.study.journal import Journal
-from tacit.study.reports.receipts import Receipt, certificate_of, certificate_path, receipt_of
+from tacit.study.reports.receipts import Certificate, certificate_of, certificate_path
 from tacit.study.requests.draft import Draft, draft, intent_record
 from tacit.study.requests.refusals import (
     ceiling_refusal,
@@ -153,11 +153,12 @@ def deliver_release(
     intent: Intent,
     target: Path,
     progress: Progress | None,
-) -> Receipt:
+) -> Certificate:
     """Write a recorded release's file and certificate, and record that they were written."""
-    release, number, seal_key = writer.release_of(intent), intent.entry.number, writer.keys.paper
+    release, number = writer.release_of(intent), intent.entry.number
     digest = writer.write(journal.books, intent, release, target, progress)
-    paper = certificate_of(journal.books, intent, digest, release.digest_key).sealed(seal_key)
+    paper = certificate_of(journal.books, intent, digest, release.digest_key)
+    paper = paper.sealed(writer.keys.paper)
     try:
         paper.write(certificate_path(target))
     except OSError as error:
@@ -172,7 +173,7 @@ def deliver_release(
         return DeliveredRecord(intent=number, digest=digest, file=str(target.resolve()))
 
     journal.append_settled("delivered", make)
-    return receipt_of(journal.books, journal.books.releases[number]).sealed(seal_key)
+    return paper
 
 
 def cohort_file(target: Path, cohort: int) -> Path:

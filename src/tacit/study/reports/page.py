@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from tacit.accounting import bits_up
 from tacit.policy import limit_in_words
-from tacit.study.reports.receipts import remark_in_words, time_in_words
-from tacit.study.reports.worth import value_in_units
+from tacit.study.reports.receipts import remark_in_words, time_in_words, value_in_units
 
 NEARLY_FULL = 80.0
 """Per cent of a limit from which on a bar warns."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,13 +32,12 @@ from tacit.information.laws import ROW_SUM_TOL
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words
-from tacit.problem import MEAN
+from tacit.problem import DISTORTIONS, INFORMATION, MEAN, SHARES, Distortion
 from tacit.remark import Remark
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file
 from tacit.study.books.records import HoldingRecord
 from tacit.study.reports.risk import Risk
-from tacit.study.reports.worth import value_in_words
 from tacit.tables.delivery.release_file import csv_text
 
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
@@ -224,7 +225,7 @@ class Receipt(ReleasePaper):
         channel: law of the answer given the level, [level, answer]; ``None`` where it is too
             large to be drawn: the certificate has it.
         held_before: what each of ``holdings`` held before it, at most. This and ``risks`` are
-            ``None`` in what ``Study.release`` returns; ``Study.receipt`` has them.
+            ``None`` in receipts that earlier versions made of a release.
         risks: what the party can tell about a person after it, and the coalition that is nearest
             to its limit.
     """
@@ -582,3 +583,93 @@ def time_in_words(time: str) -> str:
     if when.utcoffset() != timedelta(0):
         return time
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """How values of a measure are said.
+
+    Attributes:
+        unit: a value with its unit.
+        worth: what answers of a value are.
+        guess: what a blind guess of a value does.
+    """
+
+    unit: Callable[[float], str]
+    worth: Callable[[float], str]
+    guess: Callable[[float], str]
+
+
+_COSTS = _Units(
+    unit=lambda value: f"a cost of {value:.4f} on average",
+    worth=lambda value: f"answers cost {value:.3g} on average",
+    guess=lambda blind: f"costs {blind:.3g}",
+)
+
+_OTHERS = {
+    INFORMATION: _Units(
+        unit=lambda value: f"{value:.4f} bits about what was asked",
+        worth=lambda value: f"each answer tells {value:.3f} bits about what was asked",
+        guess=lambda _: "tells none",
+    ),
+    SHARES: _Units(
+        unit=lambda value: f"{sqrt(value):.4f} / sqrt(n), the largest standard error of a share",
+        worth=lambda value: (
+            "the share of every level among n records is estimated with a standard error of at "
+            f"most {sqrt(value):.3g} / sqrt(n)"
+        ),
+        guess=lambda _: "estimates none",
+    ),
+}
+
+
+def _units_of(kind: str) -> _Units:
+    named = DISTORTIONS.get(kind)
+    return _OTHERS.get(kind, _COSTS) if named is None else _units_of_distortion(named)
+
+
+def _units_of_distortion(named: Distortion) -> _Units:
+    return _Units(
+        unit=lambda value: named.in_words.format(value=f"{value:.4f}"),
+        worth=lambda value: f"answers are {named.in_words.format(value=f'{value:.3g}')}",
+        guess=lambda blind: named.guess_in_words.format(value=f"{blind:.3g}"),
+    )
+
+
+def value_in_units(kind: str, value: float) -> str:
+    """What answers are worth, with its unit."""
+    return _units_of(kind).unit(value)
+
+
+def value_in_words(kind: str, value: float, blind: float | None, objective: str = MEAN) -> str:
+    """What answers are worth, beside a blind guess; ``None`` where that is worth nothing."""
+    worth = worth_in_words(kind, value, blind, objective)
+    if blind is not None and _is_share(kind):
+        n = _out_of(1 - value, 1 - blind)
+        return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
+    return f"{worth}; a blind guess {_units_of(kind).guess(blind or 0.0)}"
+
+
+def worth_in_words(kind: str, value: float, blind: float | None, objective: str = MEAN) -> str:
+    """What answers are worth; as fine as it takes to tell them from a blind guess."""
+    if objective != MEAN:
+        return f"at the worst level, {worth_in_words(kind, value, blind)}"
+    if blind is not None and _is_share(kind):
+        n = _out_of(1 - value, 1 - blind)
+        return f"about {round(n * (1 - value)):,} of {n:,} values correct"
+    return _units_of(kind).worth(value)
+
+
+def _is_share(kind: str) -> bool:
+    """Whether a value is the share of wrong answers."""
+    return kind in DISTORTIONS and DISTORTIONS[kind].is_share
+
+
+def _out_of(share: float, guess: float) -> int:
+    """10, or the power of 10 that tells both shares well enough, and from each other."""
+    tens = all(abs(10 * each - round(10 * each)) < 0.15 for each in (share, guess))
+    for n in (10, 100, 1_000) if tens else (100, 1_000):
+        is_told_apart = round(n * share) != round(n * guess)
+        if is_told_apart and (0 < round(n * share) < n or share in (0, 1)):
+            return n
+    return 10_000

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tacit.study.books.books import Books, Intent
-from tacit.study.reports.worth import value_in_words
+from tacit.study.reports.receipts import value_in_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ from tacit.study.books.books import (
     Cohort,
     Request,
     draw_of,
+    recipient_law,
     record_holdings,
 )
 from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
-from tacit.study.books.utility import recipient_law
 from tacit.study.proofs.caps import ExactLaws, ToldStep, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove
 

@@ -13,7 +13,7 @@ from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
 from tacit.scheme.scheme import CAP_ROOM
 from tacit.study.books.books import Books, Request
-from tacit.study.reports.worth import value_in_words
+from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import (
     Draft,
     cap_refusal,

@@ -14,8 +14,7 @@ from tacit.arrays import Array
 from tacit.errors import TacitError
 from tacit.problem import WORST_LEVEL
 from tacit.remark import Remark
-from tacit.study.books.books import Books
-from tacit.study.books.utility import Information, Shares
+from tacit.study.books.books import Books, Information, Shares
 from tacit.study.requests.draft import Draft, draft
 
 
