@@ -23,8 +23,8 @@ from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
 from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
 from tacit.study.setup.creation import IN_FOLDER
-from tacit.tables.delivery.registry import ENGINES
-from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
+from tacit.tables.delivery.registry import find_engine
+from tacit.tables.encoding.snapshot import is_snapshot_file
 
 _SNAPSHOT = "snapshot/"
 
@@ -161,7 +161,7 @@ def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Itera
         target = layout.folder / name
         is_needless = path == backup.high_water or (is_closed and path == backup.key)
         if not (target.exists() or is_needless):
-            target.parent.mkdir(mode=0o700, exist_ok=True)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             move(path, target)
             yield name
 
@@ -171,9 +171,10 @@ def _files(layout: Layout) -> Iterator[tuple[str, Path]]:
     for path in _own_files(layout):
         if path.exists():
             yield path.name, path
-    for name in SNAPSHOT_FILES:
-        if (layout.snapshot / name).exists():
-            yield _SNAPSHOT + name, layout.snapshot / name
+    for path in sorted(layout.snapshot.rglob("*")):
+        name = path.relative_to(layout.snapshot).as_posix()
+        if is_snapshot_file(name):
+            yield _SNAPSHOT + name, path
 
 
 def _own_files(layout: Layout) -> tuple[Path, ...]:
@@ -191,7 +192,8 @@ def _check_new(configuration: Configuration, file: Path) -> None:
 def _read(layout: Layout, configuration: Configuration, ledger: Ledger) -> tuple[Books, Traces]:
     """A study's books, and traces of entries that its ledger has lost."""
     study = configuration.study
-    traces = Traces.find(layout, ENGINES[configuration.engine], study)  # before the ledger is read
+    engine = find_engine(configuration.engine, configuration.master)
+    traces = Traces.find(layout, engine, study)  # before the ledger is read
     books = read_books(ledger.entries(study))
     return books, traces.lost(books, ledger, study)
 
@@ -218,15 +220,17 @@ def _unpack(file: Path, scratch: Path) -> None:
     """Only plain files of the names that a backup has: an archive may hold any path."""
     layout = Layout(scratch)
     known = {path.name for path in (*_own_files(layout), layout.ledger)}
-    known |= {_SNAPSHOT + name for name in SNAPSHOT_FILES}
     try:
         with tarfile.open(file, mode="r:") as tar:
             for member in tar:
                 content = tar.extractfile(member) if member.isfile() else None
-                if content is None or member.name not in known:
+                in_snapshot = member.name.startswith(_SNAPSHOT) and is_snapshot_file(
+                    member.name.removeprefix(_SNAPSHOT)
+                )
+                if content is None or not (in_snapshot or member.name in known):
                     raise _no_backup(file)
                 target = scratch / member.name
-                target.parent.mkdir(mode=0o700, exist_ok=True)
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 target.touch(mode=0o600)
                 with target.open("wb") as written:
                     copyfileobj(content, written)

@@ -197,12 +197,13 @@ class Tally:
             pairs = x * counts.shape[1] + batch[f"r_{k}"].to_numpy()
             counts += np.bincount(pairs, minlength=counts.size).reshape(counts.shape)
 
-    def add_counts(self, k: int | None, x: Counts, r: Counts | None, times: Counts) -> None:
-        """Add how often cells occur, or pairs of a cell and a level of external column ``k``."""
-        if k is None:
-            np.add.at(self._cells, x, times)
-        else:
-            np.add.at(self._externals[k], (x, r), times)
+    def put_cells(self, x: Counts, times: Counts) -> None:
+        """Take how often each cell occurs."""
+        self._cells[x] = times
+
+    def put_pairs(self, k: int, x: Counts, r: Counts, times: Counts) -> None:
+        """Take how often each pair of a cell and a level of external column ``k`` occurs."""
+        self._externals[k][x, r] = times
 
     def save(self, path: Path) -> None:
         """Write the counts to a new file."""

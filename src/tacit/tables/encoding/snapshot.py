@@ -7,6 +7,7 @@ record i), ``x.npy`` (the cell of each record), ``counts.npz`` and ``snapshot.js
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,10 +39,20 @@ DESCRIPTION_FILE = "snapshot.json"
 
 SNAPSHOT_FILES = (IDS_FILE, CODES_FILE, COUNTS_FILE, DESCRIPTION_FILE)
 
+RECORDS_FOLDER = "records.parquet"
+"""Of a cluster's engine, in the place of ids and codes: ``row`` (the number), ``x``, ``id_0``..."""
+
+_PART = re.compile(rf"{re.escape(RECORDS_FOLDER)}/[\w.-]+\.parquet")
+
 BATCH = 2**18
 """Records handled at a time."""
 
 _DIGEST_THREADS = 4
+
+
+def is_snapshot_file(name: str) -> bool:
+    """Whether a snapshot's folder may hold a file of this name, of whatever engine."""
+    return name in SNAPSHOT_FILES or _PART.fullmatch(name) is not None
 
 
 class Description(Stored):

@@ -21,12 +21,17 @@ from tacit.errors import InvalidInputError
 from tacit.remark import Remark
 from tacit.storage import atomic_folder, scratch_folder, sync
 from tacit.tables.connection import connect_file, connect_memory, quote_file, quote_name
-from tacit.tables.delivery.spark.parts import RECORDS_FOLDER, PartedSnapshot
+from tacit.tables.delivery.spark.parts import PartedSnapshot
 from tacit.tables.delivery.spark.session import quote_column, read_folder, write_folder
 from tacit.tables.encoding.builder import Tally, check_ids, columns_to_read, freeze_encoding
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.column import Column
-from tacit.tables.encoding.snapshot import COUNTS_FILE, DESCRIPTION_FILE, Description
+from tacit.tables.encoding.snapshot import (
+    COUNTS_FILE,
+    DESCRIPTION_FILE,
+    RECORDS_FOLDER,
+    Description,
+)
 from tacit.tables.encoding.strays import reading_sql
 from tacit.tables.sources.parquet import ParquetFile
 from tacit.tables.sources.source import describe, find_source
@@ -72,8 +77,9 @@ def take_census(
             check_ids(id_columns, table.n_records, *_count_bad_ids(table.staged, id_columns))
             encoding = freeze_encoding(table, id_columns, attributes, externals)
             _write_records(session, table, encoding, scratch, partial)
-        for each in table.remarks if remark is not None else ():
-            remark(each)
+        if remark is not None:
+            for each in table.remarks:
+                remark(each)
         described = Description(n_records=table.n_records, encoding=encoding)
         (partial / DESCRIPTION_FILE).write_text(described.model_dump_json(), encoding="utf-8")
     return PartedSnapshot(folder, table.n_records, encoding)
@@ -298,7 +304,7 @@ def _stored_sql(name: str, stored_type: str, is_from_texts: bool) -> str:
 
 def _first_rows(written: DataFrame) -> list[int]:
     """The number of the first record of each part, [part]."""
-    sizes = dict(written.groupBy("part").count().collect())
+    sizes: dict[int, int] = dict(written.groupBy("part").count().collect())
     bounds = accumulate((sizes.get(part, 0) for part in range(max(sizes) + 1)), initial=0)
     return list(bounds)[:-1]
 
@@ -306,9 +312,9 @@ def _first_rows(written: DataFrame) -> list[int]:
 def _count_cells(written: DataFrame, encoding: Encoding) -> Tally:
     tally = Tally(encoding)
     cells = written.groupBy("x").count().toArrow()
-    tally.add_counts(None, cells["x"].to_numpy(), None, cells["count"].to_numpy())
+    tally.put_cells(cells["x"].to_numpy(), cells["count"].to_numpy())
     for k in range(len(encoding.externals)):
         pairs = written.groupBy("x", f"r_{k}").count().toArrow()
         columns = (pairs[name].to_numpy() for name in ("x", f"r_{k}", "count"))
-        tally.add_counts(k, *columns)
+        tally.put_pairs(k, *columns)
     return tally

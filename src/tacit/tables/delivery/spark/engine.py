@@ -282,4 +282,4 @@ def _agrees(
         return False
     kept = read_folder(session, folder).withColumnRenamed("state", "kept")
     both = kept.join(redrawn, ["row", "x"], "full")
-    return both.filter("kept IS NULL OR state IS NULL OR kept <> state").isEmpty()
+    return bool(both.filter("kept IS NULL OR state IS NULL OR kept <> state").isEmpty())

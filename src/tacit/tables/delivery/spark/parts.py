@@ -25,13 +25,11 @@ from tacit.tables.encoding.snapshot import (
     BATCH,
     COUNTS_FILE,
     DESCRIPTION_FILE,
+    RECORDS_FOLDER,
     Codes,
     Snapshot,
     file_digests,
 )
-
-RECORDS_FOLDER = "records.parquet"
-"""Columns ``row`` (the record's number), ``x`` and ``id_0``..."""
 
 _ENDING = ".parquet"
 _SEAL_FILE = "_seal"

@@ -18,7 +18,7 @@ BATCH = 2**16
 
 _PART_BYTES = "128MB"
 
-_STARTED = {
+_STARTED: dict[str, bool | float | int | str | None] = {
     "spark.app.name": "tacit",
     "spark.log.level": "ERROR",
     "spark.ui.showConsoleProgress": "false",
