@@ -36,7 +36,8 @@ def init(
         typer.Option(
             metavar="TABLE",
             help="A .csv, .parquet, .arrow, .feather, .xlsx (::sheet) or .duckdb file (::table), "
-            "or postgresql://...#table.",
+            "a folder/ of .parquet files, or postgresql://...#table; for --engine spark also "
+            "spark:TABLE of its catalog, or the address of a folder of Parquet files.",
         ),
     ],
     id_columns: Annotated[
@@ -129,6 +130,21 @@ def init(
             "counted from 0 again: whoever holds releases of both studies may hold the sum.",
         ),
     ] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="local|spark",
+            help="What reads and writes the records: this machine, or a Spark cluster.",
+        ),
+    ] = "local",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="The cluster for --engine spark, such as spark://host:7077 or yarn; by default "
+            "what Spark's own settings say.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a study of a table."""
@@ -156,6 +172,8 @@ def init(
             ledger=ledger,
             accept_reset=accept_reset,
             min_records=min_records,
+            engine=engine,
+            master=master,
         ) as study,
     ):
         status, small = study.status(), study.small_cells(min_cell)

@@ -24,14 +24,11 @@ from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
 from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
 from tacit.study.setup.creation import IN_FOLDER
-from tacit.tables.delivery.registry import ENGINES
-from tacit.tables.encoding.snapshot import SNAPSHOT_FILES
+from tacit.tables.delivery.registry import find_engine
+from tacit.tables.encoding.snapshot import is_snapshot_file
 
-_SNAPSHOT_FILE = "|".join(map(re.escape, SNAPSHOT_FILES))
-_COHORT_FILE = re.compile(
-    rf"(cohorts/[1-9][0-9]{{0,8}}/)?(table\.json|snapshot/({_SNAPSHOT_FILE}))"
-)
-"""What a backup holds of a cohort; of the first one without its folder."""
+_COHORT = re.compile(r"(cohorts/[1-9][0-9]{0,8}/)?(snapshot/)?(.+)")
+"""A file of a cohort: its folder, which the first one lacks, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +174,19 @@ def _files(layout: Layout) -> Iterator[tuple[str, Path]]:
         if path.exists():
             yield path.name, path
     for place in (layout, *map(Layout, sorted(layout.cohorts.glob("[0-9]*")))):
-        paths = (place.table, *(place.snapshot / name for name in SNAPSHOT_FILES))
-        for path in paths:
-            if path.exists():
-                yield path.relative_to(layout.folder).as_posix(), path
+        for path in (place.table, *sorted(place.snapshot.rglob("*"))):
+            name = path.relative_to(layout.folder).as_posix()
+            if path.exists() and _is_of_cohort(name):
+                yield name, path
+
+
+def _is_of_cohort(name: str) -> bool:
+    """Whether a backup holds a file of this name for a cohort."""
+    found = _COHORT.fullmatch(name)
+    if found is None:
+        return False
+    _, in_snapshot, file = found.groups()
+    return is_snapshot_file(file) if in_snapshot else file == "table.json"
 
 
 def _make_folder(top: Path, folder: Path) -> None:
@@ -205,7 +211,8 @@ def _check_new(layout: Layout, configuration: Configuration, file: Path) -> None
 def _read(layout: Layout, configuration: Configuration, ledger: Ledger) -> tuple[Books, Traces]:
     """A study's books, and traces of entries that its ledger has lost."""
     study = configuration.study
-    traces = Traces.find(layout, ENGINES[configuration.engine], study)  # before the ledger is read
+    engine = find_engine(configuration.engine, configuration.master)
+    traces = Traces.find(layout, engine, study)  # before the ledger is read
     books = read_books(ledger.entries(study))
     return books, traces.lost(books, ledger, study)
 
@@ -236,7 +243,7 @@ def _unpack(file: Path, scratch: Path) -> None:
         with tarfile.open(file, mode="r:") as tar:
             for member in tar:
                 content = tar.extractfile(member) if member.isfile() else None
-                is_known = member.name in known or _COHORT_FILE.fullmatch(member.name)
+                is_known = member.name in known or _is_of_cohort(member.name)
                 if content is None or not is_known:
                     raise _no_backup(file)
                 target = scratch / member.name

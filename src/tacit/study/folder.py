@@ -123,6 +123,8 @@ class Configuration(BaseModel):
             name it: use ``table_file``.
         ledger: address of the ledger; ``None`` for a file in the folder.
         engine: name of what reads and writes the records.
+        master: address of the engine's cluster; ``None`` where it has none, or its own settings
+            say it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -134,6 +136,7 @@ class Configuration(BaseModel):
     file: Path | None = None
     ledger: str | None
     engine: str = "local"
+    master: str | None = None
 
     @property
     def table_file(self) -> Path | None:
@@ -185,12 +188,18 @@ class Configuration(BaseModel):
 
 
 def file_evidence(file: Path | None) -> dict[str, int] | None:
-    """Size and time of a file; ``None`` if it is gone, or if there is none."""
+    """Size and time of a file, or of all files of a folder; ``None`` if there is none."""
     try:
-        status = None if file is None else file.stat()
+        if file is None:
+            return None
+        inside = [path.stat() for path in file.rglob("*")] if file.is_dir() else []
+        found = [file.stat(), *inside]
     except FileNotFoundError:
         return None
-    return status and {"size": status.st_size, "modified": status.st_mtime_ns}
+    return {
+        "size": sum(status.st_size for status in found),
+        "modified": max(status.st_mtime_ns for status in found),
+    }
 
 
 def store_evidence(layout: Layout, seen: dict[str, int]) -> None:

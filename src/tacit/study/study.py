@@ -160,13 +160,15 @@ class Study:
         accept_reset: bool = False,
         min_records: int = 50,
         engine: str = LOCAL,
+        master: str | None = None,
     ) -> Self:
         """Make a study of a table.
 
         Args:
             folder: to make.
-            table: a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, or
-                ``postgresql://...#table``.
+            table: a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, a folder/ of .parquet
+                files, or ``postgresql://...#table``; for the engine ``spark`` also
+                ``spark:table`` of its catalog, or the address of a folder of Parquet files.
             id: the column, or columns, whose values tell records apart.
             private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.
@@ -183,7 +185,9 @@ class Study:
                 them again, and so begin to count their bits anew.
             min_records: refuse a smaller table: whoever knows its counts learns more than the
                 limits say, from everybody else's rows.
-            engine: what reads and writes the records, by its name in ``ENGINES``.
+            engine: what reads and writes the records: ``local``, or ``spark`` for a cluster.
+            master: the cluster's address for the engine ``spark``, as Spark writes it; by default
+                what Spark's own settings say.
         """
         if everyone is not None:
             as_positive_bits(everyone, name="everyone")
@@ -201,6 +205,7 @@ class Study:
             accept_reset=accept_reset,
             min_records=min_records,
             engine=engine,
+            master=master,
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)

@@ -38,7 +38,7 @@ from tacit.study.journal import update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
-from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.delivery.registry import find_engine
 from tacit.tables.sources.source import find_source
 
 IN_FOLDER = "folder"
@@ -69,6 +69,7 @@ class Plan:
     accept_reset: bool
     min_records: int
     engine: str
+    master: str | None
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
@@ -181,7 +182,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
     """Snapshot, key and configuration."""
     layout, table = Layout(partial), TableRead.of(plan.table)
     seen = file_evidence(table.file)
-    snapshot = ENGINES[plan.engine].count(
+    snapshot = find_engine(plan.engine, plan.master).count(
         plan.table,
         plan.id_columns,
         plan.private,
@@ -198,6 +199,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         study=uuid.uuid4().hex,
         **dict(table),
         engine=plan.engine,
+        master=plan.master,
         ledger=address,
     )
     configuration.write(partial)
@@ -219,7 +221,7 @@ def _refuse_few(n_records: int, plan: Plan) -> None:
 def _registration(
     layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
 ) -> _Registration:
-    snapshot = ENGINES[configuration.engine].open(layout.snapshot)
+    snapshot = find_engine(plan.engine, plan.master).open(layout.snapshot)
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
     sketch = sketch_ids(snapshot, ledger.salt)

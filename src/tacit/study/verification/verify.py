@@ -22,7 +22,7 @@ from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.tables.delivery.engine import Engine
-from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.delivery.registry import find_engine
 from tacit.tables.delivery.release_reader import digest_of
 
 PROVED_NEAR = 1e-5
@@ -80,7 +80,8 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     """
     layout, configuration = Layout(Path(folder)), Configuration.read(Path(folder))
     paper = None if receipt is None else KeptPaper.read(Path(receipt))
-    study, engine = configuration.study, ENGINES[configuration.engine]
+    study = configuration.study
+    engine = find_engine(configuration.engine, configuration.master)
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
         problems = [Remark("chain_broken", {"reason": each}) for each in ledger.verify(study)]
         if paper is not None and problems and not _is_in(ledger, study, paper):

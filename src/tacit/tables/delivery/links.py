@@ -17,7 +17,7 @@ from pyarrow import parquet as pq
 
 from tacit.sampling import pseudonyms
 from tacit.storage import atomic_file
-from tacit.tables.connection import quote_file, quote_name
+from tacit.tables.connection import quote_name
 from tacit.tables.delivery.release_file import Words, check_target, hexadecimal
 from tacit.tables.encoding.snapshot import Snapshot
 from tacit.tables.sources.staging_table import StagingTable, stage
@@ -100,9 +100,8 @@ def _known(snapshot: Snapshot, table: StagingTable, names: list[str]) -> pa.Tabl
     )
     is_same = " AND ".join(f"asked.id_{k} = held.id_{k}" for k in range(len(names)))
     shown = ", ".join(f"held.id_{k} AS {quote_name(name)}" for k, name in enumerate(names))
-    held = f"read_parquet({quote_file(snapshot.ids_path)}, file_row_number = true)"
     found: pa.Table = table.connection.sql(
-        f"SELECT {shown}, file_row_number AS row FROM {held} AS held "
+        f"SELECT {shown}, row FROM {snapshot.ids_sql} AS held "
         f"JOIN (SELECT DISTINCT {asked} FROM staged) AS asked ON {is_same} ORDER BY row"
     ).to_arrow_table()
     return found

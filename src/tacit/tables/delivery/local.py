@@ -19,25 +19,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import duckdb
 import numpy as np
 
-from tacit.errors import DeliveryError
 from tacit.remark import Remark
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file, sync
-from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.links import Links, link
+from tacit.tables.delivery.output import (
+    Steps,
+    digest_release,
+    not_written,
+    states_not_written,
+    told,
+    without_collisions,
+    write_release,
+)
 from tacit.tables.delivery.release_file import (
     N_THREADS,
     ByPseudonym,
     ByPublicId,
-    ContentDigest,
     Order,
-    PseudonymCollisionError,
     RecordedRelease,
     batches,
     in_order,
@@ -49,8 +53,6 @@ from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.erasure import erase, known_hashes
 from tacit.tables.encoding.snapshot import Snapshot
-
-Result = TypeVar("Result")
 
 _STATES = ".npy"
 _SEAL_BYTES = 32
@@ -125,10 +127,7 @@ class LocalEngine:
                 for _, next_states in in_order(pool, draw.batch, batches(records.n_records)):
                     append(next_states)
         except OSError as error:
-            raise DeliveryError(
-                f"the states in {states.folder} cannot be written ({error.strerror}): "
-                "mend that and ask for the same release again, which costs nothing"
-            ) from error
+            raise states_not_written(states.folder, told(error)) from error
 
     def deliver(
         self,
@@ -142,29 +141,23 @@ class LocalEngine:
         progress: Progress | None = None,
     ) -> str:
         """Write a release's state file and its own."""
-        write = release_writer(target)  # a name that cannot be used is refused before any work
+        release_writer(target)  # a name that cannot be used is refused before any work
         files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
 
-        def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
-            steps = _Steps(progress, 2 * records.n_records - records.n_erased)
-            with files.writing(release.name, release.n_states) as append:
-                _draw_all(draw, order, pool, append, steps)
-            with atomic_file(target) as file:
-                digest = ContentDigest(release.digest_key)
-                blocks = digest.follow(order.blocks(pool), release.alphabet, pool, steps.add)
-                write(file, release.alphabet, blocks)
-                content = digest.hexdigest()
-                _refuse_other_content(target, content, expected)
-            return content
+        def attempt(key: bytes | None) -> str:
+            steps = Steps(progress, 2 * records.n_records - records.n_erased)
+            with ThreadPoolExecutor(N_THREADS) as pool:
+                order = _order(records, draw.sampler.n_letters, key, pool)
+                with files.writing(release.name, release.n_states) as append:
+                    _draw_all(draw, order, pool, append, steps)
+                blocks = order.blocks(pool)
+                return write_release(target, release, blocks, pool, expected=expected, steps=steps)
 
         try:
-            return _without_collisions(records, release, attempt)
+            return without_collisions(release, attempt)
         except (OSError, duckdb.Error) as error:
-            raise DeliveryError(
-                f"the release is recorded but {target} was not written ({_told(error)}): "
-                "mend that and ask for the same release again, which costs nothing"
-            ) from error
+            raise not_written(target, told(error)) from error
 
     def redraw(
         self, records: Snapshot, states: StateStore, releases: Sequence[RecordedRelease]
@@ -339,26 +332,12 @@ class _Draw:
         return letters, next_states
 
 
-@dataclass(slots=True)
-class _Steps:
-    """Counts finished steps and reports them to ``progress``."""
-
-    progress: Progress | None
-    total: int
-    done: int = 0
-
-    def add(self, steps: int) -> None:
-        self.done += steps
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-
-
 def _draw_all(
     draw: _Draw,
     order: Order,
     pool: ThreadPoolExecutor,
     keep: Callable[[Codes], None],
-    steps: _Steps,
+    steps: Steps,
 ) -> None:
     """Draw every record, give the letters to ``order``, and the next states to ``keep``."""
 
@@ -376,50 +355,20 @@ def _redraw(records: Snapshot, release: RecordedRelease, states: Codes) -> tuple
     """The content digest that a release's file must have, and the states after it; no file."""
     draw = _Draw.of(records, states, release)
 
-    def attempt(order: Order, pool: ThreadPoolExecutor) -> tuple[str, Codes]:
+    def attempt(key: bytes | None) -> tuple[str, Codes]:
         next_states: list[Codes] = []
-        _draw_all(draw, order, pool, next_states.append, _Steps(None, 0))
-        digest = ContentDigest(release.digest_key)
-        for block in order.blocks(pool):
-            digest.update(release.alphabet.columns(block))
-        return digest.hexdigest(), np.concatenate(next_states)
-
-    return _without_collisions(records, release, attempt)
-
-
-def _without_collisions(
-    records: Snapshot,
-    release: RecordedRelease,
-    attempt: Callable[[Order, ThreadPoolExecutor], Result],
-) -> Result:
-    """Try the party's pseudonym keys in turn; return the first result without equal pseudonyms."""
-    number = 0
-    while True:
         with ThreadPoolExecutor(N_THREADS) as pool:
-            try:
-                return attempt(_order(records, release, number, pool), pool)
-            except PseudonymCollisionError:
-                number += 1
+            order = _order(records, draw.sampler.n_letters, key, pool)
+            _draw_all(draw, order, pool, next_states.append, Steps(None, 0))
+            digest = digest_release(release, order.blocks(pool))
+        return digest, np.concatenate(next_states)
+
+    return without_collisions(release, attempt)
 
 
 def _order(
-    records: Snapshot, release: RecordedRelease, attempt: int, pool: ThreadPoolExecutor
+    records: Snapshot, n_letters: int, pseudonym_key: bytes | None, pool: ThreadPoolExecutor
 ) -> Order:
-    n_records, n_letters = records.n_records, release.channel.weights.shape[-1]
-    if release.pseudonym_key is None:
-        return ByPublicId(records.ids_path, n_records, n_letters)
-    words = partial(pseudonyms, release.pseudonym_key(attempt))
-    return ByPseudonym(words, n_records, n_letters, pool)
-
-
-def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
-    if expected is not None and found != expected:
-        raise DeliveryError(
-            f"the release comes out differently from when it was first delivered, so {target} was "
-            "not written: the snapshot or the key was changed; verify the study"
-        )
-
-
-def _told(error: OSError | duckdb.Error) -> str:
-    """What went wrong, in a few words."""
-    return (isinstance(error, OSError) and error.strerror) or reason(error)
+    if pseudonym_key is None:
+        return ByPublicId(records.ids_sql, records.n_records, n_letters)
+    return ByPseudonym(partial(pseudonyms, pseudonym_key), records.n_records, n_letters, pool)

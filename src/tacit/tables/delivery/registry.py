@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tacit.errors import InvalidInputError
 from tacit.similar_names import nearest_first
 from tacit.tables.delivery.engine import Engine
 from tacit.tables.delivery.local import LocalEngine
+from tacit.tables.delivery.spark.engine import SparkEngine
 
-LOCAL = "local"
+LOCAL, SPARK = "local", "spark"
 
 
 class _Engines(dict[str, Engine[Any]]):
@@ -19,4 +21,17 @@ class _Engines(dict[str, Engine[Any]]):
         raise InvalidInputError(f"{name!r} is no engine: there is {nearest_first(name, self)}")
 
 
-ENGINES = _Engines({LOCAL: LocalEngine()})
+ENGINES = _Engines({LOCAL: LocalEngine(), SPARK: SparkEngine()})
+
+
+def find_engine(name: str, master: str | None = None) -> Engine[Any]:
+    """The engine of a name; ``master`` is the address of its cluster, where it has one."""
+    engine = ENGINES[name]
+    if master is None:
+        return engine
+    if not isinstance(engine, SparkEngine):
+        raise InvalidInputError(
+            f"the engine {name} runs on this machine and has no master: leave {master!r} out, or "
+            f"use the engine {SPARK}"
+        )
+    return replace(engine, master=master)

@@ -451,8 +451,9 @@ class ByPseudonym:
 class ByPublicId:
     """Records named by the custodian's own ids and sorted by them."""
 
-    def __init__(self, ids_path: Path, n_records: int, n_letters: int) -> None:
-        self._ids_path = ids_path
+    def __init__(self, ids_sql: str, n_records: int, n_letters: int) -> None:
+        """Make room for every letter; ``ids_sql`` reads ``row`` and the ids."""
+        self._ids_sql = ids_sql
         self._letters = np.empty(n_records, dtype=np.min_scalar_type(n_letters))
 
     def put(self, start: int, letters: Codes) -> None:
@@ -465,30 +466,25 @@ class ByPublicId:
         from tacit.tables.connection import connect_file
 
         with TemporaryDirectory() as folder, connect_file(Path(folder)) as connection:
-            rows = connection.sql(_sorted_ids_sql(connection, self._ids_path))
+            rows = connection.sql(_sorted_ids_sql(connection, self._ids_sql))
             for batch in rows.to_arrow_reader(BATCH):
                 record, row = batch.columns
                 yield Block(record, self._letters[row.to_numpy()])
 
 
-def _sorted_ids_sql(connection: duckdb.DuckDBPyConnection, ids_path: Path) -> str:
+def _sorted_ids_sql(connection: duckdb.DuckDBPyConnection, ids_sql: str) -> str:
     """The query for ``record`` and its row in the snapshot, sorted by id; none that was erased.
 
     A single id of a plain type keeps it. Any other is text, several are a JSON array of texts.
     """
-    from tacit.tables.connection import quote_file
-
-    ids = connection.sql(f"SELECT * FROM read_parquet({quote_file(ids_path)})")
+    ids = connection.sql(f"SELECT * EXCLUDE (row) FROM {ids_sql}")
     texts = ", ".join(f"{name}::VARCHAR" for name in ids.columns)
     if len(ids.columns) > 1:
         record = f"to_json([{texts}])::VARCHAR"
     else:
         record = ids.columns[0] if str(ids.types[0]) in _PLAIN_TYPES else texts
-    table = f"read_parquet({quote_file(ids_path)}, file_row_number = true)"
-    columns = ", ".join(ids.columns)
-    is_there = f"{ids.columns[0]} IS NOT NULL"
-    rows = f"SELECT {record} AS record, file_row_number FROM {table} WHERE {is_there}"
-    return f"{rows} ORDER BY {columns}"
+    rows = f"SELECT {record} AS record, row FROM {ids_sql} WHERE {ids.columns[0]} IS NOT NULL"
+    return f"{rows} ORDER BY {', '.join(ids.columns)}"
 
 
 def batches(n_records: int) -> Iterator[range]:

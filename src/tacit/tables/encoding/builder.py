@@ -55,12 +55,11 @@ def build(
         folder: where the snapshot will be; it must not exist.
         remark: called with what the custodian should know about the table.
     """
-    columns = [*id_columns, *(column.name for column in (*attributes, *externals))]
-    _check_each_once(columns)
+    columns = columns_to_read(id_columns, attributes, externals)
     with new_snapshot(folder) as partial:
         with stage(source, columns, partial) as table:
-            check_ids(table, id_columns)
-            encoding = _freeze(table, id_columns, attributes, externals)
+            check_ids(id_columns, table.n_records, *count_bad_ids(table, id_columns))
+            encoding = freeze_encoding(table, id_columns, attributes, externals)
             levels = f"({levels_sql(table.connection, encoding)})"
             write_snapshot(table, encoding, levels, partial)
         if remark is not None:
@@ -81,7 +80,13 @@ def new_snapshot(folder: Path) -> Iterator[Path]:
         ) from error
 
 
-def _check_each_once(columns: Sequence[str]) -> None:
+def columns_to_read(
+    id_columns: Sequence[str], attributes: Sequence[Column], externals: Sequence[Column]
+) -> list[str]:
+    """The names of all columns that are declared; there must be ids, and none twice."""
+    if not id_columns:
+        raise InvalidInputError("no id column is named: say what tells records apart")
+    columns = [*id_columns, *(column.name for column in (*attributes, *externals))]
     # SQL does not tell Age from age.
     for name, times in Counter(map(str.casefold, columns)).items():
         if times > 1:
@@ -89,40 +94,52 @@ def _check_each_once(columns: Sequence[str]) -> None:
                 f"column {name!r} is named {times} times: an id, a private attribute and an "
                 "external column are different columns"
             )
+    return columns
 
 
-def check_ids(table: StagingTable, id_columns: Sequence[str]) -> None:
-    """Refuse records without an id, and those that share one."""
-    if not id_columns:
-        raise InvalidInputError("no id column is named: say what tells records apart")
+def check_ids(id_columns: Sequence[str], n_records: int, n_missing: int, n_shared: int) -> None:
+    """Refuse ids that do not tell records apart.
+
+    Args:
+        id_columns: their names.
+        n_records: how many records there are.
+        n_missing: how many of them lack an id.
+        n_shared: how many of them share their id with others.
+    """
     shown = ", ".join(id_columns)
+    if n_missing:
+        raise InvalidInputError(
+            f"{shown} is missing in {n_missing:,} of {n_records:,} records: "
+            "give each record an id, or leave it out"
+        )
+    if n_shared:
+        raise InvalidInputError(
+            f"{shown} is not unique: {n_shared:,} of {n_records:,} records share it with "
+            "others; remove the repeats, or name more id columns that tell them apart"
+        )
+
+
+def count_bad_ids(table: StagingTable, id_columns: Sequence[str]) -> tuple[int, int]:
+    """How many records lack an id, and how many share it with others."""
     ids = [f"staged.{quote_name(name)}" for name in id_columns]
     is_missing = " OR ".join(f"{name} IS NULL" for name in ids)
     [(n_missing,)] = table.connection.execute(
         f"SELECT count(*) FROM staged WHERE {is_missing}"
     ).fetchall()
-    if n_missing:
-        raise InvalidInputError(
-            f"{shown} is missing in {n_missing:,} of {table.n_records:,} records: "
-            "give each record an id, or leave it out"
-        )
     [(n_shared,)] = table.connection.execute(
         "SELECT coalesce(sum(times), 0)::BIGINT FROM "
         f"(SELECT count(*) AS times FROM staged GROUP BY {', '.join(ids)} HAVING count(*) > 1)"
     ).fetchall()
-    if n_shared:
-        raise InvalidInputError(
-            f"{shown} is not unique: {n_shared:,} of {table.n_records:,} records share it with "
-            "others; remove the repeats, or name more id columns that tell them apart"
-        )
+    return n_missing, n_shared
 
 
-def _freeze(
+def freeze_encoding(
     table: StagingTable,
     id_columns: Sequence[str],
     attributes: Sequence[Column],
     externals: Sequence[Column],
 ) -> Encoding:
+    """Fix how a table becomes cells, by looking at its values."""
     if not attributes:
         raise InvalidInputError("no private attribute is named: there is nothing to protect")
     encoding = Encoding(
@@ -154,7 +171,7 @@ def write_snapshot(table: StagingTable, encoding: Encoding, levels: str, folder:
     reader = codes.to_arrow_reader(BATCH)
     ids = pa.schema([field for field in reader.schema if field.name.startswith("id_")])
     dtype = np.min_scalar_type(encoding.n_cells - 1).newbyteorder("<")
-    counts = _Tally(encoding)
+    counts = Tally(encoding)
     with (
         pq.ParquetWriter(folder / IDS_FILE, ids, compression="zstd") as id_writer,
         (folder / CODES_FILE).open("wb") as x_file,
@@ -178,7 +195,7 @@ def write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) ->
     np.lib.format.write_array_header_1_0(file, described)
 
 
-class _Tally:
+class Tally:
     """Exact counts: of records by cell, and by cell and level of each external column."""
 
     def __init__(self, encoding: Encoding) -> None:
@@ -188,13 +205,23 @@ class _Tally:
         self._externals = [np.zeros((self._n_cells, size), dtype=np.int64) for size in sizes]
 
     def add(self, batch: pa.RecordBatch) -> None:
+        """Count records with their ``x`` and ``r_0``..."""
         x = batch["x"].to_numpy().astype(np.int64)
         self._cells += np.bincount(x, minlength=self._n_cells)
         for k, counts in enumerate(self._externals):
             pairs = x * counts.shape[1] + batch[f"r_{k}"].to_numpy()
             counts += np.bincount(pairs, minlength=counts.size).reshape(counts.shape)
 
+    def put_cells(self, x: Counts, times: Counts) -> None:
+        """Take how often each cell occurs."""
+        self._cells[x] = times
+
+    def put_pairs(self, k: int, x: Counts, r: Counts, times: Counts) -> None:
+        """Take how often each pair of a cell and a level of external column ``k`` occurs."""
+        self._externals[k][x, r] = times
+
     def save(self, path: Path) -> None:
+        """Write the counts to a new file."""
         arrays = {f"external_{k}": counts for k, counts in enumerate(self._externals)}
         arrays["cells"] = self._cells
         np.savez_compressed(path, allow_pickle=False, **arrays)

@@ -9,7 +9,8 @@ that the others keep theirs; counts stay those of the founding.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hmac import compare_digest
@@ -40,8 +41,20 @@ DESCRIPTION_FILE = "snapshot.json"
 
 SNAPSHOT_FILES = (IDS_FILE, CODES_FILE, COUNTS_FILE, DESCRIPTION_FILE)
 
+RECORDS_FOLDER = "records.parquet"
+"""Of a cluster's engine, in the place of ids and codes: ``row`` (the number), ``x``, ``id_0``..."""
+
+_PART = re.compile(rf"{re.escape(RECORDS_FOLDER)}/[\w.-]+\.parquet")
+
 BATCH = 2**18
 """Records handled at a time."""
+
+_DIGEST_THREADS = 4
+
+
+def is_snapshot_file(name: str) -> bool:
+    """Whether a snapshot's folder may hold a file of this name, of whatever engine."""
+    return name in SNAPSHOT_FILES or _PART.fullmatch(name) is not None
 
 
 class Description(Stored):
@@ -87,6 +100,12 @@ class Snapshot:
     def ids_path(self) -> Path:
         """The file of ids."""
         return self.folder / IDS_FILE
+
+    @property
+    def ids_sql(self) -> str:
+        """What to write after FROM to read the ids in order: ``row``, ``id_0``..."""
+        table = f"read_parquet({quote_file(self.ids_path)}, file_row_number = true)"
+        return f"(SELECT file_row_number AS row, * EXCLUDE (file_row_number) FROM {table})"
 
     @property
     def x(self) -> Codes:
@@ -150,8 +169,7 @@ class Snapshot:
         with connect_memory() as connection:
             rows = connection.execute(
                 f"SELECT sha256('{salt.hex()}:' || {id_sql}) AS hash "
-                f"FROM read_parquet({quote_file(self.ids_path)}) WHERE id_0 IS NOT NULL "
-                f"ORDER BY hash LIMIT {k:d}"
+                f"FROM {self.ids_sql} WHERE id_0 IS NOT NULL ORDER BY hash LIMIT {k:d}"
             ).fetchall()
         return [hashed for (hashed,) in rows]
 
@@ -161,13 +179,12 @@ class Snapshot:
 
     def seal(self, key: bytes) -> str:
         """Keyed digest of the files as they are: as fast as they can be read."""
-        with ThreadPoolExecutor(len(SNAPSHOT_FILES)) as pool:
-            digests = list(pool.map(self._file_digest, SNAPSHOT_FILES))
-        return keyed_digest(key, digests)
+        return keyed_digest(key, file_digests(self.files))
 
-    def _file_digest(self, name: str) -> bytes:
-        with (self.folder / name).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
+    @property
+    def files(self) -> list[Path]:
+        """All files, in an order that stays."""
+        return [self.folder / name for name in SNAPSHOT_FILES]
 
     def check_seal(self, key: bytes, seal: str) -> None:
         """Raise unless the files are still those that were sealed under this key."""
@@ -204,16 +221,30 @@ class Snapshot:
         yield self.counts.astype("<i8").tobytes()
         for external in self.encoding.externals:
             yield self.external_counts(external.name).astype("<i8").tobytes()
+        for x in self.cells():
+            yield x.astype("<u4").tobytes()
+        yield from self._id_texts()
+
+    def cells(self) -> Iterator[Codes]:
+        """The cells of all records in order, in batches."""
         x = self.x
         for start in range(0, len(x), BATCH):
-            yield x[start : start + BATCH].astype("<u4").tobytes()
-        yield from self._id_texts()
+            yield x[start : start + BATCH]
 
     def _id_texts(self) -> Iterator[bytes]:
         text = typed_id_sql([column.sql_type for column in self.encoding.ids])
         with connect_memory() as connection:
-            ids = connection.sql(
-                f"SELECT coalesce({text}, '') AS id FROM read_parquet({quote_file(self.ids_path)})"
-            )
+            ids = connection.sql(f"SELECT coalesce({text}, '') AS id FROM {self.ids_sql}")
             for batch in ids.to_arrow_reader(BATCH):
                 yield "".join(batch["id"].to_pylist()).encode()
+
+
+def file_digests(files: Sequence[Path]) -> list[bytes]:
+    """SHA-256 of each file."""
+
+    def digest(path: Path) -> bytes:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+
+    with ThreadPoolExecutor(_DIGEST_THREADS) as pool:
+        return list(pool.map(digest, files))

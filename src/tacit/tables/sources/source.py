@@ -21,17 +21,18 @@ from tacit.similar_names import nearest_first
 
 SOURCES: dict[str, str] = {
     r"postgres(ql)?://.*": "tacit.tables.sources.postgresql:ServerTable",
+    r"(spark:|[a-z][a-z0-9]+://).+": "tacit.tables.sources.spark:SparkTable",
     r".+?\.duckdb((::|#).+)?": "tacit.tables.sources.duckdb:DuckDBFile",
     r"(?i:.*\.(csv|csv\.gz))": "tacit.tables.sources.csv:CsvFile",
-    r"(?i:.*\.parquet)": "tacit.tables.sources.parquet:ParquetFile",
+    r"(?i:.*\.parquet)|.*/": "tacit.tables.sources.parquet:ParquetFile",
     r"(?i:.*\.(arrow|feather))": "tacit.tables.sources.arrow:ArrowFile",
     r".+?\.xlsx((::|#).+)?": "tacit.tables.sources.excel:ExcelFile",
 }
 """Pattern of names -> class of the sources with such names; the first pattern counts."""
 
 _FORMS = (
-    "give a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, "
-    "or postgresql://host/database#table"
+    "give a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, a folder/ of .parquet files, "
+    "postgresql://host/database#table, or for Spark spark:TABLE or the address of a folder"
 )
 
 

@@ -1,0 +1,320 @@
+"""A table counted by Spark: staged, encoded, sorted by id and numbered, all in Parquet.
+
+The rules of columns are those of the local engine, in the same words: every task runs the same SQL
+in a DuckDB of its own, on the batches that Spark hands it. The driver sees the different values of
+each column and how often they occur, and from these it freezes the levels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tacit.errors import InvalidInputError
+from tacit.remark import Remark
+from tacit.storage import atomic_folder, scratch_folder, sync
+from tacit.tables.connection import connect_file, connect_memory, quote_file, quote_name
+from tacit.tables.delivery.spark.parts import PartedSnapshot
+from tacit.tables.delivery.spark.session import quote_column, read_folder, write_folder
+from tacit.tables.encoding.builder import Tally, check_ids, columns_to_read, freeze_encoding
+from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
+from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.snapshot import (
+    COUNTS_FILE,
+    DESCRIPTION_FILE,
+    RECORDS_FOLDER,
+    Description,
+)
+from tacit.tables.encoding.strays import reading_sql
+from tacit.tables.sources.parquet import ParquetFile
+from tacit.tables.sources.source import describe, find_source
+from tacit.tables.sources.spark import SparkTable
+from tacit.tables.sources.staging_table import StagingTable, stage, stored_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Batches = Iterator[pa.RecordBatch]
+
+MOST_VALUES = 10_000_000
+"""Different values of one column that the driver looks at."""
+
+_SPARK_TYPES = {
+    "BIGINT": "bigint",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "DOUBLE": "double",
+    "TIMESTAMP": "timestamp_ntz",
+    "UBIGINT": "decimal(20,0)",
+    "VARCHAR": "string",
+}
+
+
+def take_census(
+    session: SparkSession,
+    source: str,
+    id_columns: Sequence[str],
+    attributes: Sequence[Column],
+    externals: Sequence[Column],
+    folder: Path,
+    *,
+    remark: Callable[[Remark], None] | None,
+) -> PartedSnapshot:
+    """Read a source and freeze it in a new folder; see ``Engine.count``."""
+    columns = columns_to_read(id_columns, attributes, externals)
+    with atomic_folder(folder) as partial:
+        with (
+            scratch_folder(partial / "staging") as scratch,
+            _staged(session, source, columns, scratch) as table,
+        ):
+            check_ids(id_columns, table.n_records, *_count_bad_ids(table.staged, id_columns))
+            encoding = freeze_encoding(table, id_columns, attributes, externals)
+            _write_records(session, table, encoding, scratch, partial)
+        if remark is not None:
+            for each in table.remarks:
+                remark(each)
+        described = Description(n_records=table.n_records, encoding=encoding)
+        (partial / DESCRIPTION_FILE).write_text(described.model_dump_json(), encoding="utf-8")
+    return PartedSnapshot(folder, table.n_records, encoding)
+
+
+# -- staging ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueTable(StagingTable):
+    """A staged table of which the driver's DuckDB has the values of columns, not the records.
+
+    Attributes:
+        staged: the copy, with the stored types as Spark has them.
+        tables: name of a column -> table of its values, once they were asked for.
+    """
+
+    staged: DataFrame = field(kw_only=True)
+    tables: dict[str, str] = field(default_factory=dict, kw_only=True)
+
+    def values(self, name: str) -> str:
+        """The table of a column's values: ``value``, and how many ``times``."""
+        if name not in self.tables:
+            self.tables[name] = f"values_{len(self.tables)}"
+            self._collect(name)
+        return self.tables[name]
+
+    def retype(self, name: str, stored_type: str, convert: Callable[[str], str]) -> None:
+        """Give a column another type; tasks do the same when they encode."""
+        self.connection.execute(
+            f"ALTER TABLE {self.values(name)} ALTER COLUMN value TYPE {stored_type} "
+            f"USING {convert('value')}"
+        )
+        self.types[name] = stored_type
+
+    def first_records(
+        self, name: str, is_wanted: Callable[[str], str], id_columns: Sequence[str], n: int
+    ) -> list[tuple[object, ...]]:
+        """The first records of those with a wanted value: the value, then the ids."""
+        rows = self.connection.execute(
+            f"SELECT value FROM {self.values(name)} WHERE {is_wanted('value')} "
+            f"ORDER BY value LIMIT {n:d}"
+        ).fetchall()
+        columns = [quote_column(each) for each in (name, *id_columns)]
+        wanted = self.staged.select(columns).filter(
+            self.staged[quote_column(name)].isin([value for (value,) in rows])
+        )
+        return [tuple(row) for row in wanted.orderBy(columns).limit(n).collect()]
+
+    def _collect(self, name: str) -> None:
+        counted = self.staged.groupBy(quote_column(name)).count().limit(MOST_VALUES + 1).toArrow()
+        if counted.num_rows > MOST_VALUES:
+            raise InvalidInputError(
+                f"{name} has more than {MOST_VALUES:,} different values, and Spark's driver looks "
+                "at no more: round them in the table first"
+            )
+        self.connection.register("counted", counted.rename_columns(["value", "times"]))
+        self.connection.execute(
+            f"CREATE TABLE {self.tables[name]} AS "
+            f"SELECT CAST(value AS {self.types[name]}) AS value, times FROM counted"
+        )
+        self.connection.unregister("counted")
+
+
+@contextmanager
+def _staged(
+    session: SparkSession, source: str, columns: Sequence[str], scratch: Path
+) -> Iterator[ValueTable]:
+    """The named columns of a source, copied to Parquet, for as long as they are needed."""
+    copy, shown = scratch / "staged.parquet", find_source(source).shown
+    table = read_table(session, source)
+    types = (
+        _stage_here(source, columns, copy)
+        if table is None
+        else _stage_there(table, columns, copy, shown)
+    )
+    staged = read_folder(session, copy)
+    n_records = staged.count()
+    if n_records == 0:
+        raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
+    (scratch / "driver").mkdir()
+    with connect_file(scratch / "driver") as connection:
+        yield ValueTable(connection, types, n_records, staged=staged)
+
+
+def read_table(session: SparkSession, source: str) -> DataFrame | None:
+    """A table that Spark reads by itself; ``None`` for one that this machine has to read."""
+    from pyspark.errors import AnalysisException
+
+    match find_source(source):
+        case ParquetFile(file=file):
+            return read_folder(session, file) if file.exists() else None
+        case SparkTable(table=table, text=text) as found:
+            try:
+                return session.table(table) if found.is_in_catalog else session.read.parquet(text)
+            except AnalysisException as error:
+                raise InvalidInputError(
+                    f"{text} cannot be read: {error.getMessage()}; check its name"
+                ) from error
+        case _:
+            return None
+
+
+def _stage_here(source: str, columns: Sequence[str], copy: Path) -> dict[str, str]:
+    """Copy a source that Spark cannot read; the stored type of each column."""
+    with stage(source, columns, copy.parent) as table:
+        table.connection.execute(f"COPY staged TO {quote_file(copy)} (FORMAT parquet)")
+        for name, stored in table.types.items():
+            _spark_type(name, stored)
+        return table.types
+
+
+def _stage_there(
+    table: DataFrame, columns: Sequence[str], copy: Path, shown: str
+) -> dict[str, str]:
+    """Let tasks copy a table in its stored types; the stored type of each column."""
+    with connect_memory() as connection:
+        connection.register("batch", table.limit(0).toArrow())
+        chosen, types = stored_columns(describe(connection, "batch"), columns, shown)
+    schema = ", ".join(f"{quote_column(name)} {_spark_type(name, types[name])}" for name in columns)
+    read = table.select([quote_column(name) for name in columns])
+    write_folder(read.mapInArrow(_through_duckdb(f"SELECT {chosen} FROM batch"), schema), copy)
+    return types
+
+
+def _spark_type(name: str, stored_type: str) -> str:
+    if re.fullmatch(r"DECIMAL\(\d+,\d+\)", stored_type):
+        return stored_type.lower()
+    if stored_type not in _SPARK_TYPES:
+        raise InvalidInputError(
+            f"column {name!r} has type {stored_type}, which the engine spark does not know: turn "
+            "it into a text first, or use the engine local"
+        )
+    return _SPARK_TYPES[stored_type]
+
+
+def _through_duckdb(query: str) -> Callable[[Batches], Batches]:
+    """What a task does with batches: the query, over each of them as the table ``batch``."""
+
+    def run(batches: Batches) -> Batches:
+        with connect_memory() as connection:
+            for batch in batches:
+                connection.register("batch", pa.Table.from_batches([batch]))
+                yield from connection.sql(query).to_arrow_table().to_batches()
+
+    return run
+
+
+def _count_bad_ids(staged: DataFrame, id_columns: Sequence[str]) -> tuple[int, int]:
+    """How many records lack an id, and how many share it with others."""
+    ids = [quote_column(name) for name in id_columns]
+    n_missing = staged.filter(" OR ".join(f"{name} IS NULL" for name in ids)).count()
+    [row] = staged.groupBy(ids).count().filter("count > 1").groupBy().sum("count").collect()
+    return n_missing, row[0] or 0
+
+
+# -- records ------------------------------------------------------------------------------------
+
+
+def _write_records(
+    session: SparkSession, table: ValueTable, encoding: Encoding, scratch: Path, folder: Path
+) -> None:
+    """Encode the records, sort them by id, number and count them."""
+    from pyspark.sql import functions as f
+
+    ids = [f"id_{k}" for k in range(len(encoding.ids))]
+    types = [_spark_type(one.name, one.sql_type) for one in encoding.ids]
+    levels = ["x", *(f"r_{k}" for k in range(len(encoding.externals)))]
+    schema = ", ".join(
+        [*(f"{name} {one}" for name, one in zip(ids, types, strict=True))]
+        + [f"{name} int" for name in levels]
+    )
+    coded = table.staged.mapInArrow(_encoding(encoding, table.types), schema)
+    ordered = coded.orderBy(ids).withColumn("part", f.spark_partition_id())
+    write_folder(ordered, scratch / "ordered.parquet")
+    written = read_folder(session, scratch / "ordered.parquet")
+    row = f.get(f.lit(_first_rows(written)), f.col("part")) + f.col("_metadata.row_index")
+    write_folder(written.select(row.alias("row"), "x", *ids), folder / RECORDS_FOLDER)
+    for path in (folder / RECORDS_FOLDER).iterdir():
+        sync(path)
+    _count_cells(written, encoding).save(folder / COUNTS_FILE)
+
+
+def _encoding(encoding: Encoding, types: dict[str, str]) -> Callable[[Batches], Batches]:
+    """What a task does with batches of the staged table: ids, cells and levels."""
+    from_texts = {
+        column.name
+        for column in (*encoding.attributes, *encoding.externals)
+        if column.is_from_texts
+    }
+    staged = ", ".join(
+        f"{_stored_sql(name, types[name], name in from_texts)} AS {quote_name(name)}"
+        for name in encoding.types
+    )
+    described = encoding.model_dump_json()
+    casts = ", ".join(
+        f"CAST({name} AS INTEGER) AS {name}"
+        for name in ("x", *(f"r_{k}" for k in range(len(encoding.externals))))
+    )
+
+    def encode(batches: Batches) -> Batches:
+        query, read = "", Encoding.model_validate_json(described)
+        with connect_memory() as connection:
+            for batch in batches:
+                connection.register("batch", pa.Table.from_batches([batch]))
+                if not query:
+                    connection.execute(f"CREATE TEMP VIEW staged AS SELECT {staged} FROM batch")
+                    codes = codes_sql(f"({levels_sql(connection, read)})", read)
+                    query = f"SELECT * REPLACE ({casts}) FROM ({codes})"
+                yield from connection.sql(query).to_arrow_table().to_batches()
+
+    return encode
+
+
+def _stored_sql(name: str, stored_type: str, is_from_texts: bool) -> str:
+    """A staged column in its stored type again: Spark has fewer types than DuckDB."""
+    column = quote_name(name)
+    if is_from_texts:
+        return reading_sql(column, stored_type)
+    return f"CAST({column} AS {stored_type})"
+
+
+def _first_rows(written: DataFrame) -> list[int]:
+    """The number of the first record of each part, [part]."""
+    sizes: dict[int, int] = dict(written.groupBy("part").count().collect())
+    bounds = accumulate((sizes.get(part, 0) for part in range(max(sizes) + 1)), initial=0)
+    return list(bounds)[:-1]
+
+
+def _count_cells(written: DataFrame, encoding: Encoding) -> Tally:
+    tally = Tally(encoding)
+    cells = written.groupBy("x").count().toArrow()
+    tally.put_cells(cells["x"].to_numpy(), cells["count"].to_numpy())
+    for k in range(len(encoding.externals)):
+        pairs = written.groupBy("x", f"r_{k}").count().toArrow()
+        columns = (pairs[name].to_numpy() for name in ("x", f"r_{k}", "count"))
+        tally.put_pairs(k, *columns)
+    return tally

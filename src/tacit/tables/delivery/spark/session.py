@@ -1,0 +1,94 @@
+"""Spark as tacit uses it: how a session starts, and how files and columns are named in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.errors import InvalidInputError
+
+if TYPE_CHECKING:  # an extra that most do not need
+    from pyspark.sql import DataFrame, SparkSession
+
+BATCH = 2**16
+"""Records that are handed to Python at a time."""
+
+_PART_BYTES = "128MB"
+
+_STARTED: dict[str, bool | float | int | str | None] = {
+    "spark.app.name": "tacit",
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Settings of a session that tacit starts itself; ``spark-defaults.conf`` has all others."""
+
+_OWN = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
+    # A task reads one file or a range of it, never two files: records stay in order.
+    "spark.sql.files.maxPartitionBytes": _PART_BYTES,
+    "spark.sql.files.openCostInBytes": _PART_BYTES,
+}
+"""Settings of every session; a session that the caller has keeps its own."""
+
+
+def open_session(master: str | None) -> SparkSession:
+    """A session of the application that runs in this process, or of one that is started.
+
+    Args:
+        master: the cluster's address, where an application has to be started.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    if SparkSession.getActiveSession() is None:
+        builder = builder.config(map=_STARTED)
+        builder = builder if master is None else builder.master(master)
+    try:
+        session = builder.getOrCreate().newSession()
+    except (PySparkException, OSError) as error:
+        raise InvalidInputError(
+            f"Spark cannot be started ({first_line(error)}): install Java 17, check the master "
+            f"{master or 'in spark-defaults.conf'}, and see what tacit doctor finds"
+        ) from error
+    for name, value in _OWN.items():
+        session.conf.set(name, value)
+    return session
+
+
+def first_line(error: Exception) -> str:
+    """What went wrong, without the lines of Java's stack."""
+    return (str(error).strip() or type(error).__name__).partition("\n")[0]
+
+
+def quote_column(name: str) -> str:
+    """A column by its name, whatever characters are in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def read_folder(session: SparkSession, folder: Path) -> DataFrame:
+    """The Parquet files of a folder, or one file, and no other that its name could stand for."""
+    return session.read.parquet(re.sub(r"([\[\]{}*?\\])", r"\\\1", _address(folder)))
+
+
+def write_folder(table: DataFrame, folder: Path) -> None:
+    """Write a table as Parquet files in a new folder, with nothing else in it.
+
+    A task that runs twice, because an executor died or was slow, leaves one file: Spark moves the
+    files of a task to their place once, when it is finished.
+    """
+    # Version 2 packs numbers that rise by one into nearly nothing.
+    options = {"compression": "zstd", "parquet.writer.version": "v2"}
+    table.write.options(**options).parquet(_address(folder))
+    for path in folder.iterdir():
+        if path.suffix != ".parquet" or path.name.startswith("."):  # marks and checksums
+            path.unlink()
+
+
+def _address(folder: Path) -> str:
+    return f"file://{folder.absolute()}"
