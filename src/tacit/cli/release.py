@@ -17,6 +17,7 @@ from tacit.cli.options import (
     AsJson,
     Bits,
     Ceiling,
+    Cohort,
     Folder,
     Party,
     Requested,
@@ -53,6 +54,7 @@ def release(
         ),
     ] = None,
     again: Again = False,
+    cohort: Cohort = None,
     reason: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Why it is released, for the ledger and the receipt."),
@@ -62,9 +64,10 @@ def release(
 ) -> None:
     """Answer a request: once, and recorded for good.
 
-    The same request gets the same file again, at no cost.
+    The same request gets the same file again, at no cost. Each later cohort has a file of its own.
     """
     from tacit.study import Study
+    from tacit.study.releases.release import cohort_file
 
     objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
     judged = read_utility(utility)
@@ -84,15 +87,20 @@ def release(
             bits=bits,
             max_error=max_error,
             again=again,
+            cohort=cohort,
             reason=reason,
             watch=watch_design(tell),
             progress=progress,
             notify=_show_note,
         )
+        others = study.receipts_beside(receipt.entry) if cohort is None else ()
     if as_json:
-        show_json(receipt.model_dump(mode="json"))
-    else:
-        _show_release(receipt, folder, out)
+        beside = {"beside": [each.model_dump(mode="json") for each in others]} if others else {}
+        show_json(receipt.model_dump(mode="json") | beside)
+        return
+    for each in (receipt, *others):
+        file = out if each is receipt else cohort_file(out, each.cohort or 1)
+        _show_release(each, folder, file)
 
 
 def columns_of(study: Study, text: str | None) -> str | list[str] | None:
@@ -151,7 +159,11 @@ def _show_release(receipt: Receipt, folder: Path, out: Path) -> None:
     from tacit.accounting import bits_up
 
     party = plain(receipt.party)
-    print(f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} records")
+    cohort = "" if receipt.cohort is None else f" of cohort {receipt.cohort}"
+    print(
+        f"{plain(str(out))}: {plain(receipt.request)} for {party}, {receipt.records:,} "
+        f"records{cohort}"
+    )
     print(f"  {receipt.in_words}")
     for remark in receipt.remarks:
         print(f"  {plain(remark_in_words(remark))}")

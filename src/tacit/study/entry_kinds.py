@@ -277,7 +277,7 @@ def _check_cohort(replay: Replay, after: Books, record: CohortRecord) -> Iterato
 
 
 def _describe_cohort(record: CohortRecord) -> str:
-    return f"{record.records:,} records join as a cohort of their own"
+    return f"{record.records:,} records of {record.table} join as a cohort of their own"
 
 
 register_kind(
@@ -506,7 +506,8 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
 def _describe_intent(record: IntentRecord) -> str:
     measure = record.measure
     worth = value_in_words(measure.kind, record.value, record.blind, measure.objective)
-    return f"{record.question.name} for {record.party}: {worth}"
+    cohort = "" if record.cohort == FIRST_COHORT else f", cohort {record.cohort}"
+    return f"{record.question.name} for {record.party}{cohort}: {worth}"
 
 
 def _release_action(record: IntentRecord) -> tuple[str, dict[str, Any]]:
@@ -514,6 +515,7 @@ def _release_action(record: IntentRecord) -> tuple[str, dict[str, Any]]:
     asked = {"asked": [question.name]} if question.sql is None else {"sql": question.sql}
     utility = measure.kind if measure.costs is None else [list(row) for row in measure.costs]
     told = {"bits": record.bits, "reason": record.reason, "ceilings": measure.ceilings}
+    told |= {} if record.cohort == FIRST_COHORT else {"cohort": record.cohort}
     return "release", {
         "party": record.party,
         **asked,

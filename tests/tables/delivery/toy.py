@@ -131,7 +131,9 @@ class ToyEngine:
         encoding = Encoding.model_validate(stored["encoding"])
         return ToyRecords(folder, encoding, [tuple(row) for row in stored["rows"]])
 
-    def compare(self, records: ToyRecords, source: str) -> list[str]:
+    def compare(
+        self, records: ToyRecords, source: str, others: Sequence[ToyRecords] = ()
+    ) -> list[str]:
         now = _encode(_read(source), records.encoding)
         return [] if now == records.rows else ["records changed"]
 

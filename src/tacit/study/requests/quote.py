@@ -129,7 +129,7 @@ class Quote:
         ceilings: level -> the largest mean cost that is allowed there.
         analysable: whether the answers are to depend on nothing but what is asked.
         cohort: whom the quote is about: of those that lack an answer, the one where it would be
-            worth least.
+            worth least; ``None`` where there is only one.
         value: mean cost of the answers, that of the worst level, or bits about R.
         blind: the same for a blind guess.
         bound: no release within these limits does better.
@@ -159,7 +159,7 @@ class Quote:
     objective: str
     ceilings: dict[str, float]
     analysable: bool
-    cohort: int
+    cohort: int | None
     value: float
     blind: float
     bound: float | None
@@ -298,7 +298,7 @@ def _asked(books: Books, request: Request) -> dict[str, Any]:
         "objective": request.measure.objective,
         "ceilings": request.measure.ceilings,
         "analysable": request.analysable,
-        "cohort": books.cohort.number,
+        "cohort": books.cohort.number if len(books.cohorts) > 1 else None,
     }
 
 
