@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Suggestion
 from tacit.ledger.database import Database, parse_address
@@ -173,6 +173,7 @@ class Ledger:
         payload: bytes = b"",
         *,
         head: Head,
+        sketch: Sketch | None = None,
     ) -> Entry:
         """Add an entry after ``head``, for good.
 
@@ -182,6 +183,9 @@ class Ledger:
             body: a JSON object.
             payload: bytes that are no JSON.
             head: the last entry that the caller has taken into account.
+            sketch: of the study's ids, where they are others from this entry on. It takes the
+                place of the one before, and ``body`` has its ``registration_seal`` in the field
+                ``REGISTRATION``.
 
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
@@ -195,7 +199,17 @@ class Ledger:
             new = seal_entry(study, head, kind, body, payload)
             entry = new.entry()
             connection.execute(insert(entries), asdict(new))
+            if sketch is not None:
+                _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
         return entry
+
+    def registration_seal(self, study: str, sketch: Sketch) -> str:
+        """What an entry has to name in its field ``REGISTRATION``, if it comes with this sketch."""
+        return StoredStudy(study, sketch.n_records, sketch.as_text).seal(self.salt)
+
+    def clear_replaced(self) -> None:
+        """Leave nothing of replaced registrations in the database's files."""
+        self._database.rewrite(studies.name)
 
     def head(self, study: str) -> Head:
         """Where the study's chain ends."""
@@ -277,6 +291,8 @@ class Ledger:
                 connection.execute(insert(studies), asdict(registration))
             for row in rows[len(known) :]:
                 connection.execute(insert(entries), asdict(row))
+            if len(known) < len(rows) and _registration(connection, study) != registration:
+                _replace(connection, registration)
         return max(0, len(rows) - len(known))
 
     def _whole(self, study: str) -> tuple[StoredStudy, list[StoredEntry]]:
@@ -385,6 +401,12 @@ def _lock_registrations(connection: Connection) -> None:
 def _registration(connection: Connection, study: str) -> StoredStudy | None:
     row = connection.execute(_registration_of(study)).one_or_none()
     return None if row is None else StoredStudy(*row)
+
+
+def _replace(connection: Connection, registration: StoredStudy) -> None:
+    """Put a registration in the place of the study's, after the entry that names it."""
+    same = studies.c.study == registration.study
+    connection.execute(update(studies).where(same).values(asdict(registration)))
 
 
 # -- queries ------------------------------------------------------------------------------------
