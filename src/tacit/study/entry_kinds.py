@@ -17,7 +17,7 @@ import numpy as np
 from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.ledger import Entry
-from tacit.ledger.entry import COHORT_KIND, FIRST_KIND
+from tacit.ledger.entry import FIRST_KIND
 from tacit.policy import Parties, bits_in_words, cap_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
@@ -37,6 +37,7 @@ from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
     IntentRecord,
+    JoinedRecord,
     PartyRecord,
     PolicyRecord,
     Reading,
@@ -258,7 +259,7 @@ register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_cre
 # -- cohort: more records join --------------------------------------------------------------------
 
 
-def _apply_cohort(books: Books, record: CohortRecord, entry: Entry) -> Books:
+def _apply_cohort(books: Books, record: JoinedRecord, entry: Entry) -> Books:
     first = books.created
     if len(record.counts) != len(first.counts) or _levels(record) != _levels(first):
         raise ValueError("a cohort has other levels than its study")
@@ -269,27 +270,18 @@ def _levels(record: CohortRecord) -> dict[str, tuple[object, object]]:
     return {name: (each.labels, each.numbers) for name, each in record.externals.items()}
 
 
-def _check_cohort(replay: Replay, after: Books, record: CohortRecord) -> Iterator[str]:
+def _check_cohort(replay: Replay, after: Books, record: JoinedRecord) -> Iterator[str]:
     joined = after.look_at(len(after.cohorts))
     replay.begin_cohort(joined)
     if not record.snapshot_seal:
         yield "its snapshot has no seal"
 
 
-def _describe_cohort(record: CohortRecord) -> str:
+def _describe_cohort(record: JoinedRecord) -> str:
     return f"{record.records:,} records of {record.table} join as a cohort of their own"
 
 
-register_kind(
-    EntryKind(
-        COHORT_KIND,
-        CohortRecord,
-        _apply_cohort,
-        _describe_cohort,
-        _check_cohort,
-        has_payload=True,
-    )
-)
+register_kind(EntryKind("cohort", JoinedRecord, _apply_cohort, _describe_cohort, _check_cohort))
 
 
 # -- party: a party joins, or its limit changes ---------------------------------------------------

@@ -17,9 +17,9 @@ from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
 from tacit.tables.delivery.engine import Progress, StateStore
 from tacit.tables.delivery.local import LocalEngine, StateFiles
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
+from tacit.tables.encoding.attribute import Attribute, Bins
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.snapshot import Snapshot
-from tests.tables.samples import AGE
 
 ENGINE = LocalEngine()
 KEY = StudyKey(b"k" * 32)
@@ -29,6 +29,9 @@ DIGEST_KEY = KEY.derive("digest")
 NAME, BEFORE = "7", "6"
 N_STATES, N_CLASSES, N_NEXT = 3, 5, 300
 CLASS_OF_X = np.array([3, 0, 4, 1, 1, 2, 0])
+SEVEN_LEVELS = Attribute(
+    name="age", sql_type="BIGINT", coding=Bins(cuts=(20, 30, 40, 50, 60, 70)), has_missing=False
+)
 LABELS = ("none", "mild, or so", 'he said "severe"', "überfällig")
 
 
@@ -75,7 +78,7 @@ class Case:
     def records(self) -> Snapshot:
         """Only what a delivery reads: the cells, and the ids if the test wrote some."""
         np.save(self.folder / "x.npy", self.x)
-        return Snapshot(self.folder, self.n_records, Encoding(ids=(), attributes=(AGE,)))
+        return Snapshot(self.folder, self.n_records, Encoding(ids=(), attributes=(SEVEN_LEVELS,)))
 
     @cached_property
     def states(self) -> StateStore:

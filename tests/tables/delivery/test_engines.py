@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hmac
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
@@ -261,6 +266,95 @@ def test_redrawing_gives_the_digests_and_finds_wrong_states(clinic: Clinic, tmp_
     assert list(engine.redraw(*place, releases)) == [(first, False), (second, False)]
     engine.forget(clinic.states, [clinic.second.name])
     assert list(engine.redraw(*place, releases)) == [(first, False), (second, True)]
+
+
+# -- erasure ----------------------------------------------------------------------------------
+
+
+ID_KEY = b"i" * 32
+
+
+def id_hash(patient: str, key: bytes = ID_KEY) -> str:
+    """As the protocol says it: HMAC-SHA-256 of the typed id, shortened."""
+    return hmac.new(key, f"t{len(patient)}:{patient}".encode(), "sha256").hexdigest()[:32]
+
+
+def erased(clinic: Clinic, patients: Sequence[str]) -> Clinic:
+    """The clinic after some patients are erased, opened again."""
+    hashes = list(map(id_hash, patients))
+    clinic.engine.erase(clinic.records, clinic.states, ID_KEY, hashes)
+    return replace(clinic, records=clinic.engine.open(clinic.table.parent / "records"))
+
+
+def test_ids_are_known_by_their_keyed_hashes(clinic: Clinic) -> None:
+    there, other = id_hash("p000007"), id_hash("p999999")
+    assert clinic.engine.known(clinic.records, ID_KEY, [there, other]) == {there}
+    assert clinic.engine.known(clinic.records, b"j" * 32, [there, other]) == set()
+
+
+@given(indices=st.sets(st.integers(0, N_RECORDS - 1), max_size=N_RECORDS - 1))
+@example(indices=set(range(N_RECORDS - 1)))
+@settings(max_examples=4, deadline=None)
+@pytest.mark.parametrize("name", ["local", "toy"])
+def test_the_others_keep_their_answers_whoever_is_erased(name: str, indices: set[int]) -> None:
+    engine: Engine[Any] = {"local": LocalEngine(), "toy": ToyEngine()}[name]
+    gone = {f"p{k:06d}" for k in indices}
+    for is_id_public in (False, True):
+        with TemporaryDirectory() as place:
+            before = count(engine, Path(place))
+            second = recorded(before.second.name, N_STATES, is_id_public=is_id_public)
+            clinic = replace(before, second=second)
+            file = Path(place) / "a.csv"
+            deliver_both(clinic, file)
+            expected = rows(clinic, is_id_public=is_id_public)
+            words = pseudonyms(KEY.derive("pseudonym", "lab-a", 0), 0, N_RECORDS).tolist()
+            names = {f"{words[k]:016x}" for k in indices} | gone
+            after = erased(clinic, sorted(gone))
+            digest = deliver_both(after, file)
+            assert read_release(file)[1] == [row for row in expected if row[0] not in names]
+            place_now = (after.records, after.states)
+            assert list(engine.redraw(*place_now, [clinic.first, second]))[1] == (digest, True)
+
+
+def test_nothing_of_an_erased_record_is_left(clinic: Clinic, tmp_path: Path) -> None:
+    deliver_both(clinic, tmp_path / "a.csv")
+    counts = clinic.records.counts.tolist()
+    by_outcome = clinic.records.external_counts("outcome").tolist()
+    assert clinic.records.n_erased == 0
+    after = erased(clinic, ["p000007", "p000100"]).records
+    assert (after.n_erased, after.n_records) == (2, N_RECORDS)
+    assert after.counts.tolist() == counts
+    assert after.external_counts("outcome").tolist() == by_outcome
+    assert len(after.sketch(b"salt", N_RECORDS)) == N_RECORDS - 2
+    assert len(after.normalised_sketch(b"salt", N_RECORDS)) == N_RECORDS - 2
+    assert clinic.engine.known(after, ID_KEY, [id_hash("p000007")]) == set()
+    assert clinic.engine.remembered(clinic.states.folder) == []
+
+
+def test_erased_records_are_the_same_in_all_engines(clinic: Clinic, tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    reference = erased(count(LocalEngine(), tmp_path / "reference"), ["p000003"])
+    found = erased(clinic, ["p000003"])
+    assert found.records.digest(b"key") == reference.records.digest(b"key")
+    assert found.records.sketch(b"salt", 20) == reference.records.sketch(b"salt", 20)
+
+
+def test_erasing_again_changes_nothing(clinic: Clinic) -> None:
+    once = erased(clinic, ["p000003"])
+    digest, seal = once.records.digest(b"key"), once.records.seal(b"key")
+    twice = erased(once, ["p000003", "p999999"])
+    assert (twice.records.digest(b"key"), twice.records.seal(b"key")) == (digest, seal)
+
+
+def test_a_table_without_the_erased_is_no_change(clinic: Clinic) -> None:
+    after = erased(clinic, ["p000003"])
+    compare = partial(after.engine.compare, after.records, str(after.table))
+    assert compare() != []
+    lines = clinic.table.read_text().splitlines(keepends=True)
+    clinic.table.write_text("".join(line for line in lines if "p000003" not in line))
+    assert compare() == []
+    clinic.table.write_text("".join(line for line in lines if "p000004" not in line))
+    assert compare() != []
 
 
 def test_a_study_finds_its_engine_by_its_name(engine: Engine[Any], tmp_path: Path) -> None:

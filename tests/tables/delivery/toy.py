@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
@@ -40,29 +40,33 @@ class ToyRecords:
 
     folder: Path
     encoding: Encoding
-    rows: list[tuple[str, int, list[int]]]
-    """Id, cell, and level of each external column; sorted by id."""
+    rows: list[tuple[str, int]]
+    """Id and cell; sorted by id. An erased record has no id, and a cell that there is not."""
+    tables: dict[str, list[list[int]]]
+    """How many records each cell had, by level of each external column."""
 
     @property
     def n_records(self) -> int:
         return len(self.rows)
 
     @property
+    def n_erased(self) -> int:
+        return sum(not name for name, _ in self.rows)
+
+    @property
     def x(self) -> list[int]:
-        return [x for _, x, _ in self.rows]
+        return [x for _, x in self.rows]
+
+    @property
+    def texts(self) -> list[str]:
+        return [name and f"t{len(name.encode())}:{name}" for name, _ in self.rows]
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        return np.bincount(self.x, minlength=self.encoding.n_cells)
+        return self.external_counts("").sum(axis=1)
 
     def external_counts(self, name: str) -> NDArray[np.int64]:
-        [(k, external)] = [
-            (k, each) for k, each in enumerate(self.encoding.externals) if each.name == name
-        ]
-        counts = np.zeros((self.encoding.n_cells, external.n_levels), dtype=np.int64)
-        for _, x, levels in self.rows:
-            counts[x, levels[k]] += 1
-        return counts
+        return np.array(self.tables[name], dtype=np.int64)
 
     def sketch(self, salt: bytes, k: int) -> list[str]:
         return self._smallest(salt, k, "t")
@@ -71,7 +75,7 @@ class ToyRecords:
         return self._smallest(salt, k, "")
 
     def _smallest(self, salt: bytes, k: int, tag: str) -> list[str]:
-        texts = (f"{salt.hex()}:{tag}{len(row[0].encode())}:{row[0]}" for row in self.rows)
+        texts = (f"{salt.hex()}:{tag}{text[1:]}" for text in self.texts if text)
         return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)[:k]
 
     def digest(self, key: bytes) -> str:
@@ -84,7 +88,7 @@ class ToyRecords:
                 len(text).to_bytes(8, "big") + text,
                 *(counts.astype("<i8").tobytes() for counts in (self.counts, *externals)),
                 *(x.to_bytes(4, "little") for x in self.x),
-                *(f"t{len(row[0].encode())}:{row[0]}".encode() for row in self.rows),
+                *(text.encode() for text in self.texts),
             ],
         )
 
@@ -120,8 +124,8 @@ class ToyEngine:
             externals=tuple(_freeze(rows, column) for column in externals),
         )
         folder.mkdir()
-        stored = {"encoding": encoding.model_dump(mode="json"), "rows": _encode(rows, encoding)}
-        (folder / "records.json").write_text(json.dumps(stored))
+        records = ToyRecords(folder, encoding, _encode(rows, encoding), _tables(rows, encoding))
+        _save(records, records.rows)
         if remark is not None:
             remark(Remark("counted_by_a_toy"))
         return self.open(folder)
@@ -129,13 +133,14 @@ class ToyEngine:
     def open(self, folder: Path) -> ToyRecords:
         stored = json.loads((folder / "records.json").read_text())
         encoding = Encoding.model_validate(stored["encoding"])
-        return ToyRecords(folder, encoding, [tuple(row) for row in stored["rows"]])
+        rows = [tuple(row) for row in stored["rows"]]
+        return ToyRecords(folder, encoding, rows, stored["tables"])
 
     def compare(
         self, records: ToyRecords, source: str, others: Sequence[ToyRecords] = ()
     ) -> list[str]:
         now = _encode(_read(source), records.encoding)
-        return [] if now == records.rows else ["records changed"]
+        return [] if now == [row for row in records.rows if row[0]] else ["records changed"]
 
     def remembered(self, folder: Path) -> list[str]:
         return sorted(path.stem for path in folder.glob("*.json"))
@@ -192,6 +197,28 @@ class ToyEngine:
         for name in names:
             (states.folder / f"{name}.json").unlink(missing_ok=True)
 
+    def known(self, records: ToyRecords, key: bytes, id_hashes: Collection[str]) -> set[str]:
+        return {_hashed(text, key) for text in records.texts if text} & set(id_hashes)
+
+    def erase(
+        self, records: ToyRecords, states: StateStore, key: bytes, id_hashes: Collection[str]
+    ) -> None:
+        empty = ("", records.encoding.n_cells)
+        pairs = zip(records.rows, records.texts, strict=True)
+        _save(records, [empty if _hashed(text, key) in id_hashes else row for row, text in pairs])
+        self.forget(states, self.remembered(states.folder))
+
+
+def _hashed(text: str, key: bytes) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()[:32]
+
+
+def _save(records: ToyRecords, rows: list[tuple[str, int]]) -> None:
+    encoding = records.encoding.model_dump(mode="json")
+    stored = {"encoding": encoding, "rows": rows, "tables": records.tables}
+    with atomic_file(records.folder / "records.json") as file:
+        file.write(json.dumps(stored).encode())
+
 
 def _read(source: str) -> list[dict[str, str]]:
     with Path(source).open(newline="") as file:
@@ -213,16 +240,30 @@ def _freeze(rows: list[dict[str, str]], column: Column) -> Attribute:
     return Attribute(name=column.name, sql_type=sql_type, coding=coding, has_missing=False)
 
 
-def _encode(rows: list[dict[str, str]], encoding: Encoding) -> list[tuple[str, int, list[int]]]:
-    encoded = []
-    for row in rows:
-        x = 0
-        for attribute in encoding.attributes:
-            x = x * attribute.n_levels + _level(attribute, row[attribute.name])
-        levels = [_level(external, row[external.name]) for external in encoding.externals]
-        encoded.append((row[encoding.ids[0].name], x, levels))
-    assert all(x < prod(encoding.shape) for _, x, _ in encoded)
+def _encode(rows: list[dict[str, str]], encoding: Encoding) -> list[tuple[str, int]]:
+    encoded = [(row[encoding.ids[0].name], _cell(row, encoding)) for row in rows]
+    assert all(x < prod(encoding.shape) for _, x in encoded)
     return sorted(encoded)
+
+
+def _cell(row: dict[str, str], encoding: Encoding) -> int:
+    x = 0
+    for attribute in encoding.attributes:
+        x = x * attribute.n_levels + _level(attribute, row[attribute.name])
+    return x
+
+
+def _tables(rows: list[dict[str, str]], encoding: Encoding) -> dict[str, list[list[int]]]:
+    """Counts by cell and level of each external column; of all records under the name ''."""
+    tables = {"": np.zeros((encoding.n_cells, 1), dtype=np.int64)}
+    for external in encoding.externals:
+        tables[external.name] = np.zeros((encoding.n_cells, external.n_levels), dtype=np.int64)
+    for row in rows:
+        x = _cell(row, encoding)
+        tables[""][x, 0] += 1
+        for external in encoding.externals:
+            tables[external.name][x, _level(external, row[external.name])] += 1
+    return {name: counts.tolist() for name, counts in tables.items()}
 
 
 def _level(attribute: Attribute, value: str) -> int:
@@ -242,6 +283,10 @@ def _draw(
     letters, after = [], []
     words = uniforms(release.draw_key, 0, records.n_records).tolist()
     for x, m, word in zip(records.x, states, words, strict=True):
+        if x == records.encoding.n_cells:
+            letters.append(0)
+            after.append(0)
+            continue
         bounds = list(accumulate(release.channel.weights[m, release.class_of_x[x]].tolist()))
         letter = bisect_right(bounds, word)
         letters.append(letter)
@@ -257,7 +302,8 @@ def _sorted(records: ToyRecords, letters: list[int], release: RecordedRelease) -
         if len(set(names)) == len(names):
             break
         attempt += 1
-    by_name = sorted(zip(names, letters, strict=True))
+    pairs = zip(records.rows, names, letters, strict=True)
+    by_name = sorted((name, letter) for (there, _), name, letter in pairs if there)
     return Block(
         pa.array([name for name, _ in by_name]), np.array([letter for _, letter in by_name], "u2")
     )

@@ -330,7 +330,7 @@ def test_damage_is_found(damage: Callable[[Path], object], tmp_path: Path) -> No
     snapshot = snapshot_of(PATIENTS, tmp_path)
     digest = snapshot.digest(KEY)
     damage(snapshot.folder)
-    with pytest.raises(InvalidInputError, match="is not what it was when the study began"):
+    with pytest.raises(InvalidInputError, match="is not what it was when the ledger recorded it"):
         snapshot.check(KEY, digest)
 
 

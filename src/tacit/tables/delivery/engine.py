@@ -8,7 +8,7 @@ of the release's key, its channel and the record's place in the snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -47,12 +47,19 @@ class StateStore:
 class Records(Protocol):
     """The records of a study, frozen when it began, as an engine keeps them.
 
-    Record i has the i-th smallest id. Digests are the same in every engine; seals need not be.
+    Record i has the i-th smallest id. Digests are the same in every engine; seals need not be. A
+    record that was erased leaves its place empty, and the others keep theirs. In the digest, its
+    cell is the number of cells, and its id an empty text.
     """
 
     @property
     def n_records(self) -> int:
-        """How many there are."""
+        """How many places there are, empty ones included."""
+        ...
+
+    @property
+    def n_erased(self) -> int:
+        """How many places are empty."""
         ...
 
     @property
@@ -62,11 +69,11 @@ class Records(Protocol):
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many records are in each cell, [x]."""
+        """How many records were in each cell when they were frozen, [x]."""
         ...
 
     def external_counts(self, name: str) -> NDArray[np.int64]:
-        """How many records of each cell have each level of an external column, [x, r]."""
+        """How many of them had each level of an external column, [x, r]."""
         ...
 
     def sketch(self, salt: bytes, k: int) -> list[str]:
@@ -246,4 +253,30 @@ class Engine(Protocol[SomeRecords]):
 
     def forget(self, states: StateStore, names: Sequence[str]) -> None:
         """Remove the states kept after the releases of these names, if there are any."""
+        ...
+
+    def known(self, records: SomeRecords, key: bytes, id_hashes: Collection[str]) -> set[str]:
+        """Those of the keyed hashes that are of a record's id.
+
+        A hash is the first 32 hexadecimal digits of HMAC-SHA-256, under the key, of the typed id
+        (``encoding.ids``).
+        """
+        ...
+
+    def erase(
+        self, records: SomeRecords, states: StateStore, key: bytes, id_hashes: Collection[str]
+    ) -> None:
+        """Erase the records whose ids have these keyed hashes, and all states.
+
+        Nobody else reads or writes the records or the states meanwhile. The engine guarantees:
+
+        - When it returns, neither the records nor the folder of states hold anything that depends
+          on the ids, cells or states of the erased records, temporary files included. All states
+          are gone: they are computed again when they are needed.
+        - The other records keep their places. So the same letters are drawn for them, and each has
+          the same pseudonym: pseudonyms of empty places still count where two are equal.
+        - Later deliveries and redraws leave erased records out; sketches and links do, too.
+        - ``counts`` and ``external_counts`` stay what they were.
+        - Killed at any moment, the same call finishes it. Hashes that no record has are ignored.
+        """
         ...

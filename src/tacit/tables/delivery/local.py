@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hmac
 import io
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ import numpy as np
 from tacit.errors import DeliveryError
 from tacit.remark import Remark
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
-from tacit.storage import atomic_file
+from tacit.storage import atomic_file, sync
 from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.links import Links, link
@@ -46,6 +47,7 @@ from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.cohort import build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
+from tacit.tables.encoding.erasure import erase, known_hashes
 from tacit.tables.encoding.snapshot import Snapshot
 
 Result = TypeVar("Result")
@@ -145,7 +147,7 @@ class LocalEngine:
         draw = _Draw.of(records, files.after(before), release)
 
         def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
-            steps = _Steps(progress, 2 * records.n_records)
+            steps = _Steps(progress, 2 * records.n_records - records.n_erased)
             with files.writing(release.name, release.n_states) as append:
                 _draw_all(draw, order, pool, append, steps)
             with atomic_file(target) as file:
@@ -178,6 +180,19 @@ class LocalEngine:
         """Remove state files."""
         for name in names:
             (states.folder / f"{name}{_STATES}").unlink(missing_ok=True)
+
+    def known(self, records: Snapshot, key: bytes, id_hashes: Collection[str]) -> set[str]:
+        """Those of the keyed hashes that are of a record's id."""
+        return known_hashes(records, key, id_hashes)
+
+    def erase(
+        self, records: Snapshot, states: StateStore, key: bytes, id_hashes: Collection[str]
+    ) -> None:
+        """Erase records from the snapshot, and the folder of state files."""
+        erase(records, key, id_hashes)
+        if states.folder.exists():  # with what killed writers have left there
+            shutil.rmtree(states.folder)
+            sync(states.folder.parent)
 
 
 # -- states -------------------------------------------------------------------------------------
@@ -288,12 +303,14 @@ class _Draw:
 
     Attributes:
         x: cell of each record.
+        no_cell: what ``x`` says of one that was erased.
         state: memory of each record before the release.
         sampler: of the release's channel.
         key: under which the numbers of this release are drawn.
     """
 
     x: Codes
+    no_cell: int
     state: Codes
     sampler: Sampler
     key: bytes
@@ -301,13 +318,25 @@ class _Draw:
     @staticmethod
     def of(records: Snapshot, state: Codes, release: RecordedRelease) -> _Draw:
         sampler = Sampler(release.channel, release.class_of_x, release.next_state)
-        return _Draw(records.x, state, sampler, release.draw_key)
+        return _Draw(records.x, records.no_cell, state, sampler, release.draw_key)
 
     def batch(self, batch: range) -> tuple[Codes, Codes]:
-        """Letters and next states of some records."""
+        """Letters and next states of some records; no letter, and state 0, where one was erased."""
         some = slice(batch.start, batch.stop)
-        words = uniforms(self.key, batch.start, batch.stop)
-        return self.sampler.draw(self.x[some], self.state[some], words)
+        words, x, state = (
+            uniforms(self.key, batch.start, batch.stop),
+            self.x[some],
+            self.state[some],
+        )
+        is_there = x != self.no_cell
+        if is_there.all():
+            return self.sampler.draw(x, state, words)
+        drawn, followed = self.sampler.draw(x[is_there], state[is_there], words[is_there])
+        no_letter = self.sampler.n_letters
+        letters = np.full(len(x), no_letter, dtype=np.min_scalar_type(no_letter))
+        next_states = np.zeros(len(x), dtype=followed.dtype)
+        letters[is_there], next_states[is_there] = drawn, followed
+        return letters, next_states
 
 
 @dataclass(slots=True)

@@ -347,14 +347,17 @@ class PseudonymCollisionError(Exception):
 
 
 class Order(Protocol):
-    """Takes letters in the order of the snapshot and gives them back in the order of the file."""
+    """Takes letters in the order of the snapshot and gives them back in the order of the file.
+
+    The number of letters, which is no letter, marks a place whose record was erased.
+    """
 
     def put(self, start: int, letters: Codes) -> None:
         """Take the letters of the records from ``start`` on; from any thread."""
         ...
 
     def blocks(self, pool: ThreadPoolExecutor) -> Iterator[Block]:
-        """All records, once all letters are in."""
+        """All records that were not erased, once all letters are in."""
         ...
 
 
@@ -375,7 +378,8 @@ class ByPseudonym:
             n_letters: letters to pack beside a pseudonym.
         """
         self._words = words
-        self._bits = max(_FEWEST_BUCKET_BITS, (n_letters - 1).bit_length())
+        self._no_letter = n_letters
+        self._bits = max(_FEWEST_BUCKET_BITS, n_letters.bit_length())
         self._letter_type = np.min_scalar_type(n_letters - 1)
         sizes = np.zeros(2**self._bits, dtype=np.intp)
         for batch_sizes in in_order(pool, self._batch_sizes, batches(n_records)):
@@ -399,16 +403,18 @@ class ByPseudonym:
         self._packed[np.arange(len(letters)) + np.repeat(shift, sizes)] = by_bucket
 
     def blocks(self, pool: ThreadPoolExecutor) -> Iterator[Block]:
-        """All records, sorted.
+        """All records that were not erased, sorted.
 
         Raises:
-            PseudonymCollisionError: before the first block.
+            PseudonymCollisionError: before the first block. Empty places collide, too, so that
+                the others keep their pseudonyms when a record is erased.
         """
         firsts = range(0, len(self._free), len(self._free) // _SORTING_TASKS)
         for has_collision in in_order(pool, self._sort_buckets, firsts):
             if has_collision:
                 raise PseudonymCollisionError
-        yield from in_order(pool, self._block, batches(len(self._packed)))
+        blocks = in_order(pool, self._block, batches(len(self._packed)))
+        yield from (block for block in blocks if len(block.letters))
 
     def _buckets(self, words: Words) -> Codes:
         # The smallest type: NumPy sorts 8 and 16 bits in linear time.
@@ -436,6 +442,9 @@ class ByPseudonym:
         top = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
         words = (top << np.uint64(_WORD_BITS - self._bits)) | (packed >> np.uint64(self._bits))
         letters = packed & np.uint64(2**self._bits - 1)
+        is_there = letters != self._no_letter
+        if not is_there.all():
+            words, letters = words[is_there], letters[is_there]
         return Block(hexadecimal(words), letters.astype(self._letter_type))
 
 
@@ -444,7 +453,7 @@ class ByPublicId:
 
     def __init__(self, ids_path: Path, n_records: int, n_letters: int) -> None:
         self._ids_path = ids_path
-        self._letters = np.empty(n_records, dtype=np.min_scalar_type(n_letters - 1))
+        self._letters = np.empty(n_records, dtype=np.min_scalar_type(n_letters))
 
     def put(self, start: int, letters: Codes) -> None:
         """Keep a batch where it is."""
@@ -463,7 +472,7 @@ class ByPublicId:
 
 
 def _sorted_ids_sql(connection: duckdb.DuckDBPyConnection, ids_path: Path) -> str:
-    """The query for ``record`` and its row in the snapshot, sorted by id.
+    """The query for ``record`` and its row in the snapshot, sorted by id; none that was erased.
 
     A single id of a plain type keeps it. Any other is text, several are a JSON array of texts.
     """
@@ -477,7 +486,9 @@ def _sorted_ids_sql(connection: duckdb.DuckDBPyConnection, ids_path: Path) -> st
         record = ids.columns[0] if str(ids.types[0]) in _PLAIN_TYPES else texts
     table = f"read_parquet({quote_file(ids_path)}, file_row_number = true)"
     columns = ", ".join(ids.columns)
-    return f"SELECT {record} AS record, file_row_number FROM {table} ORDER BY {columns}"
+    is_there = f"{ids.columns[0]} IS NOT NULL"
+    rows = f"SELECT {record} AS record, file_row_number FROM {table} WHERE {is_there}"
+    return f"{rows} ORDER BY {columns}"
 
 
 def batches(n_records: int) -> Iterator[range]:

@@ -159,7 +159,7 @@ def write_snapshot(table: StagingTable, encoding: Encoding, levels: str, folder:
         pq.ParquetWriter(folder / IDS_FILE, ids, compression="zstd") as id_writer,
         (folder / CODES_FILE).open("wb") as x_file,
     ):
-        _write_header(x_file, dtype, table.n_records)
+        write_header(x_file, dtype, table.n_records)
         for batch in reader:
             id_writer.write_batch(batch.select(ids.names))
             x_file.write(batch["x"].to_numpy().astype(dtype).data)
@@ -169,8 +169,8 @@ def write_snapshot(table: StagingTable, encoding: Encoding, levels: str, folder:
     (folder / DESCRIPTION_FILE).write_text(description.model_dump_json(), encoding="utf-8")
 
 
-def _write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
-    """What comes before ``n`` numbers in a .npy file.
+def write_header(file: BinaryIO, dtype: np.dtype[np.unsignedinteger], n: int) -> None:
+    """Write what comes before ``n`` numbers in a .npy file.
 
     Numbers are appended and not mapped: then a full disk raises an error and not a signal.
     """

@@ -83,13 +83,16 @@ def _moved_records(snapshot: Snapshot, table: StagingTable) -> list[str]:
     table.connection.register("before", snapshot.records())
     [(n_added, n_removed, n_moved)] = table.connection.execute(
         "SELECT count(*) FILTER (before.x IS NULL), count(*) FILTER (now.is_there IS NULL), "
-        f"count(*) FILTER (before.x <> now.x) FROM before FULL JOIN ({now}) AS now ON {is_same}"
+        "count(*) FILTER (before.x <> now.x) "
+        "FROM (SELECT * FROM before WHERE id_0 IS NOT NULL) AS before "
+        f"FULL JOIN ({now}) AS now ON {is_same}"
     ).fetchall()
     [(n_different,)] = table.connection.execute(
         f"SELECT count(*) FROM (SELECT DISTINCT {', '.join(ids)} FROM levels)"
     ).fetchall()
+    added = "records added, or erased from the study" if snapshot.n_erased else "records added"
     found = {
-        "records added": n_added,
+        added: n_added,
         "records removed": n_removed,
         "records whose private attributes changed": n_moved,
         "records that repeat the id of another": table.n_records - n_different,
@@ -102,8 +105,9 @@ def _moved_externals(snapshot: Snapshot, table: StagingTable) -> list[str]:
     found = []
     for k, external in enumerate(snapshot.encoding.externals):
         before = snapshot.external_counts(external.name)
-        n_moved = int(np.maximum(before - _count(snapshot, table, k), 0).sum())
-        if n_moved:
+        n_fewer = int(np.maximum(before - _count(snapshot, table, k), 0).sum())
+        n_moved = n_fewer - snapshot.n_erased  # who are counted only before
+        if n_moved > 0:
             found.append(f"records whose {external.name!r} changed: at least {n_moved:,}")
     return found
 

@@ -12,10 +12,16 @@ without leading zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 from tacit.tables.encoding.attribute import is_integer, is_number
 
 _TAGS = {"BOOLEAN": "b", "DATE": "d", "DOUBLE": "f", "TIME": "h", "TIMESTAMP": "m", "VARCHAR": "t"}
+
+ID_HASH_DIGITS = 32
+"""Hexadecimal digits of the keyed hash of an id: 128 bits, so that no two ids share one."""
+
+_HMAC_BLOCK = sha256().block_size
 
 _BLANKS = " || ".join(f"chr({code})" for code in (9, 10, 13, 32, 160))
 """SQL of the blanks that may stand around an id: tab, line ends, blank, no-break blank."""
@@ -24,6 +30,18 @@ _BLANKS = " || ".join(f"chr({code})" for code in (9, 10, 13, 32, 160))
 def typed_id_sql(stored_types: Sequence[str]) -> str:
     """SQL of the text of a record's id from its columns ``id_0``..., one for each type."""
     return " || ".join(_typed_sql(f"id_{k}", one) for k, one in enumerate(stored_types))
+
+
+def keyed_id_sql(stored_types: Sequence[str], key: bytes) -> str:
+    """SQL of the keyed hash of a record's id: HMAC-SHA-256 of its typed text, shortened.
+
+    NULL where a column of the id is. The key, of at most 64 bytes, stands in the SQL.
+    """
+    block = key.ljust(_HMAC_BLOCK, b"\0")
+    inner, outer = (bytes(byte ^ pad for byte in block).hex() for pad in (0x36, 0x5C))
+    text = f"encode({typed_id_sql(stored_types)})"
+    hashed = f"sha256(unhex('{outer}') || unhex(sha256(unhex('{inner}') || {text})))"
+    return f"left({hashed}, {ID_HASH_DIGITS})"
 
 
 def normalised_id_sql(n_columns: int) -> str:

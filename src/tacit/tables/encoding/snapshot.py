@@ -1,7 +1,9 @@
 """A study's records, frozen: who they are, which cell each is in, and how many are in each cell.
 
-A folder of four files that never change: ``ids.parquet`` (columns ``id_0``..., sorted; row i is
-record i), ``x.npy`` (the cell of each record), ``counts.npz`` and ``snapshot.json``.
+A folder of four files: ``ids.parquet`` (columns ``id_0``..., sorted; row i is record i), ``x.npy``
+(the cell of each record), ``counts.npz`` and ``snapshot.json``. They never change, except that an
+erased record's id becomes NULL and its cell a number that no cell has. Its place stays empty, so
+that the others keep theirs; counts stay those of the founding.
 """
 
 from __future__ import annotations
@@ -52,11 +54,11 @@ class Description(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An immutable folder of records.
+    """A folder of records.
 
     Attributes:
         folder: where it is.
-        n_records: how many records there are.
+        n_records: how many places for records there are, empty ones included.
         encoding: how the table became codes.
     """
 
@@ -93,8 +95,18 @@ class Snapshot:
         return codes
 
     @property
+    def no_cell(self) -> int:
+        """What ``x`` says of a record that was erased."""
+        return self.encoding.n_cells
+
+    @property
+    def n_erased(self) -> int:
+        """How many places are empty."""
+        return int(np.count_nonzero(self.x == self.no_cell))
+
+    @property
     def counts(self) -> Counts:
-        """How many records are in each cell, [x]."""
+        """How many records were in each cell at the founding, [x]."""
         return self._counts("cells")
 
     def external_counts(self, name: str) -> Counts:
@@ -108,7 +120,7 @@ class Snapshot:
         return found
 
     def records(self) -> pa.RecordBatchReader:
-        """All records in order, with their ids and x, in batches."""
+        """All places in order, with the record's ids and x, in batches."""
         x = self.x
         schema = pq.read_schema(self.ids_path).append(pa.field("x", pa.from_numpy_dtype(x.dtype)))
 
@@ -138,7 +150,8 @@ class Snapshot:
         with connect_memory() as connection:
             rows = connection.execute(
                 f"SELECT sha256('{salt.hex()}:' || {id_sql}) AS hash "
-                f"FROM read_parquet({quote_file(self.ids_path)}) ORDER BY hash LIMIT {k:d}"
+                f"FROM read_parquet({quote_file(self.ids_path)}) WHERE id_0 IS NOT NULL "
+                f"ORDER BY hash LIMIT {k:d}"
             ).fetchall()
         return [hashed for (hashed,) in rows]
 
@@ -176,12 +189,15 @@ class Snapshot:
 
     def _changed(self) -> InvalidInputError:
         return InvalidInputError(
-            f"the snapshot in {self.folder} is not what it was when the study began: "
+            f"the snapshot in {self.folder} is not what it was when the ledger recorded it: "
             "restore it from a backup"
         )
 
     def _content(self) -> Iterator[bytes]:
-        """Description, counts, cells and ids; each part tells where it ends."""
+        """Description, counts, cells and ids; each part tells where it ends.
+
+        An erased record has the cell ``no_cell``, and an empty text as its id.
+        """
         described = Description(n_records=self.n_records, encoding=self.encoding)
         text = described.model_dump_json().encode()
         yield len(text).to_bytes(8, "big") + text
@@ -197,7 +213,7 @@ class Snapshot:
         text = typed_id_sql([column.sql_type for column in self.encoding.ids])
         with connect_memory() as connection:
             ids = connection.sql(
-                f"SELECT {text} AS id FROM read_parquet({quote_file(self.ids_path)})"
+                f"SELECT coalesce({text}, '') AS id FROM read_parquet({quote_file(self.ids_path)})"
             )
             for batch in ids.to_arrow_reader(BATCH):
                 yield "".join(batch["id"].to_pylist()).encode()

@@ -65,12 +65,23 @@ class StagingTable:
 
 
 @contextmanager
-def stage(source: str, columns: Sequence[str], folder: Path) -> Iterator[StagingTable]:
-    """The named columns of a source, copied below ``folder`` for as long as they are needed."""
+def stage(
+    source: str, columns: Sequence[str], folder: Path, *, is_in_order: bool = False
+) -> Iterator[StagingTable]:
+    """The named columns of a source, copied below ``folder`` for as long as they are needed.
+
+    Args:
+        source: names the table.
+        columns: to copy.
+        folder: for the copy.
+        is_in_order: whether rows keep their order, which takes longer.
+    """
     found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
         try:
             connection = open_files.enter_context(connect_file(scratch))
+            if is_in_order:
+                connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
                 types = _copy(connection, table, columns, found.shown)
         except duckdb.Error as error:

@@ -1,0 +1,123 @@
+"""Erasing records from a snapshot: their ids and cells go, their places stay, empty.
+
+Records are found by keyed hashes of their ids, so that whoever keeps the hashes and the key can
+finish an erasure, or do it again, without a list of ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tacit.storage import atomic_file
+from tacit.tables.connection import connect_memory, quote_file, quote_name
+from tacit.tables.encoding.builder import write_header
+from tacit.tables.encoding.codes import Encoding
+from tacit.tables.encoding.ids import keyed_id_sql
+from tacit.tables.encoding.snapshot import BATCH, CODES_FILE, Snapshot
+from tacit.tables.sources.staging_table import stage
+
+Places = NDArray[np.int64]
+"""Of records in a snapshot, ascending."""
+
+
+def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> dict[int, str | None]:
+    """The keyed hash of each id in a table, by the number of its row, from 1.
+
+    Args:
+        encoding: of the study; ids are read as it stores them.
+        ids: names a table with the study's id columns; other columns are not read.
+        key: of the hashes.
+        folder: below which the ids are copied meanwhile.
+
+    Returns:
+        Row -> hash, each id once, at its first row; ``None`` for what no id of the study can be.
+    """
+    names = [column.name for column in encoding.ids]
+    stored = ", ".join(
+        f"TRY_CAST({quote_name(one.name)} AS {one.sql_type}) AS id_{k}"
+        for k, one in enumerate(encoding.ids)
+    )
+    hashed = keyed_id_sql([column.sql_type for column in encoding.ids], key)
+    with stage(ids, names, folder, is_in_order=True) as table:
+        rows = table.connection.execute(
+            f"SELECT rowid + 1, {hashed} FROM (SELECT rowid, {stored} FROM staged) ORDER BY rowid"
+        ).fetchall()
+    first_row = {hashed: row for row, hashed in reversed(rows) if hashed is not None}
+    found = {row: hashed for hashed, row in first_row.items()}
+    return dict(sorted({**found, **{row: None for row, hashed in rows if hashed is None}}.items()))
+
+
+def known_hashes(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> set[str]:
+    """Those of the keyed hashes that are of a record's id."""
+    return {hashed for _, hashed in _find(snapshot, key, id_hashes)}
+
+
+def erase(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> None:
+    """Erase the records whose ids have these keyed hashes; others are ignored.
+
+    Cells go first, because records are found by their ids: after a kill, the same call finishes it.
+    """
+    places = np.array(sorted(place for place, _ in _find(snapshot, key, id_hashes)), dtype=np.int64)
+    if len(places):
+        _erase_cells(snapshot, places)
+        _erase_ids(snapshot, places)
+
+
+def _find(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> list[tuple[int, str]]:
+    """Place and keyed hash of the records that have one of the hashes."""
+    hashed = keyed_id_sql([column.sql_type for column in snapshot.encoding.ids], key)
+    table = f"read_parquet({quote_file(snapshot.ids_path)}, file_row_number = true)"
+    with connect_memory() as connection:
+        connection.register("wanted", pa.table({"hash": pa.array(id_hashes, pa.string())}))
+        return connection.execute(
+            f"SELECT file_row_number, hash FROM (SELECT file_row_number, {hashed} AS hash "
+            f"FROM {table}) WHERE hash IN (SELECT hash FROM wanted)"
+        ).fetchall()
+
+
+def _erase_cells(snapshot: Snapshot, places: Places) -> None:
+    x, no_cell = snapshot.x, snapshot.no_cell
+    dtype = np.min_scalar_type(no_cell).newbyteorder("<")
+    with atomic_file(snapshot.folder / CODES_FILE, mode=0o600) as file:
+        write_header(file, dtype, len(x))
+        for start in range(0, len(x), BATCH):
+            cells = x[start : start + BATCH].astype(dtype)
+            cells[_within(places, start, len(cells))] = no_cell
+            file.write(cells.data)
+
+
+def _erase_ids(snapshot: Snapshot, places: Places) -> None:
+    with (
+        pq.ParquetFile(snapshot.ids_path) as before,
+        atomic_file(snapshot.ids_path, mode=0o600) as file,
+    ):
+        _copy_ids(before, file, places)
+
+
+def _copy_ids(before: pq.ParquetFile, file: IO[bytes], places: Places) -> None:
+    """All ids, with NULL at these places."""
+    start, schema = 0, before.schema_arrow
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for ids in before.iter_batches(BATCH):
+            is_erased = np.zeros(len(ids), dtype=bool)
+            is_erased[_within(places, start, len(ids))] = True
+            kept = [
+                pc.if_else(pa.array(is_erased), pa.scalar(None, column.type), column)
+                for column in ids.columns
+            ]
+            writer.write_batch(pa.record_batch(kept, schema=schema))
+            start += len(ids)
+
+
+def _within(places: Places, start: int, length: int) -> Places:
+    """Places in a batch, counted from its start."""
+    first, last = np.searchsorted(places, (start, start + length))
+    return places[first:last] - start
