@@ -52,8 +52,8 @@ def extend_study(
         number = len(writer.cohorts) + 1
         _refuse_other_cohort(journal, number)
         _clear(layout, number)
-        with atomic_folder(layout.of_cohort(number).folder) as partial:
-            records = _fill(Layout(partial), writer, table, skip_known=skip_known, remark=remark)
+        with atomic_folder(layout.of_cohort(number).folder) as place:
+            records = _fill(Layout(place), writer, table, skip_known=skip_known, remark=remark)
             _refuse_few(records.n_records, table, min_cohort)
             record = cohort_record(records, table, writer.keys)
             salt = journal.ledger.salt
