@@ -7,6 +7,7 @@ loss: the same command clears it and begins anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from shutil import rmtree
 
 from tacit.errors import InvalidInputError, Suggestion
