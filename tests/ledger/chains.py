@@ -49,4 +49,5 @@ def _without_triggers(url: str) -> Sequence[str]:
     if url.startswith("sqlite"):
         kinds = ("update", "delete", "replace")
         return [f"DROP TRIGGER {table}_{kind}" for table in TABLES for kind in kinds]
-    return [f"DROP TRIGGER {table}_append_only ON {table}" for table in TABLES]
+    dropped = [f"DROP TRIGGER {table}_append_only ON {table}" for table in TABLES]
+    return [*dropped, "DROP TRIGGER tacit_studies_update ON tacit_studies"]

@@ -12,6 +12,7 @@ import pytest
 
 from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry, Ledger, database
+from tacit.ledger.schema import NEWEST_REVISION
 from tests.ledger.chains import STUDY, chain, execute, tamper
 
 PAGE = 4096
@@ -109,7 +110,7 @@ def test_a_ledger_from_the_future_is_refused(url: str) -> None:
         with pytest.raises(LedgerError, match=r"newer version .*9999.*update tacit") as error:
             open_or_create(url)
         assert_one_line(error)
-    execute(url, "UPDATE tacit_version SET version_num = '0002'")
+    execute(url, f"UPDATE tacit_version SET version_num = '{NEWEST_REVISION}'")
     with Ledger.open(url) as again:
         assert again.entries(STUDY) == entries
 

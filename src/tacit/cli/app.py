@@ -22,6 +22,7 @@ from tacit.cli.demo import demo
 from tacit.cli.docs import docs
 from tacit.cli.doctor import doctor
 from tacit.cli.estimate import estimate
+from tacit.cli.extend import extend
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
 from tacit.cli.link import link
@@ -44,6 +45,7 @@ from tacit.errors import TacitError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
+    "extend": extend,
     "party add": add_party,
     "party rename": rename_party,
     "party remove": remove_party,

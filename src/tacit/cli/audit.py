@@ -31,16 +31,25 @@ def audit(
     Each party and each coalition, measured in several ways.
     """
     from tacit.study import Study
+    from tacit.study.books.records import FIRST_COHORT
 
     if parties is not None:
         _show_risk(folder, parties.split(","), as_json=as_json)
         return
     with Study.open(folder) as study, waiting("attacking simulated records"):
-        found = study.audit(records=records)
+        told = [each.number for each in study.status().cohorts if each.releases]
+        numbers = told or [FIRST_COHORT]  # which says that there is nothing to audit
+        found = {number: study.audit(records=records, cohort=number) for number in numbers}
+    worst = max(found, key=lambda number: found[number].everyone.exposure.mutual_information)
     if as_json:
-        show_json(found.as_dict())
-    else:
-        for line in found.as_text().split("\n"):
+        beside = {str(number): each.as_dict() for number, each in found.items()}
+        more = {"cohort": worst, "cohorts": beside} if len(found) > 1 else {}
+        show_json(found[worst].as_dict() | more)
+        return
+    for number, each in found.items():
+        if len(found) > 1:
+            print(f"cohort {number}{', of which everyone holds most' * (number == worst)}:")
+        for line in each.as_text().split("\n"):
             print(plain(line))
 
 

@@ -66,6 +66,12 @@ Bits = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="A new release, although the same was answered before.")
 ]
+Cohort = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER", min=1, help="Only for the records of this cohort; by default for all."
+    ),
+]
 AcceptRollback = Annotated[
     bool,
     typer.Option(

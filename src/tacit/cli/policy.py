@@ -11,7 +11,7 @@ from tacit.cli.options import AsJson, Folder
 def policy(folder: Folder, as_json: AsJson = False) -> None:
     """Every limit, also on coalitions that hold nothing yet.
 
-    Of the coalitions under a limit, the one that holds most is named.
+    Of the coalitions under a limit, the one that holds most is named, in the cohort where it does.
     """
     from tacit.accounting import bits_down, bits_up
     from tacit.policy import limit_in_words, times_in_words
@@ -22,6 +22,7 @@ def policy(folder: Folder, as_json: AsJson = False) -> None:
     if as_json:
         show_json({"limits": [each.as_dict() for each in limits]})
         return
+    has_cohorts = any(len(each.held_by_cohort) > 1 for each in limits)
     rows = [
         (
             each.limited_by,
@@ -31,11 +32,13 @@ def policy(folder: Folder, as_json: AsJson = False) -> None:
             bits_up(each.held),
             "" if each.left == inf else bits_down(each.left),
             " + ".join(each.nearest) or "nobody yet",
+            *([", ".join(map(bits_up, each.held_by_cohort))] if has_cohorts else []),
         )
         for each in limits
     ]
     if rows:
         heading = ("limit on", "bits", "cap", "", "held", "left", "held most by")
-        show_rows(heading, rows, wide=len(heading) - 1)
+        by_cohort = ["held in each cohort"] if has_cohorts else []
+        show_rows((*heading, *by_cohort), rows, wide=len(heading) - 1)
     else:
         print("no limits yet, and no parties")

@@ -22,6 +22,7 @@ from tacit.cli.options import (
     AsJson,
     Bits,
     Ceiling,
+    Cohort,
     Folder,
     Party,
     Requested,
@@ -50,6 +51,7 @@ def quote(
     analysable: Analysable = False,
     bits: Bits = None,
     again: Again = False,
+    cohort: Cohort = None,
     compare: Annotated[
         bool,
         typer.Option(
@@ -83,6 +85,7 @@ def quote(
             analysable=analysable,
             bits=bits,
             again=again,
+            cohort=cohort,
             compare=compare or plot is not None,
             watch=watch_design(tell),
         )
@@ -152,6 +155,7 @@ def _show_question(quoted: Quote) -> None:
     from tacit.study.reports.receipts import value_in_words
 
     judged = f"judged by {quoted.measure}{', analysable' if quoted.analysable else ''}"
+    judged += "" if quoted.cohort is None else f", about cohort {quoted.cohort}"
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, {judged}:")
     worth = value_in_words(quoted.measure, quoted.value, quoted.blind, quoted.objective)
     print(f"  {worth}")

@@ -17,6 +17,7 @@ from tacit.cli.options import (
     AsJson,
     Bits,
     Ceiling,
+    Cohort,
     Folder,
     Party,
     Requested,
@@ -30,7 +31,7 @@ from tacit.words.remarks import remark_in_words
 if TYPE_CHECKING:
     from tacit.problem import Costs
     from tacit.remark import Remark
-    from tacit.study import Certificate, Study
+    from tacit.study import Certificate, Receipt, Study
 
 
 def release(
@@ -53,6 +54,7 @@ def release(
         ),
     ] = None,
     again: Again = False,
+    cohort: Cohort = None,
     reason: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Why it is released, for the ledger and the receipt."),
@@ -62,9 +64,10 @@ def release(
 ) -> None:
     """Answer a request: once, and recorded for good.
 
-    The same request gets the same file again, at no cost.
+    The same request gets the same file again, at no cost. Each later cohort has a file of its own.
     """
     from tacit.study import Study
+    from tacit.study.releases.release import cohort_file
 
     objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
     judged = read_utility(utility)
@@ -84,15 +87,20 @@ def release(
             bits=bits,
             max_error=max_error,
             again=again,
+            cohort=cohort,
             reason=reason,
             watch=watch_design(tell),
             progress=progress,
             notify=_show_note,
         )
+        others = study.receipts_beside(certificate.entry) if cohort is None else ()
         if as_json:
-            show_json(study.receipt(certificate.entry).model_dump(mode="json"))
-    if not as_json:
-        _show_release(certificate, folder, out)
+            beside = {"beside": [each.model_dump(mode="json") for each in others]} if others else {}
+            show_json(study.receipt(certificate.entry).model_dump(mode="json") | beside)
+            return
+    _show_release(certificate, folder, out)
+    for each in others:
+        _show_release(each, folder, cohort_file(out, each.cohort or 1))
 
 
 def columns_of(study: Study, text: str | None) -> str | list[str] | None:
@@ -147,14 +155,15 @@ def _show_note(remark: Remark) -> None:
     print(f"note: {plain(remark_in_words(remark))}", file=sys.stderr, flush=True)
 
 
-def _show_release(certificate: Certificate, folder: Path, out: Path) -> None:
+def _show_release(paper: Certificate | Receipt, folder: Path, out: Path) -> None:
     from tacit.accounting import bits_up
 
-    party, request = plain(certificate.party), plain(certificate.request)
-    print(f"{plain(str(out))}: {request} for {party}, {certificate.records:,} records")
-    print(f"  {certificate.in_words}")
-    for remark in certificate.remarks:
+    party, request = plain(paper.party), plain(paper.request)
+    cohort = "" if paper.cohort is None else f" of cohort {paper.cohort}"
+    print(f"{plain(str(out))}: {request} for {party}, {paper.records:,} records{cohort}")
+    print(f"  {paper.in_words}")
+    for remark in paper.remarks:
         print(f"  {plain(remark_in_words(remark))}")
-    print(f"  {party} held at most {bits_up(certificate.party_bits)} bits about a record after it")
+    print(f"  {party} held at most {bits_up(paper.party_bits)} bits about a record after it")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
-    print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(certificate.entry)])}")
+    print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(paper.entry)])}")

@@ -59,7 +59,7 @@ def _show_report(found: StudyReport) -> None:
             str(each.entry),
             time_in_words(each.time),
             each.party,
-            each.request,
+            each.request if each.cohort is None else f"{each.request}, cohort {each.cohort}",
             each.reason or "no reason was recorded",
         )
         for each in found.releases

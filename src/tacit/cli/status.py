@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
+    from tacit.study.reports.status import CohortStatus, Holding
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -27,15 +29,34 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
 
 
 def _show_status(found: StudyStatus, folder: Path) -> None:
-    from tacit.accounting import bits_down, bits_up
-    from tacit.policy import limit_in_words, times_in_words
-
     closed = " CLOSED." if found.is_closed else ""
     print(
         f"{plain(str(folder))}: {counted(found.records, 'record')}, "
         f"{found.entropy_bits:.4f} bits to learn about each, "
         f"{counted(found.releases, 'release')}.{closed}"
     )
+    if len(found.cohorts) > 1:
+        print(f"{len(found.cohorts)} cohorts; of each party and coalition, where least is left:")
+    _show_holdings((*found.parties, *found.coalitions), found.coalitions_left_out, found.cohorts)
+    for cohort in found.cohorts if len(found.cohorts) > 1 else ():
+        print(
+            f"cohort {cohort.number} ({plain(cohort.table or 'a table')}): "
+            f"{counted(cohort.records, 'record')}, {cohort.entropy_bits:.4f} bits to learn about "
+            f"each, {counted(cohort.releases, 'release')}"
+        )
+        _show_holdings((*cohort.parties, *cohort.coalitions), cohort.coalitions_left_out)
+    for number in found.undelivered:
+        print(f"release {number} is recorded but was never delivered: run its command again")
+    show_remarks(found.remarks)
+
+
+def _show_holdings(
+    holdings: Sequence[Holding], n_left_out: int, cohorts: Sequence[CohortStatus] = ()
+) -> None:
+    """What each holds of its limit; of several cohorts, where that is so."""
+    from tacit.accounting import bits_down, bits_up
+    from tacit.policy import limit_in_words, times_in_words
+
     rows = [
         (
             each.name,
@@ -46,14 +67,12 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
             f"{times_in_words(each.worst_answer)}x"
             + ("" if each.cap == inf else f" of {times_in_words(each.cap)}x"),
             "as everyone" if each.is_covered else "",
+            *([f"cohort {each.cohort}"] if len(cohorts) > 1 else []),
         )
-        for each in (*found.parties, *found.coalitions)
+        for each in holdings
     ]
     if rows:
         heading = ("bits about one record", "", "held", "limit", "left", "answer", "")
-        show_rows(heading, rows)
-    if found.coalitions_left_out:
-        print(f"and {found.coalitions_left_out} more coalitions, farther from their limits")
-    for number in found.undelivered:
-        print(f"release {number} is recorded but was never delivered: run its command again")
-    show_remarks(found.remarks)
+        show_rows((*heading, *([""] if len(cohorts) > 1 else [])), rows)
+    if n_left_out:
+        print(f"and {n_left_out} more coalitions, farther from their limits")

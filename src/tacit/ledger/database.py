@@ -97,6 +97,16 @@ class Database:
             newest: str | None = connection.execute(select(_REVISION)).scalar()
             return newest
 
+    def rewrite(self, name: str) -> None:
+        """Write a table anew, so that its files hold nothing of rows that were changed.
+
+        SQLite overwrites what is changed at once.
+        """
+        if self.engine.dialect.name == "postgresql":
+            engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+            with _translate_failures(self.shown), engine.connect() as connection:
+                connection.exec_driver_sql(f"VACUUM FULL {name}")
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
@@ -124,6 +134,8 @@ def _connect_sqlite(file: Path) -> sqlite3.Connection:
         # cut could bring the journal back, and roll back an entry whose release is out.
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA foreign_keys = ON")
+        # What is replaced, such as hashes of the ids of erased records, is overwritten with zeros.
+        connection.execute("PRAGMA secure_delete = ON")
     except sqlite3.Error:
         connection.close()
         raise

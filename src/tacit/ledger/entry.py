@@ -13,8 +13,8 @@ from tacit.errors import CorruptLedgerError, InvalidInputError
 FIRST_KIND = "created"
 """Kind of the entry that is recorded together with a study's registration."""
 
-COHORT_KIND = "cohort"
-"""Kind of an entry with which more records join a study; its payload is their sketch."""
+REGISTRATION = "registration"
+"""Field of an entry's body: seal of the registration that the study has from this entry on."""
 
 LONGEST_NAME = 200
 
@@ -109,8 +109,9 @@ class StoredStudy:
     def seal(self, salt: bytes) -> str:
         """SHA-256 that the study's first entry names as the one before it.
 
-        So a sketch, or the ledger's salt, that is edited later breaks the chain at entry 1. Empty,
-        which no entry names, where a value has another type than was recorded.
+        A registration that replaces it, because records were erased, is named by an entry's field
+        ``REGISTRATION``. So a sketch, or the ledger's salt, that is edited otherwise breaks the
+        chain. Empty, which no entry names, where a value has another type than was recorded.
         """
         content = asdict(self)
         if not _has_types(content, n_records=int):
@@ -147,6 +148,18 @@ class StoredEntry:
             return ""
         del content["hash"]
         return _sha256_of_json(content | {"payload": sha256(self.payload).hexdigest()})
+
+    @property
+    def registration(self) -> str | None:
+        """Seal of the study's registration, where this entry names it."""
+        if self.number == 1:
+            return self.previous
+        try:
+            is_named = f'"{REGISTRATION}":' in self.body
+            named = self.entry().body.get(REGISTRATION) if is_named else None
+        except (CorruptLedgerError, TypeError):  # an editor can put any type
+            return None
+        return named if isinstance(named, str) else None
 
     def entry(self) -> Entry:
         """The entry, its body parsed.
@@ -197,20 +210,30 @@ def _sha256_of_json(content: dict[str, object]) -> str:
 def faults(rows: Iterable[StoredEntry], start: Head) -> Iterator[str]:
     """Everything that is wrong with rows that should follow ``start``, ordered by number.
 
+    After the study's registration, the last entry that names a registration must name this one.
+
     A chain cannot show that its last entries were cut off, nor that all of them were computed
     anew from some entry on: for that, compare it with a receipt that was kept elsewhere.
     """
-    last = start
+    last, registering, registered = start, 0, start.hash
     for row in rows:
         if not _is_number(row.number):
             yield f"an entry has the number {row.number!r}: entries are numbered 1, 2, 3 and so on"
             continue
+        if start.number == 0 and row.registration is not None:
+            registering, registered = row.number, row.registration
         yield from _faults_of_place(row, last)
         if row.hash != row.seal:
             yield f"entry {row.number} was changed: its content does not give its hash"
         last = Head(row.number, row.hash)
     if last.number == 0:
         yield "every entry is missing"
+    if registered != start.hash:
+        does = "follow" if registering == 1 else "name"
+        yield (
+            f"entry {registering} does not {does} the study's registration: one of the two was "
+            "replaced"
+        )
 
 
 def _is_number(number: object) -> bool:
@@ -222,9 +245,11 @@ def _faults_of_place(row: StoredEntry, last: Head) -> Iterator[str]:
     """At most one: the row has no place here, or does not name the entry before it."""
     expected = last.number + 1
     if row.number == expected:
-        if row.previous != last.hash:
-            before = f"entry {last.number}" if last.number else "the study's registration"
-            yield f"entry {row.number} does not follow {before}: one of the two was replaced"
+        if last.number and row.previous != last.hash:
+            yield (
+                f"entry {row.number} does not follow entry {last.number}: one of the two was "
+                "replaced"
+            )
     elif row.number == expected + 1:
         yield f"entry {expected} is missing"
     elif row.number > expected:

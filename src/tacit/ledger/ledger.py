@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -11,12 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Suggestion
 from tacit.ledger.database import Database, parse_address
 from tacit.ledger.entry import (
-    COHORT_KIND,
     FIRST_KIND,
     Entry,
     Head,
@@ -164,20 +163,24 @@ class Ledger:
     def extend(
         self,
         study: str,
-        sketch: Sketch,
+        kind: str,
         body: Mapping[str, object],
         *,
         head: Head,
+        joining: Sketch,
+        sketch: Sketch,
         accepting: Collection[str] = (),
     ) -> Entry:
-        """Let more records join a study: an entry of kind ``COHORT_KIND``, with their sketch.
+        """As ``append``, where more records join a study.
 
         Args:
             study: a registered study.
-            sketch: of the ids that join, under ``salt``.
-            body: of the entry, a JSON object.
+            kind: what happened, in a word.
+            body: a JSON object; with the ``registration_seal`` in the field ``REGISTRATION``.
             head: the last entry that the caller has taken into account.
-            accepting: other studies that may share records with these.
+            joining: of the ids that join.
+            sketch: of all ids that the study has from this entry on.
+            accepting: other studies that may share records with those that join.
 
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
@@ -185,8 +188,9 @@ class Ledger:
         """
         with self._database.writing() as connection:
             _lock_registrations(connection)
-            self._refuse_overlap(connection, sketch, {study, *accepting}, "extend")
-            [entry] = self._add(connection, study, COHORT_KIND, [(body, sketch.as_bytes)], head)
+            self._refuse_overlap(connection, joining, {study, *accepting}, "extend")
+            [entry] = self._add(connection, study, kind, [(body, b"")], head)
+            _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
         return entry
 
     def overlapping(self, sketch: Sketch) -> list[Overlap]:
@@ -202,6 +206,7 @@ class Ledger:
         payload: bytes = b"",
         *,
         head: Head,
+        sketch: Sketch | None = None,
     ) -> Entry:
         """Add an entry after ``head``, for good.
 
@@ -211,11 +216,17 @@ class Ledger:
             body: a JSON object.
             payload: bytes that are no JSON.
             head: the last entry that the caller has taken into account.
+            sketch: of the study's ids, where they are others from this entry on. It takes the
+                place of the one before, and ``body`` has its ``registration_seal`` in the field
+                ``REGISTRATION``.
 
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
         """
-        [entry] = self.append_all(study, kind, [(body, payload)], head=head)
+        with self._database.writing() as connection:
+            [entry] = self._add(connection, study, kind, [(body, payload)], head)
+            if sketch is not None:
+                _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
         return entry
 
     def append_all(
@@ -249,6 +260,14 @@ class Ledger:
             head = added[-1].head
             connection.execute(insert(entries), asdict(new))
         return added
+
+    def registration_seal(self, study: str, sketch: Sketch) -> str:
+        """What an entry has to name in its field ``REGISTRATION``, if it comes with this sketch."""
+        return StoredStudy(study, sketch.n_records, sketch.as_text).seal(self.salt)
+
+    def clear_replaced(self) -> None:
+        """Leave nothing of replaced registrations in the database's files."""
+        self._database.rewrite(studies.name)
 
     def head(self, study: str) -> Head:
         """Where the study's chain ends."""
@@ -330,6 +349,8 @@ class Ledger:
                 connection.execute(insert(studies), asdict(registration))
             for row in rows[len(known) :]:
                 connection.execute(insert(entries), asdict(row))
+            if len(known) < len(rows) and _registration(connection, study) != registration:
+                _replace(connection, registration)
         return max(0, len(rows) - len(known))
 
     def _whole(self, study: str) -> tuple[StoredStudy, list[StoredEntry]]:
@@ -440,6 +461,12 @@ def _registration(connection: Connection, study: str) -> StoredStudy | None:
     return None if row is None else StoredStudy(*row)
 
 
+def _replace(connection: Connection, registration: StoredStudy) -> None:
+    """Put a registration in the place of the study's, after the entry that names it."""
+    same = studies.c.study == registration.study
+    connection.execute(update(studies).where(same).values(asdict(registration)))
+
+
 # -- queries ------------------------------------------------------------------------------------
 
 
@@ -476,17 +503,8 @@ def _end_of(study: str) -> Select[Any]:
 
 
 def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:
-    shares: dict[str, float] = {}
-    for study, registered in _sketches(connection):
-        shares[study] = max(shares.get(study, 0.0), registered.share_in_both(sketch))
-    found = (Overlap(study, share) for study, share in shares.items() if share)
-    return sorted(found, key=lambda overlap: (-overlap.share, overlap.study))
-
-
-def _sketches(connection: Connection) -> Iterator[tuple[str, Sketch]]:
-    """The sketch of every study as it began, and of every cohort that joined one."""
-    for study, n_records, text in connection.execute(select(studies)):
-        yield study, Sketch.parse(study, n_records, text)
-    joined = select(entries.c.study, entries.c.payload).where(entries.c.kind == COHORT_KIND)
-    for study, payload in connection.execute(joined):
-        yield study, Sketch.of_bytes(study, payload)
+    found = [
+        Overlap(study, Sketch.parse(study, n_records, text).share_in_both(sketch))
+        for study, n_records, text in connection.execute(select(studies))
+    ]
+    return sorted((o for o in found if o.share), key=lambda o: (-o.share, o.study))

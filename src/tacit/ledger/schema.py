@@ -17,7 +17,7 @@ from sqlalchemy import (
 VERSION_TABLE = "tacit_version"
 """Alembic's table; every name carries a prefix, because a PostgreSQL database may be shared."""
 
-NEWEST_REVISION = "0002"
+NEWEST_REVISION = "0003"
 """The migration that leads to these tables; a database that has had it is up to date."""
 
 metadata = MetaData()

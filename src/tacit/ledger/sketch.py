@@ -40,11 +40,15 @@ class Sketch:
             of the study's if there are ``n_records`` of them.
         normalised: the same of normalised ids, by which people are found in differently exported
             tables; ``None`` for a study that 0.1 registered.
+        nonce: a random text. When the sketch is replaced, because records were erased, it goes,
+            too: without it, the seal that entry 1 names does not tell whether a hash was in the
+            sketch. Empty in studies that earlier versions registered.
     """
 
     n_records: int
     smallest: tuple[str, ...]
     normalised: Sketch | None = None
+    nonce: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.smallest) <= self.n_records:
@@ -92,18 +96,8 @@ class Sketch:
                 "normalised": list(self.normalised.smallest),
                 "n_normalised": self.normalised.n_records,
             }
+            | ({"nonce": self.nonce} if self.nonce else {})
         )
-
-    @property
-    def as_bytes(self) -> bytes:
-        """For the entry of a cohort: how many ids there are, and ``as_text`` after a blank."""
-        return f"{self.n_records} {self.as_text}".encode()
-
-    @classmethod
-    def of_bytes(cls, study: str, content: bytes) -> Sketch:
-        """The sketch of a cohort of a study, as its entry has it; raises as ``parse`` does."""
-        n_records, _, text = content.decode(errors="replace").partition(" ")
-        return cls.parse(study, int(n_records) if n_records.isdecimal() else 0, text)
 
     @classmethod
     def parse(cls, study: str, n_records: int, text: str) -> Sketch:
@@ -117,8 +111,9 @@ class Sketch:
             if isinstance(stored, list):
                 return cls(n_records, tuple(stored))
             normalised = cls(stored["n_normalised"], tuple(stored["normalised"]))
-            return cls(n_records, tuple(stored["typed"]), normalised)
-        except (CorruptLedgerError, InvalidInputError, TypeError, KeyError):
+            nonce = stored.get("nonce", "")
+            return cls(n_records, tuple(stored["typed"]), normalised, nonce)
+        except (CorruptLedgerError, InvalidInputError, TypeError, KeyError, AttributeError):
             pass
         raise CorruptLedgerError(
             f"the registration of study {study!r} is damaged: restore the ledger from a backup"

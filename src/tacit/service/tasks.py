@@ -113,6 +113,9 @@ def _release(work: Work) -> dict[str, Any]:
             work.jobs.note_entry(job.id, number)
         target = release_path(work.files, number, order.format)
         study.deliver(number, target, progress=work.progress)
+        for other in study.receipts_beside(number):
+            file = release_path(work.files, other.entry, order.format)
+            study.deliver(other.entry, file, progress=work.progress)
         told = {"entry": number, "format": order.format}
         if job.party is not None:
             return told

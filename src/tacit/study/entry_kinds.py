@@ -17,7 +17,7 @@ import numpy as np
 from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.ledger import Entry
-from tacit.ledger.entry import COHORT_KIND, FIRST_KIND
+from tacit.ledger.entry import FIRST_KIND
 from tacit.policy import Parties, bits_in_words, cap_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
@@ -38,6 +38,7 @@ from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
     IntentRecord,
+    JoinedRecord,
     PartyRecord,
     PolicyRecord,
     Reading,
@@ -259,7 +260,7 @@ register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_cre
 # -- cohort: more records join --------------------------------------------------------------------
 
 
-def _apply_cohort(books: Books, record: CohortRecord, entry: Entry) -> Books:
+def _apply_cohort(books: Books, record: JoinedRecord, entry: Entry) -> Books:
     first = books.created
     if len(record.counts) != len(first.counts) or _levels(record) != _levels(first):
         raise ValueError("a cohort has other levels than its study")
@@ -270,27 +271,18 @@ def _levels(record: CohortRecord) -> dict[str, tuple[object, object]]:
     return {name: (each.labels, each.numbers) for name, each in record.externals.items()}
 
 
-def _check_cohort(replay: Replay, after: Books, record: CohortRecord) -> Iterator[str]:
+def _check_cohort(replay: Replay, after: Books, record: JoinedRecord) -> Iterator[str]:
     joined = after.look_at(len(after.cohorts))
     replay.begin_cohort(joined)
     if not record.snapshot_seal:
         yield "its snapshot has no seal"
 
 
-def _describe_cohort(record: CohortRecord) -> str:
-    return f"{record.records:,} records join as a cohort of their own"
+def _describe_cohort(record: JoinedRecord) -> str:
+    return f"{record.records:,} records of {record.table} join as a cohort of their own"
 
 
-register_kind(
-    EntryKind(
-        COHORT_KIND,
-        CohortRecord,
-        _apply_cohort,
-        _describe_cohort,
-        _check_cohort,
-        has_payload=True,
-    )
-)
+register_kind(EntryKind("cohort", JoinedRecord, _apply_cohort, _describe_cohort, _check_cohort))
 
 
 # -- party: a party joins, or its limit changes ---------------------------------------------------
@@ -535,7 +527,8 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
 def _describe_intent(record: IntentRecord) -> str:
     measure = record.measure
     worth = value_in_words(measure.kind, record.value, record.blind, measure.objective)
-    return f"{record.question.name} for {record.party}: {worth}"
+    cohort = "" if record.cohort == FIRST_COHORT else f", cohort {record.cohort}"
+    return f"{record.question.name} for {record.party}{cohort}: {worth}"
 
 
 def _release_action(record: IntentRecord) -> tuple[str, dict[str, Any]]:
@@ -543,6 +536,7 @@ def _release_action(record: IntentRecord) -> tuple[str, dict[str, Any]]:
     asked = {"asked": [question.name]} if question.sql is None else {"sql": question.sql}
     utility = measure.kind if measure.costs is None else [list(row) for row in measure.costs]
     told = {"bits": record.bits, "reason": record.reason, "ceilings": measure.ceilings}
+    told |= {} if record.cohort == FIRST_COHORT else {"cohort": record.cohort}
     return "release", {
         "party": record.party,
         **asked,

@@ -26,7 +26,13 @@ from tacit.ledger import Head, Ledger, Sketch
 from tacit.remark import Remark
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books, Intent
-from tacit.study.books.records import AUTHOR, Record, RollbackRecord
+from tacit.study.books.records import (
+    AUTHOR,
+    CohortRecord,
+    JoinedRecord,
+    Record,
+    RollbackRecord,
+)
 from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.engine import Engine
@@ -239,15 +245,35 @@ class Journal:
         return [each for number, each in after.releases.items() if number > books.head.number]
 
     def append_cohort(
-        self, record: Record, sketch: Sketch, books: Books, *, accept_reset: bool
+        self,
+        cohort: CohortRecord,
+        books: Books,
+        *,
+        joining: Sketch,
+        sketch: Sketch,
+        accept_reset: bool,
     ) -> bool:
-        """Append that more records join; whether the ledger still ended where these books do."""
-        known = self.ledger.overlapping(sketch) if accept_reset else []
-        body = record.model_dump(mode="json") | self._author
-        accepting = [overlap.study for overlap in known]
+        """Append that more records join; whether the ledger still ended where these books do.
+
+        Args:
+            cohort: what is said of them.
+            books: that they join.
+            joining: of their ids.
+            sketch: of all ids of the study, theirs included.
+            accept_reset: whether records may join that the ledger knows from another study.
+        """
+        seal = self.ledger.registration_seal(self.study, sketch)
+        record = JoinedRecord(**dict(cohort), registration=seal)
+        known = self.ledger.overlapping(joining) if accept_reset else []
         try:
             entry = self.ledger.extend(
-                self.study, sketch, body, head=books.head, accepting=accepting
+                self.study,
+                "cohort",
+                record.model_dump(mode="json") | self._author,
+                head=books.head,
+                joining=joining,
+                sketch=sketch,
+                accepting=[overlap.study for overlap in known],
             )
         except HeadMovedError:
             return False

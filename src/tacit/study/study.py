@@ -904,7 +904,7 @@ class Study:
 
     def log(self) -> tuple[LogEntry, ...]:
         """Every entry of the ledger: who got what, when and why."""
-        intents = self._journal.refresh().intents
+        intents = self._journal.refresh().releases
         logged = map(log_entry, self._journal.ledger.entries(self.configuration.study))
         files = {
             number: each.delivery.file

@@ -66,6 +66,7 @@ def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
     words = ["tacit", "release", *_request(arguments, given)]
     words += ["--max-error", repr(arguments["max_error"])] if "max_error" in arguments else []
     words += ["--reason", arguments["reason"]] if "reason" in arguments else []
+    words += ["--cohort", arguments["cohort"]] if "cohort" in arguments else []
     out = arguments.get("out") or given.get("out") or f"{arguments['party']}.parquet"
     return command_line(*words, "--out", out)
 
@@ -226,8 +227,15 @@ def _init(arguments: Mapping[str, Any], given: Given) -> str:
     return f"{command_line('tacit', 'init', _folder(given))} --table ..."
 
 
+def _extend(arguments: Mapping[str, Any], given: Given) -> str:
+    options = " ".join(_option(name, value) for name, value in arguments.items())
+    if "table" not in arguments:
+        return options
+    return f"{command_line('tacit', 'extend', _folder(given))} {options}"
+
+
 def _go_on(_: Mapping[str, Any], __: Given) -> str:
-    return "--accept-rollback of tacit release, party add, collusion set and close"
+    return "--accept-rollback of tacit release, extend, party add, collusion set and close"
 
 
 def _crosstab(arguments: Mapping[str, Any], _: Given) -> str:
@@ -241,6 +249,7 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "crosstab": _crosstab,
     "destroy_key": _close,
     "estimate": _estimate,
+    "extend": _extend,
     "limits": _look("policy"),
     "log": _look("log"),
     "open": _go_on,

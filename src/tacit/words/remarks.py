@@ -109,6 +109,19 @@ def _strays_missing(*, column: str, records: int, example: str) -> str:
     return f"{counted} in {column} that cannot be read, such as {example!r}, and count as missing"
 
 
+def _known_skipped(*, records: int) -> str:
+    counted = "1 record was" if records == 1 else f"{records:,} records were"
+    return f"{counted} left out: they are in the study already"
+
+
+def _values_changed(*, records: int) -> str:
+    counted = "1 of them has" if records == 1 else f"{records:,} of them have"
+    return (
+        f"{counted} other private values than when they joined: the study goes on with those, and "
+        "answers about them stand"
+    )
+
+
 def _as_in_papers(code: str) -> Callable[..., str]:
     """The words that pages of receipts have for it."""
 
@@ -212,6 +225,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "key_damaged": _fill("{reason}"),
     "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),
+    "known_skipped": _known_skipped,
     "ledger_unreadable": _fill("{reason}"),
     "level_never_released": _level_never_released,
     "limit_below_own": _limit_below_own,
@@ -302,6 +316,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "rewritten since, or the paper is forged, for it carries no seal"
     ),
     "strays_missing": _strays_missing,
+    "values_changed": _values_changed,
     "unused_values": _unused_values,
 }
 """Code of a remark -> its words, from its values."""

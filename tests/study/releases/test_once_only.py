@@ -249,12 +249,12 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
 
 
 def record(folder: Path, study: Study, drafted: Draft) -> None:
-    configuration = study.configuration
+    configuration, books = study.configuration, read_books(entries_of(folder))
     with Ledger.open(configuration.ledger or folder / "ledger.sqlite") as ledger:
         ledger.append(
             configuration.study,
             "intent",
-            intent_record(drafted, first_past(configuration.study), None).model_dump(mode="json"),
+            intent_record(drafted, books.cohort, None).model_dump(mode="json"),
             drafted.channel.to_bytes(),
             head=ledger.head(configuration.study),
         )

@@ -146,7 +146,7 @@ def record(folder: Path, study: Study, drafted: Draft) -> None:
         ledger.append(
             configuration.study,
             "intent",
-            intent_record(drafted, books.past, None).model_dump(mode="json"),
+            intent_record(drafted, books.cohort, None).model_dump(mode="json"),
             drafted.channel.to_bytes(),
             head=ledger.head(configuration.study),
         )

@@ -136,7 +136,9 @@ class ToyEngine:
         rows = [tuple(row) for row in stored["rows"]]
         return ToyRecords(folder, encoding, rows, stored["tables"])
 
-    def compare(self, records: ToyRecords, source: str) -> list[str]:
+    def compare(
+        self, records: ToyRecords, source: str, others: Sequence[ToyRecords] = ()
+    ) -> list[str]:
         now = _encode(_read(source), records.encoding)
         return [] if now == [row for row in records.rows if row[0]] else ["records changed"]
 

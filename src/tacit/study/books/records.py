@@ -216,6 +216,16 @@ class CohortRecord(Record):
         return self
 
 
+class JoinedRecord(CohortRecord):
+    """More records join a study, as a cohort of their own.
+
+    Attributes:
+        registration: seal of the study's registration from now on, whose sketch has their ids.
+    """
+
+    registration: Digest
+
+
 class CreatedRecord(CohortRecord):
     """A study begins, with its first cohort. The check of the key is keyed, too.
 

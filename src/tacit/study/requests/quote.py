@@ -129,7 +129,7 @@ class Quote:
         ceilings: level -> the largest mean cost that is allowed there.
         analysable: whether the answers are to depend on nothing but what is asked.
         cohort: whom the quote is about: of those that lack an answer, the one where it would be
-            worth least.
+            worth least; ``None`` where there is only one.
         value: mean cost of the answers, that of the worst level, bits about R, or n times the
             largest variance of an estimated share among n records.
         blind: the same for a blind guess; ``None`` for shares.
@@ -161,7 +161,7 @@ class Quote:
     objective: str
     ceilings: dict[str, float]
     analysable: bool
-    cohort: int
+    cohort: int | None
     value: float
     blind: float | None
     bound: float | None
@@ -301,7 +301,7 @@ def _asked(books: Books, request: Request) -> dict[str, Any]:
         "objective": request.measure.objective,
         "ceilings": request.measure.ceilings,
         "analysable": request.analysable,
-        "cohort": books.cohort.number,
+        "cohort": books.cohort.number if len(books.cohorts) > 1 else None,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -224,22 +225,24 @@ def _registration(
     snapshot = find_engine(plan.engine, plan.master).open(layout.snapshot)
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
-    sketch = sketch_ids(snapshot, ledger.salt)
+    sketch = sketch_ids([snapshot], ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
 
 
-def sketch_ids(snapshot: Records, salt: bytes) -> Sketch:
-    """Of a table's ids, by typed ids, for studies that 0.1 registered, and by normalised ids."""
-    n_records = snapshot.n_records
-    typed = _shortened(snapshot.sketch(salt, _SKETCHED_IDS))
-    normalised = _shortened(snapshot.normalised_sketch(salt, _SKETCHED_IDS))
+def sketch_ids(cohorts: Sequence[Records], salt: bytes) -> Sketch:
+    """Of the ids of records: by typed ids, for studies that 0.1 registered, and normalised ids."""
+    n_records = sum(each.n_records - each.n_erased for each in cohorts)
+    typed = _smallest(each.sketch(salt, _SKETCHED_IDS) for each in cohorts)
+    normalised = _smallest(each.normalised_sketch(salt, _SKETCHED_IDS) for each in cohorts)
     # Different ids may be the same when normalised; of a large table that is not counted.
     n_normalised = len(normalised) if n_records <= _SKETCHED_IDS else n_records
     return Sketch(n_records, typed, Sketch(n_normalised, normalised))
 
 
-def _shortened(hashes: list[str]) -> tuple[str, ...]:
-    return tuple(sorted({hashed[:HASH_DIGITS] for hashed in hashes}))
+def _smallest(hashes: Iterable[list[str]]) -> tuple[str, ...]:
+    """The smallest of the smallest hashes of several tables, shortened."""
+    shortened = {hashed[:HASH_DIGITS] for each in hashes for hashed in each}
+    return tuple(sorted(shortened)[:_SKETCHED_IDS])
 
 
 def _created(

@@ -7,13 +7,13 @@ loss: the same command clears it and begins anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from shutil import rmtree
 
 from tacit.errors import InvalidInputError, Suggestion
-from tacit.ledger import Sketch
 from tacit.remark import Remark
 from tacit.storage import atomic_folder, locked
-from tacit.study.books.records import CohortRecord
+from tacit.study.books.books import Books
 from tacit.study.folder import Layout, TableRead, file_evidence, store_evidence
 from tacit.study.journal import Journal
 from tacit.study.releases.release import ReleaseWriter
@@ -53,12 +53,21 @@ def extend_study(
         number = len(writer.cohorts) + 1
         _refuse_other_cohort(journal, number)
         _clear(layout, number)
-        with atomic_folder(layout.of_cohort(number).folder) as partial:
-            records = _fill(Layout(partial), writer, table, skip_known=skip_known, remark=remark)
+        with atomic_folder(layout.of_cohort(number).folder) as place:
+            records = _fill(Layout(place), writer, table, skip_known=skip_known, remark=remark)
             _refuse_few(records.n_records, table, min_cohort)
             record = cohort_record(records, table, writer.keys)
-            sketch = sketch_ids(records, journal.ledger.salt)
-        _append(journal, record, sketch, number, accept_reset=accept_reset)
+            salt = journal.ledger.salt
+            joining = sketch_ids([records], salt)
+            sketch = sketch_ids([*writer.cohorts, records], salt)
+        append = partial(
+            journal.append_cohort,
+            record,
+            joining=joining,
+            sketch=sketch,
+            accept_reset=accept_reset,
+        )
+        _append(journal, number, append)
 
 
 def _clear(layout: Layout, number: int) -> None:
@@ -100,12 +109,10 @@ def _refuse_few(n_records: int, table: str, min_cohort: int) -> None:
         )
 
 
-def _append(
-    journal: Journal, record: CohortRecord, sketch: Sketch, number: int, *, accept_reset: bool
-) -> None:
+def _append(journal: Journal, number: int, append: Callable[[Books], bool]) -> None:
     """Tell the ledger that a cohort of this number has joined."""
     try:
-        while not journal.append_cohort(record, sketch, journal.books, accept_reset=accept_reset):
+        while not append(journal.books):
             _refuse_other_cohort(journal, number)
     except BaseException:
         if len(journal.refresh().cohorts) < number:  # it knows these records, say

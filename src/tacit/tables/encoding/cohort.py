@@ -15,7 +15,7 @@ import duckdb
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.tables.connection import quote_name
-from tacit.tables.encoding.builder import check_ids, new_snapshot, write_snapshot
+from tacit.tables.encoding.builder import check_ids, count_bad_ids, new_snapshot, write_snapshot
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.ids import normalised_id_sql
 from tacit.tables.encoding.snapshot import Snapshot
@@ -55,7 +55,8 @@ def build_cohort(
     with new_snapshot(folder) as partial:
         with stage(source, list(encoding.types), partial) as table:
             _read_alike(table, encoding)
-            check_ids(table, [each.name for each in encoding.ids])
+            names = [each.name for each in encoding.ids]
+            check_ids(names, table.n_records, *count_bad_ids(table, names))
             table.connection.execute(
                 f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}"
             )

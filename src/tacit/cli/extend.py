@@ -1,0 +1,66 @@
+"""The command ``tacit extend``: let records that came since join a study."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tacit.cli.display import counted, plain, show_done, waiting
+from tacit.cli.options import AcceptRollback, AsJson, Folder
+
+
+def extend(
+    folder: Folder,
+    table: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE",
+            help="As for tacit init, with the same columns.",
+        ),
+    ],
+    min_cohort: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Refuse fewer new records: whoever knows the counts of a small cohort learns more "
+            "than the limits say, from everybody else's rows.",
+        ),
+    ] = 50,
+    skip_known: Annotated[
+        bool,
+        typer.Option("--skip-known", help="Leave out records whose ids are in the study."),
+    ] = False,
+    accept_reset: Annotated[
+        bool,
+        typer.Option(
+            "--accept-reset",
+            help="Take records that the ledger knows from another study. Their bits are then "
+            "counted from 0 again: whoever holds releases of both studies may hold the sum.",
+        ),
+    ] = False,
+    accept_rollback: AcceptRollback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let records that came since join, as a cohort of their own.
+
+    Every limit holds in every cohort. Repeating a request answers it for the new one.
+    """
+    from tacit.study import Study
+
+    with (
+        waiting("reading the table"),
+        Study.open(folder, accept_rollback=accept_rollback) as study,
+    ):
+        remarks = study.extend(
+            table, min_cohort=min_cohort, skip_known=skip_known, accept_reset=accept_reset
+        )
+        cohorts = study.status().cohorts
+    last = cohorts[-1]
+    line = (
+        f"{plain(str(folder))}: {counted(len(cohorts), 'cohort')}, the last with "
+        f"{counted(last.records, 'record')} and {last.entropy_bits:.4f} bits to learn about each. "
+        "Their counts are public."
+    )
+    show_done({"cohorts": [each.as_dict() for each in cohorts]}, line, remarks, as_json=as_json)
