@@ -33,9 +33,12 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 	rm -rf build/demo
 	$(BIN)/tacit demo --out build/demo
 
-page: $(USER_STAMP)  ## Serve the demo's study, and print where to log in
-	test -d build/demo/clinic || $(MAKE) demo
-	$(BIN)/tacit serve build/demo/clinic
+# The demo closes its study. Its backup of Friday is open: requests can be made on the pages.
+page: $(USER_STAMP)  ## Serve the demo's study as it was before it was closed, and print where to log in
+	test -f build/demo/friday.tar || $(MAKE) demo
+	rm -rf build/page && mkdir -p build/page
+	$(BIN)/tacit restore build/demo/friday.tar build/page/clinic
+	$(BIN)/tacit serve build/page/clinic
 
 test test-all lowest: export PYTEST_DEBUG_TEMPROOT := $(IN_MEMORY)
 
@@ -107,10 +110,12 @@ clean:  ## Remove everything that make built, the virtual environment included
 	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(USER_STAMP): $(INSTALLED) | $(BIN)/python
+	@echo "Installing tacit and its packages into $(VENV): a few minutes, once"
 	$(PIP_INSTALL) --editable '.[all]'
 	@touch $@
 
 $(DEV_STAMP): $(INSTALLED) | $(BIN)/python
+	@echo "Installing tacit and the tools of developers into $(VENV): a few minutes, once"
 	$(PIP_INSTALL) --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
 

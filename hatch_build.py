@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,11 @@ def compile_kernel(sources: Path, library: Path) -> None:
         ) from error
 
 
-def platform_tag() -> str:
-    """This kind of machine, with no promise about its C library; on macOS, what Clang targets."""
-    platforms = (tag.platform for tag in sys_tags())
+def platform_tag(platforms: Iterable[str]) -> str:
+    """The first platform that promises nothing about its C library; on macOS, the target's."""
     here = next(name for name in platforms if not name.startswith(("manylinux", "musllinux")))
     target = re.match(r"(\d+)\.(\d+)", os.environ.get("MACOSX_DEPLOYMENT_TARGET", ""))
-    return (
-        re.sub(r"^macosx_\d+_\d+", "macosx_{}_{}".format(*target.groups()), here)
-        if target
-        else here
-    )
+    return re.sub(r"^macosx_\d+_\d+", rf"macosx_{target[1]}_{target[2]}", here) if target else here
 
 
 class KernelBuildHook(BuildHookInterface):
@@ -91,7 +87,7 @@ class KernelBuildHook(BuildHookInterface):
             compile_kernel(sources, library)
             inside = Path(*KERNEL.parts[1:], LIBRARY).as_posix()
             build_data["force_include"][str(library)] = inside
-        build_data["tag"] = f"py3-none-{platform_tag()}"
+        build_data["tag"] = f"py3-none-{platform_tag(tag.platform for tag in sys_tags())}"
         build_data["pure_python"] = False
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

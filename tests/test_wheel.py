@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hatch_build import platform_tag
 from scripts.build_wheel import build_sdist, build_wheel, install_clean, repair_wheel, run_clean
 from tests.pages import ROOT
 
@@ -75,6 +76,22 @@ def test_the_sdist_is_the_sources_and_the_site_and_nothing_of_the_machine(
     assert set(found) == ours - set(OF_THE_MACHINE) | {"PKG-INFO"}
     assert not [name for name, text in found.items() if str(source).encode() in text]
     assert not [name for name, text in found.items() if str(ROOT).encode() in text]
+
+
+@pytest.mark.parametrize(
+    ("platforms", "target", "tag"),
+    [
+        (("manylinux_2_36_x86_64", "linux_x86_64"), "12.0", "linux_x86_64"),
+        (("macosx_15_0_arm64", "macosx_14_0_arm64"), "12.0", "macosx_12_0_arm64"),
+        (("macosx_15_0_arm64", "macosx_14_0_arm64"), "", "macosx_15_0_arm64"),
+        (("win_amd64",), "", "win_amd64"),
+    ],
+)
+def test_the_tag_promises_no_more_than_the_compiler(
+    platforms: tuple[str, ...], target: str, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MACOSX_DEPLOYMENT_TARGET", target)
+    assert platform_tag(platforms) == tag
 
 
 @pytest.mark.slow

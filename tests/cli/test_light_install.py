@@ -17,7 +17,7 @@ from tests.cli.clinic import done
 CUSTODIANS_OWN = ("sqlalchemy", "alembic", "duckdb", "cryptography", "jinja2")
 EXTRAS = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
 
-DISTRIBUTIONS = {"swagger_ui": "swagger-ui-py"}
+DISTRIBUTIONS = {"flint": "python-flint", "swagger_ui": "swagger-ui-py"}
 """Packages that are installed by another name than they are imported by."""
 
 _WITHOUT = """
@@ -56,6 +56,20 @@ def test_what_the_library_offers_recipients_is_light() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
+def test_the_engine_needs_none_of_the_extras() -> None:
+    brought = sorted({package for packages in PACKAGES.values() for package in packages})
+    script = (
+        "import sys\n"
+        f"for name in {brought}: sys.modules[name] = None\n"
+        "import numpy as np\n"
+        "import tacit\n"
+        "joint = np.array([[[0.4, 0.1], [0.1, 0.4]]])\n"
+        "assert tacit.solve(tacit.Problem(joint, individual=0.1)).gap < 1e-6\n"
+        "print(tacit.Scheme, tacit.auditing, tacit.bottleneck, tacit.estimation, tacit.tradeoff)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
     [
@@ -65,6 +79,7 @@ def test_what_the_library_offers_recipients_is_light() -> None:
         (("status", "clinic"), "sqlalchemy", "study"),
         (("quote", "clinic", "lab-a", "income"), "duckdb", "study"),
         (("verify", "clinic"), "cryptography", "study"),
+        (("status", "clinic"), "flint", "study"),
         (("init", "x", "--table", "t.csv", "--id", "a", "--private", "b"), "pyarrow", "study"),
         (("receipt", "clinic", "1", "--html", "r.html"), "jinja2", "study"),
     ],
@@ -87,5 +102,5 @@ def test_extras_are_those_of_the_project() -> None:
         named = {DISTRIBUTIONS.get(each, each.replace("_", "-")) for each in packages}
         assert named - {"adbc-driver-manager", "pydantic-core"} == brought
     light = {line.partition(">")[0] for line in EXTRAS["recipient"]}
-    assert light == {"pyarrow", "pydantic", "rich", "typer"}
+    assert light == {"pyarrow", "pydantic", "python-flint", "rich", "typer"}
     assert set(EXTRAS["recipient"]) <= {*EXTRAS["study"], *EXTRAS["cli"]}

@@ -41,7 +41,7 @@ PACKAGES = {
     "plots": ("matplotlib", "plotly"),
     "postgresql": ("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"),
     "study": (
-        *("alembic", "cryptography", "duckdb", "jinja2"),
+        *("alembic", "cryptography", "duckdb", "flint", "jinja2"),
         *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy"),
     ),
     "service": ("fastapi", "jinja2", "plotly", "swagger_ui", "uvicorn"),

@@ -29,8 +29,9 @@ def log(folder: Folder, as_json: AsJson = False) -> None:
         logged = [each.as_dict() for each in entries]
         show_json({"entries": [a | b for a, b in zip(logged, commands, strict=True)]})
         return
+    width = len(str(len(entries)))
     for each in entries:
-        print(f"{each.number}  {time_in_words(each.time)}  {plain(each.in_words)}")
+        print(f"{each.number:>{width}}  {time_in_words(each.time)}  {plain(each.in_words)}")
         if each.reason is not None:
             print(f"   reason: {plain(each.reason)}")
         command = _command(each, folder)
