@@ -172,10 +172,26 @@ def _read_only_levels(
     mean = (by_level @ (mass[..., None] * law).sum(axis=1) / p_r)[:, None]
     limited = [replace(each, law=law_of(each), p_yx=by_level @ each.p_yx) for each in views]
     also = [
-        replace(each, law=law_of(each), p_yx=by_level @ each.p_yx, most=by_level @ each.most)
+        replace(
+            each, law=law_of(each), p_yx=by_level @ each.p_yx, most=_most_of_levels(each, level)
+        )
         for each in capped
     ]
     return cost[some_x], p_r, mean, limited, also
+
+
+def _most_of_levels(view: CappedView, level: NDArray[np.intp]) -> Array:
+    """p(a, y, r) / p(a, y) at most, [r, y], where p(a | r) is the same for all x of a level.
+
+    p(a, y, x) = p(y, x) p(a | r), so the x that the letter y fits best decides.
+    """
+    shape = int(level.max()) + 1, view.p_yx.shape[1]
+    p_yr, least = np.zeros(shape), np.full(shape, inf)
+    np.add.at(p_yr, level, view.p_yx)
+    occurs = view.p_yx > 0
+    ratio = np.where(occurs, view.most / np.where(occurs, view.p_yx, 1.0), inf)
+    np.minimum.at(least, level, ratio)
+    return np.where(p_yr > 0, p_yr * np.where(p_yr > 0, least, 1.0), 1.0)
 
 
 def _kept(view: LimitedView) -> float:
