@@ -275,9 +275,13 @@ class _Walk:
     ) -> None:
         worth = worth_of(body, self.created, release, before.by_state)
         for name, true in (("value", worth.value), ("blind", worth.blind)):
-            if abs(Fraction(body[name]) - true) > SAME * max(1, abs(true)):
+            is_same = body[name] is true is None or (
+                None not in (body[name], true)
+                and abs(Fraction(body[name]) - true) <= SAME * max(1, abs(true))
+            )
+            if not is_same:
                 self.found.faults.append(
-                    f"release {number}: {name} is {float(true)!r}, not {body[name]!r}"
+                    f"release {number}: {name} is {true and float(true)!r}, not {body[name]!r}"
                 )
         is_information = body["measure"]["kind"] == "information"
         bound = body["bound"]

@@ -24,7 +24,7 @@ class Worth:
     """
 
     value: Fraction
-    blind: Fraction
+    blind: Fraction | None
     law: list[list[Fraction] | None]
 
 
@@ -40,6 +40,8 @@ def worth_of(intent: Body, created: Body, release: Release, before: dict[int, Nu
     ]
     if intent["measure"]["kind"] == "information":
         return Worth(_information(joint), Fraction(0), law)
+    if intent["measure"]["kind"] == "shares":
+        return Worth(_largest_variance(joint), None, law)
     costs = _costs(intent["measure"], intent["question"])
     letters = range(len(joint[0]))
     value = sum(
@@ -86,6 +88,41 @@ def _costs(measure: Body, question: Body) -> Matrix:
         return abs(a - b)
 
     return [[apart(a, b) ** power for b in places] for a in places]
+
+
+def _largest_variance(joint: Matrix) -> Fraction:
+    """n times the largest variance of a share that the best weights of letters estimate.
+
+    With q the law of the letters and A = p(letter | r), the matrix M = A^T diag(1 / q) A has the
+    covariance of the estimates, and of the sample, as its inverse.
+    """
+    rows = [row for row in joint if sum(row)]
+    p_r = [sum(row, Fraction(0)) for row in rows]
+    q = [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
+    told = [[p / total for p in row] for row, total in zip(rows, p_r, strict=True)]
+    inner = [
+        [
+            sum((a * b / p for a, b, p in zip(one, two, q, strict=True) if p), Fraction(0))
+            for two in told
+        ]
+        for one in told
+    ]
+    inverse = _inverted(inner)
+    return max(inverse[r][r] - p_r[r] for r in range(len(p_r)))
+
+
+def _inverted(matrix: Matrix) -> Matrix:
+    """By Gauss and Jordan, exactly."""
+    n = len(matrix)
+    rows = [[*row, *(Fraction(int(i == j)) for j in range(n))] for i, row in enumerate(matrix)]
+    for i in range(n):
+        pivot = next(k for k in range(i, n) if rows[k][i])
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for k in range(n):
+            if k != i:
+                rows[k] = [a - rows[k][i] * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [row[n:] for row in rows]
 
 
 def _information(joint: Matrix) -> Fraction:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from numpy.lib import NumpyVersion
 
 from tacit.accounting import Account
+from tacit.problem import Problem
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy, Scheme, Step, Transition
+from tacit.scheme.scheme import CAP_ROOM
+from tacit.solvers import solve
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import HoldingRecord, Measure
 from tacit.study.proofs.optimality import prove
@@ -56,6 +59,7 @@ def holdings(design):
             bits=0.0,
             is_covered=False,
             multiplier=design.solution.multipliers.get(design.keys[coalition], 0.0),
+            cap=design.caps.get(coalition),
         )
         for coalition, limit in design.limits.items()
     )
@@ -69,7 +73,9 @@ FORMS = {
 }
 
 
-def designs(seed, kind="hamming", policy=LOOSE, parties="abac", form="mean", analysable=False):
+def designs(
+    seed, kind="hamming", policy=LOOSE, parties="abac", form="mean", analysable=False, cap=None
+):
     """Designs after one another: the account before each, the request, its limit, the design."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 40, size=6)
@@ -83,7 +89,9 @@ def designs(seed, kind="hamming", policy=LOOSE, parties="abac", form="mean", ana
             counts / counts.sum(), account.memory, steps, policy, reserve=RESERVE_BITS
         )
         limit = account.upper_bits(frozenset({party})) + 0.1
-        design = scheme.design(wish.question.p_r_given_x, **asked_of(wish), individual=limit)
+        design = scheme.design(
+            wish.question.p_r_given_x, **asked_of(wish), individual=limit, cap=cap
+        )
         yield account, wish, design, limit
         channel = IntegerChannel.quantised(design.channel)
         account, transition = account.after(party, channel)
@@ -158,6 +166,41 @@ def test_the_bound_on_analysable_releases_is_above_that_on_all():
         assert proof.bound >= everything.bound - NEAR
         higher += proof.bound > everything.bound + 1e-3
     assert higher > 0
+
+
+CAP = 0.35
+"""Bits. It binds from the first release on."""
+
+
+def without_caps(design):
+    return tuple(each.model_copy(update={"cap": None}) for each in holdings(design))
+
+
+@pytest.mark.parametrize("analysable", [False, True])
+@pytest.mark.parametrize("form", ["mean", "worst"])
+def test_a_binding_cap_is_priced(form, analysable):
+    """A design stays up to ``CAP_ROOM`` below its cap, which costs it less than ``CAP_ROOM``."""
+    n_better = 0
+    for account, wish, design, _ in designs(3, form=form, analysable=analysable, cap=CAP):
+        channel, value = IntegerChannel.quantised(design.channel), design.solution.value
+        gap = value - proof_of(account, wish, design).bound
+        assert -1e-9 <= gap < CAP_ROOM
+        levels = {str(r): each for r, each in design.solution.level_multipliers.items()}
+        plain = value - prove(account, wish, channel, without_caps(design), levels).bound
+        n_better += plain > CAP_ROOM
+    assert n_better
+
+
+@pytest.mark.parametrize("cap", [0.05, 0.35, 0.9])
+@pytest.mark.parametrize("analysable", [False, True])
+def test_the_bound_is_below_the_best_release_at_the_cap_itself(cap, analysable):
+    """What the solver attains without any room below the cap, for somebody who holds nothing."""
+    for seed in range(4):
+        account, wish, design, limit = next(designs(seed, analysable=analysable, cap=cap))
+        joint = account.memory.mass.sum(axis=0)[:, None] * wish.question.p_r_given_x
+        best = solve(Problem(joint, individual=limit, caps={(): cap}))
+        proof = proof_of(account, wish, design)
+        assert proof.bound - proof.reserve_worth <= best.value + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,15 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme.views import class_rows
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import NO_LEVELS, HoldingRecord
-from tacit.study.proofs.witness import LimitedView, answer_worth, centred, find_forces
+from tacit.study.proofs.cap_prices import CappedView, find_cap_prices
+from tacit.study.proofs.witness import (
+    LimitedView,
+    View,
+    answer_worth,
+    centred,
+    find_forces,
+    recorded_forces,
+)
 
 SPENT_BITS = 2 * RESERVE_BITS
 """A coalition that has no more left is told nothing more by a design."""
@@ -48,6 +56,10 @@ _NEAR = 1e-6
 
 _LEFTOVER = 1e-6
 """Smaller multipliers, relative to what an answer is worth, come from the solver's tolerance."""
+
+
+_CAP_ROUNDING = 1e-14
+"""Relative: 2**cap p(x) may be rounded down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +101,27 @@ def prove(
     rows = class_rows(before.memory.class_of_x, request.question.p_r_given_x)
     p_r = before.memory.mass.sum(axis=0) @ rows
     weights, paid = _level_weights(request, p_r, levels, ceilings)
-    cost = (rows @ (request.distortion * weights).T)[occurs]
+    cost = (rows @ (request.distortion * weights).T)[occurs][:, None]
     mass = before.memory.mass.T[occurs]
     # One unit more than recorded: what was rounded to 0 is not taken for impossible.
     counts = channel.weights.transpose(1, 0, 2)[occurs] + 1.0
     law = counts / counts.sum(axis=-1, keepdims=True)
     n_answers = channel.weights.shape[-1]
     limited = _priced_views(before, holdings, n_answers, answer_worth(cost, mass))
+    capped = _capped_views(before, holdings)
     roundings = before.memory.roundings
     if request.analysable:
         level = rows[occurs].argmax(axis=1)
         roundings += mass.size
-        cost, mass, law, limited = _read_only_levels(level, cost, mass, law, limited)
+        cost, mass, law, limited, capped = _read_only_levels(
+            level, cost, mass, law, limited, capped
+        )
     views = [replace(view, budget=_kept(view)) for view in limited]
-    evaluation = _Evaluation(cost, mass, roundings)
+    evaluation = _Evaluation(cost, mass, roundings, views, capped)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
-        forces = find_forces(cost, mass, law, views, _NEAR)
-        bound = evaluation.bound(views, forces)
+        bound, forces = evaluation.best_bound(law)
         forgone = sum(map(_forgone, limited, forces))
-        blind = evaluation.bound([], [])
+        blind = _Evaluation(cost, mass, roundings, [], []).bound([], [])
     if not bound > blind:
         return Proof(blind - paid, 0.0)
     # Whatever is told, nothing costs less than the best letter of every cell.
@@ -136,7 +150,8 @@ def _read_only_levels(
     mass: Array,
     law: Array,
     views: list[LimitedView],
-) -> tuple[Array, Array, Array, list[LimitedView]]:
+    capped: list[CappedView],
+) -> tuple[Array, Array, Array, list[LimitedView], list[CappedView]]:
     """Costs, masses, law and views with the level in the place of (m, x).
 
     A law that reads more copies earlier answers. Where only views that have seen nothing have a
@@ -145,20 +160,38 @@ def _read_only_levels(
     """
     _, some_x, level = np.unique(level, return_index=True, return_inverse=True)
     reads_more = (law != law[some_x, :1][level]).any()
-    if reads_more and any(view.p_yx.shape[1] > 1 for view in views):
-        return cost, mass, law, views
+    if reads_more and any(view.p_yx.shape[1] > 1 for view in (*views, *capped)):
+        return cost, mass, law, views, capped
     by_level = np.eye(len(some_x))[level].T  # [r, x]
-    own = [
-        replace(
-            view,
-            law=(by_level @ (view.p_yx if view.law is None else view.law.sum(axis=2)))[..., None],
-            p_yx=by_level @ view.p_yx,
-        )
-        for view in views
-    ]
+
+    def law_of(view: View) -> Array:
+        told = view.p_yx if view.law is None else view.law.sum(axis=2)
+        return np.asarray(by_level @ told)[..., None]
+
     p_r = by_level @ mass.sum(axis=1, keepdims=True)
     mean = (by_level @ (mass[..., None] * law).sum(axis=1) / p_r)[:, None]
-    return cost[some_x], p_r, mean, own
+    limited = [replace(each, law=law_of(each), p_yx=by_level @ each.p_yx) for each in views]
+    also = [
+        replace(
+            each, law=law_of(each), p_yx=by_level @ each.p_yx, most=_most_of_levels(each, level)
+        )
+        for each in capped
+    ]
+    return cost[some_x], p_r, mean, limited, also
+
+
+def _most_of_levels(view: CappedView, level: NDArray[np.intp]) -> Array:
+    """p(a, y, r) / p(a, y) at most, [r, y], where p(a | r) is the same for all x of a level.
+
+    p(a, y, x) = p(y, x) p(a | r), so the x that the letter y fits best decides.
+    """
+    shape = int(level.max()) + 1, view.p_yx.shape[1]
+    p_yr, least = np.zeros(shape), np.full(shape, inf)
+    np.add.at(p_yr, level, view.p_yx)
+    occurs = view.p_yx > 0
+    ratio = np.where(occurs, view.most / np.where(occurs, view.p_yx, 1.0), inf)
+    np.minimum.at(least, level, ratio)
+    return np.where(p_yr > 0, p_yr * np.where(p_yr > 0, least, 1.0), 1.0)
 
 
 def _kept(view: LimitedView) -> float:
@@ -209,6 +242,29 @@ def _priced_views(
     return [view for view in views if view.multiplier > _LEFTOVER * worth > 0]
 
 
+def _capped_views(before: Account, holdings: tuple[HoldingRecord, ...]) -> list[CappedView]:
+    """Views of coalitions with a cap whose answers are followed: merged letters keep it, too.
+
+    A coalition that is followed only as a part of everyone has none.
+    """
+    memory = before.memory
+    occurs = memory.mass.any(axis=0)
+    p_x = memory.mass.sum(axis=0)[occurs]
+    views = []
+    for holding in holdings:
+        if holding.cap is None:
+            continue
+        held_by = frozenset(holding.parties) & memory.present
+        is_everyone = held_by == memory.present != frozenset()
+        view = None if is_everyone else memory.view(held_by)
+        if view is None and not is_everyone:
+            continue
+        p_yx = memory.mass.T[occurs] if view is None else view.held.T[occurs]
+        most = np.repeat((1 + _CAP_ROUNDING) * 2.0**holding.cap * p_x[:, None], p_yx.shape[1], 1)
+        views.append(CappedView(None if view is None else view.law[occurs], p_yx, most))
+    return [view for view in views if (view.most < 1).any()]
+
+
 def _view(law: Array | None, p_yx: Array, multiplier: float, budget: float) -> LimitedView:
     """A view; one that has next to nothing left and no recorded price may be told nothing."""
     # What adds exactly nothing is always allowed: a budget is never negative.
@@ -230,34 +286,68 @@ class _Evaluation:
     """The sum above for given laws, rounding taken off.
 
     Attributes:
-        cost: [x, a].
+        cost: [x, 1, a].
         mass: p(m, x), [x, m].
         roundings: behind each mass.
+        views: those with a limit that has a price.
+        capped: those with a cap.
     """
 
     cost: Array
     mass: Array
     roundings: int
+    views: Sequence[LimitedView]
+    capped: Sequence[CappedView]
 
-    def bound(self, views: Sequence[LimitedView], forces: Sequence[Array]) -> float:
-        """The bound for a force on every view, [x, y, a]; ``-inf`` where it overflows.
+    def best_bound(self, law: Array) -> tuple[float, list[Array]]:
+        """The best bound that is found for a recorded law [x, m, a], and its forces.
+
+        Where caps bind, their prices are sought for given forces, and then forces for these prices.
+        """
+        value = float((self.mass[..., None] * law * self.cost).sum())
+        found = find_forces(self.cost, self.mass, law, self.views, _NEAR)
+        best = self.bound(found, []), found
+        starts = [recorded_forces(law, self.views), found] if self.capped else []
+        for forces in starts:
+            if best[0] >= value - _NEAR:
+                break
+            base, _ = self._prices(forces, [])
+            prices = find_cap_prices(base, self.mass, law, self.capped)
+            cost, _ = self._prices([], prices)
+            found = find_forces(cost, self.mass, law, self.views, _NEAR)
+            for each in (forces, found):
+                best = max(best, (self.bound(each, prices), each), key=lambda pair: pair[0])
+        return best
+
+    def bound(self, forces: Sequence[Array], prices: Sequence[Array]) -> float:
+        """The bound for a force on every view, [x, y, a], and for prices of caps.
+
+        ``-inf`` where it overflows.
 
         Prices are lowered by what rounding may have added to each (compare
         ``tacit.solvers.convex.certificate``): every mass is within ``roundings`` of the truth, a
         price is a mean of forces, and a law sums to 1 within rounding, which costs its multiplier.
         """
-        sizes = [sum(view.p_yx.shape) for view in views]
-        slack = gamma(self.roundings + sum(self.mass.shape) + self.cost.shape[1] + sum(sizes) + 64)
-        price = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
+        sizes = [sum(view.p_yx.shape) for view in (*self.views, *self.capped)]
+        slack = gamma(self.roundings + sum(self.mass.shape) + self.cost.shape[-1] + sum(sizes) + 64)
+        price, size = self._prices(forces, prices)
+        terms = self.mass * (price - 16 * slack * size).min(axis=-1)
+        unpaid = float((terms - 4 * slack * np.abs(terms)).sum())
+        paid = sum(view.paid for view in self.views)
+        bound = unpaid - paid - gamma(64) * (abs(unpaid) + paid)
+        return bound if np.isfinite(bound) else -inf
+
+    def _prices(self, forces: Sequence[Array], prices: Sequence[Array]) -> tuple[Array, Array]:
+        """G for some forces and prices of caps, or none, and the size of its terms, [x, m, a]."""
+        price = np.repeat(self.cost, self.mass.shape[1], axis=1)
         size = np.abs(price)
-        for view, force in zip(views, forces, strict=True):
+        for view, force in zip(self.views if forces else (), forces, strict=True):
             told = centred(force, view.prior, view.multiplier)
             largest = np.abs(force).max(axis=0, keepdims=True)
             weight = 0.0 if isinf(view.multiplier) else 4 * view.multiplier
             price += view.spread(told, self.mass)
             size += view.spread(np.abs(told) + 2 * largest + weight, self.mass)
-        terms = self.mass * (price - 16 * slack * size).min(axis=-1)
-        unpaid = float((terms - 4 * slack * np.abs(terms)).sum())
-        paid = sum(view.paid for view in views)
-        bound = unpaid - paid - gamma(64) * (abs(unpaid) + paid)
-        return bound if np.isfinite(bound) else -inf
+        for capped, own in zip(self.capped if prices else (), prices, strict=True):
+            price += capped.spread(capped.pull(own), self.mass)
+            size += capped.spread(own + capped.common(own), self.mass)
+        return price, size

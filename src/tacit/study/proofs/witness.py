@@ -54,10 +54,10 @@ rounding."""
 _SAME_PRICES = 1e-11
 """Relative to the largest effect on prices, a smaller one is rounding."""
 
-_MOST_PIVOTS = 20_000
+MOST_PIVOTS = 20_000
 """Of a linear program. Pivots, so that a proof does not depend on how busy the machine is."""
 
-_MOST_SECONDS = 60.0
+MOST_SECONDS = 60.0
 """Where so many pivots take too long. On a slow machine the proof may be the weaker one."""
 
 _STALLED = 150
@@ -74,31 +74,22 @@ _MOST_WORK = 3e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LimitedView:
-    """What a limited coalition sees before the release.
+class View:
+    """What a coalition sees before the release.
 
     Attributes:
         law: p(y, m, x), [x, y, m]; ``None`` for the view that sees m itself.
         p_yx: p(y, x), [x, y].
-        multiplier: cost per bit; infinite where the view may be told nothing more.
-        budget: bits that it may be told.
     """
 
     law: Array | None
     p_yx: Array
-    multiplier: float
-    budget: float
 
     @property
     def prior(self) -> Array:
         """p(x | y), [x, y]; 0 where y does not occur."""
         total = self.p_yx.sum(axis=0)
         return np.asarray(self.p_yx / np.where(total > 0, total, 1.0))
-
-    @property
-    def paid(self) -> float:
-        """What the budget costs."""
-        return 0.0 if isinf(self.multiplier) else self.multiplier * self.budget
 
     def collect(self, cells: Array) -> Array:
         """From p(a | m, x) [x, m, a] to p(a, y, x) [x, y, a]."""
@@ -116,6 +107,24 @@ class LimitedView:
         if self.law is None:
             return np.eye(mass.shape[1])
         return np.asarray(self.law[x].T / np.where(mass[x] > 0, mass[x], 1.0)[:, None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitedView(View):
+    """What a limited coalition sees before the release.
+
+    Attributes:
+        multiplier: cost per bit; infinite where the view may be told nothing more.
+        budget: bits that it may be told.
+    """
+
+    multiplier: float
+    budget: float
+
+    @property
+    def paid(self) -> float:
+        """What the budget costs."""
+        return 0.0 if isinf(self.multiplier) else self.multiplier * self.budget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +161,7 @@ def find_forces(
     """A force for every view, [x, y, a], that together prove the channel to be nearly the best.
 
     Args:
-        cost: of letter a at x, [x, a].
+        cost: of letter a at (x, m), [x, m or 1, a].
         mass: p(m, x), [x, m]; every x occurs.
         channel: p(a | m, x), [x, m, a], positive.
         views: those with a price.
@@ -174,10 +183,23 @@ def find_forces(
     return [force[classes] for force in found.forces]
 
 
+def recorded_forces(channel: Array, views: Sequence[LimitedView]) -> list[Array]:
+    """Forces of a channel's posteriors, 0 where no finite multiplier is known.
+
+    Arrays as in ``find_forces``.
+    """
+    return [
+        np.zeros((*view.p_yx.shape, channel.shape[-1]))
+        if isinf(view.multiplier)
+        else view.multiplier * _log_ratio(view, channel)
+        for view in views
+    ]
+
+
 def answer_worth(cost: Array, mass: Array) -> float:
     """What the best constant answer costs above the best answers; arrays as in ``find_forces``."""
-    p_x = mass.sum(axis=1)
-    return float((p_x @ cost).min() - p_x @ cost.min(axis=1))
+    weighted = mass[..., None] * cost
+    return float(weighted.sum(axis=(0, 1)).min() - weighted.min(axis=-1).sum())
 
 
 def _search(
@@ -201,7 +223,7 @@ def _classes(
     """
     p_x = mass.sum(axis=1, keepdims=True)
     rng = np.random.default_rng(0)
-    told = [cost / max(float(np.abs(cost).max()), 1e-300)]
+    told = [cost.reshape(len(cost), -1) / max(float(np.abs(cost).max()), 1e-300)]
     for law in (mass, *(view.law for view in views if view.law is not None)):
         rows = law.reshape(len(p_x), -1)
         told.append(rows @ rng.random((rows.shape[1], _RANDOM_SUMS)) / p_x)
@@ -251,10 +273,10 @@ class _Search:
 
     @staticmethod
     def of(cost: Array, mass: Array, joint: Array, views: Sequence[LimitedView]) -> _Search:
-        value = float((joint * cost[:, None]).sum())
+        value = float((joint * cost).sum())
         share = joint / np.where(mass > 0, mass, 1.0)[..., None]
-        log_channel = np.log2(np.where(mass[..., None] > 0, share, 1 / cost.shape[1]))
-        n_letters = cost.shape[1]
+        log_channel = np.log2(np.where(mass[..., None] > 0, share, 1 / cost.shape[-1]))
+        n_letters = cost.shape[-1]
         rows = [view.p_yx.size * n_letters for view in views]
         laws = [view.law.size * n_letters for view in views if view.law is not None]
         work = 3e5 + 40 * (joint.size + sum(rows)) + 2 * sum(laws)
@@ -288,16 +310,16 @@ class _Search:
         small steps do not get there.
         """
         spent = [k for k, view in enumerate(self.views) if isinf(view.multiplier)]
-        sizes = [self.views[k].p_yx.size * self.cost.shape[1] for k in spent]
+        sizes = [self.views[k].p_yx.size * self.cost.shape[-1] for k in spent]
         laws = [
             self.mass.size if law is None else law.size
             for law in (self.views[k].law for k in spent)
         ]
-        views, n_a = [self.views[k] for k in spent], self.cost.shape[1]
+        views, n_a = [self.views[k] for k in spent], self.cost.shape[-1]
         is_small = self.mass.size**2 * n_a <= _MOST_ENTRIES
         if not spent or not (is_small or sum(laws) * n_a <= _MOST_ENTRIES):
             return _Found(-inf, given, 0.0)
-        base = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
+        base = self._costs()
         for view, force in zip(self.views, given, strict=True):
             if not isinf(view.multiplier):
                 base += view.spread(centred(force, view.prior, view.multiplier), self.mass)
@@ -344,7 +366,7 @@ class _Search:
             bounds=[(None, None)] * (n_x * n_m)
             + [(-_LARGEST_FORCE * self.worth, _LARGEST_FORCE * self.worth)] * n_forces,
             method="highs",
-            options={"maxiter": _MOST_PIVOTS, "time_limit": _MOST_SECONDS},
+            options={"maxiter": MOST_PIVOTS, "time_limit": MOST_SECONDS},
         )
         return None if solved.x is None else np.asarray(solved.x[n_x * n_m :])
 
@@ -374,7 +396,7 @@ class _Search:
             b_ub=base.reshape(-1),
             bounds=[(None, None)] * (n_x * n_m) + [(0, None)] * (2 * len(paid)),
             method="highs",
-            options={"maxiter": _MOST_PIVOTS, "time_limit": _MOST_SECONDS},
+            options={"maxiter": MOST_PIVOTS, "time_limit": MOST_SECONDS},
         )
         if solved.x is None:
             return None
@@ -383,14 +405,12 @@ class _Search:
         return np.asarray((scaled / np.where(root_p > 0, root_p, 1.0)[:, None]).reshape(-1))
 
     def first_forces(self) -> list[Array]:
-        """Those of the recorded channel's posteriors; none where no finite multiplier is known."""
-        cells = np.exp2(self.log_channel)
-        return [
-            np.zeros((*view.p_yx.shape, cells.shape[-1]))
-            if isinf(view.multiplier)
-            else view.multiplier * _log_ratio(view, cells)
-            for view in self.views
-        ]
+        """Those of the recorded channel."""
+        return recorded_forces(np.exp2(self.log_channel), self.views)
+
+    def _costs(self) -> Array:
+        """What letters cost without any force, [x, m, a]."""
+        return np.repeat(self.cost, self.mass.shape[1] // self.cost.shape[1], axis=1)
 
     def _bound(self, price: Array) -> float:
         found = float((self.mass * price.min(axis=-1)).sum()) - sum(v.paid for v in self.views)
@@ -401,8 +421,7 @@ class _Search:
     ) -> tuple[Array, Array, list[Array], float]:
         """Prices, prices as they will be after the next step of the forces, forces, sum of mu."""
         cells = np.exp2(log_c - log_c.max(axis=(0, 1)))  # posteriors do not depend on a scale
-        price = np.repeat(self.cost[:, None], self.mass.shape[1], axis=1)
-        ahead = price.copy()
+        price, ahead = self._costs(), self._costs()
         moved, weight = [], 0.0
         for view, force in zip(self.views, forces, strict=True):
             log_ratio = _log_ratio(view, cells)
