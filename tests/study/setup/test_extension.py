@@ -21,6 +21,7 @@ from tacit.study.backup import back_up, restore
 from tests.study.clinic import (
     PRIVATE,
     entries_of,
+    intents_of,
     make_clinic,
     read_patients,
     read_release,
@@ -123,6 +124,8 @@ def test_no_two_cohorts_share_letters_or_pseudonyms(tmp_path: Path) -> None:
     assert first.channel == second.channel
     answers = [dict(read_release(tmp_path / name)[1]) for name in ("a.csv", "a.cohort-2.csv")]
     assert not answers[0].keys() & answers[1].keys()
+    draws = {each.body["draw"] for each in intents_of(tmp_path / "clinic")}
+    assert len(draws) == 2  # the random numbers are others
 
 
 def test_the_audit_the_risk_and_the_cells_are_of_a_cohort(study: Study, tmp_path: Path) -> None:
