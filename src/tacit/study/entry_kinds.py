@@ -23,6 +23,7 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
 from tacit.study.books.books import (
     Books,
+    Erasure,
     Intent,
     Request,
     draw_of,
@@ -34,6 +35,8 @@ from tacit.study.books.records import (
     ClosedRecord,
     CreatedRecord,
     DeliveredRecord,
+    ErasedRecord,
+    ErasureRecord,
     IntentRecord,
     PartyRecord,
     PolicyRecord,
@@ -51,6 +54,7 @@ from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import value_in_words
 from tacit.tables import Question
+from tacit.tables.encoding.ids import ID_HASH_DIGITS
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
 
@@ -157,7 +161,7 @@ def check_entry(replay: Replay, after: Books, entry: Entry) -> list[str]:
     if replay.books.is_closed and not kind.may_follow_close:
         problems.append("it was appended after the study was closed")
     if entry.payload and not kind.has_payload:
-        problems.append("it carries a table, which only a release has")
+        problems.append("it carries bytes beside its body, which such an entry has not")
     return problems
 
 
@@ -243,7 +247,17 @@ def _begin_books(record: CreatedRecord, entry: Entry) -> Books:
     counts = np.array(record.counts, dtype=np.int64)
     policy = Policy(everyone=record.everyone)
     past = first_past(entry.study)
-    return Books(entry.head, record, counts, externals, record.memory, past, policy=policy)
+    return Books(
+        entry.head,
+        record,
+        counts,
+        externals,
+        record.memory,
+        past,
+        policy=policy,
+        snapshot_digest=record.snapshot_digest,
+        snapshot_seal=record.snapshot_seal,
+    )
 
 
 def _apply_created(books: Books, record: CreatedRecord, entry: Entry) -> NoReturn:
@@ -497,7 +511,7 @@ register_kind(
 
 
 def _apply_delivered(books: Books, record: DeliveredRecord, entry: Entry) -> Books:
-    delivered = replace(books.intents[record.intent], delivery=record)
+    delivered = replace(books.intents[record.intent], delivery=record, digest=record.digest)
     return replace(books, intents=books.intents | {record.intent: delivered})
 
 
@@ -520,6 +534,76 @@ register_kind(
         may_follow_close=True,
     )
 )
+
+
+# -- erasure: records are to be erased ------------------------------------------------------------
+
+
+def _apply_erasure(books: Books, record: ErasureRecord, entry: Entry) -> Books:
+    if books.unfinished_erasure is not None:
+        raise ValueError("the erasure before it is not finished")
+    digits = entry.payload.hex()
+    hashes = [digits[at : at + ID_HASH_DIGITS] for at in range(0, len(digits), ID_HASH_DIGITS)]
+    if len(hashes) != record.records or hashes != sorted(set(hashes)):
+        raise ValueError(f"{record.records:,} records have other hashes")
+    erasure = Erasure(entry.number, frozenset(hashes))
+    return replace(books, erasures=(*books.erasures, erasure))
+
+
+def _check_erasure(replay: Replay, after: Books, record: ErasureRecord) -> Iterator[str]:
+    n_left = replay.books.created.records - replay.books.n_erased
+    if record.records >= n_left:
+        yield f"it erases {record.records:,} records of {n_left:,}"
+
+
+def _describe_erasure(record: ErasureRecord) -> str:
+    return f"records to be erased: {record.records:,}"
+
+
+register_kind(
+    EntryKind(
+        "erasure",
+        ErasureRecord,
+        _apply_erasure,
+        _describe_erasure,
+        _check_erasure,
+        has_payload=True,
+    )
+)
+
+
+# -- erased: the records of an erasure are gone ---------------------------------------------------
+
+
+def _apply_erased(books: Books, record: ErasedRecord, entry: Entry) -> Books:
+    erasure = books.unfinished_erasure
+    if erasure is None or erasure.number != record.erasure:
+        raise ValueError(f"entry {record.erasure} is no erasure that is to be finished")
+    left_out = {
+        number: replace(books.intents[number], digest=digest) for number, digest in record.digests
+    }
+    return replace(
+        books,
+        intents=books.intents | left_out,
+        erasures=(*books.erasures[:-1], replace(erasure, done=record)),
+        n_erased=books.n_erased + len(erasure.id_hashes),
+        snapshot_digest=record.snapshot_digest,
+        snapshot_seal=record.snapshot_seal,
+    )
+
+
+def _check_erased(replay: Replay, after: Books, record: ErasedRecord) -> Iterator[str]:
+    intents = replay.books.intents.items()
+    delivered = [number for number, intent in intents if intent.delivery is not None]
+    if [number for number, _ in record.digests] != delivered:
+        yield "it has digests of other releases than those that were delivered"
+
+
+def _describe_erased(record: ErasedRecord) -> str:
+    return f"the records of erasure {record.erasure} are gone"
+
+
+register_kind(EntryKind("erased", ErasedRecord, _apply_erased, _describe_erased, _check_erased))
 
 
 # -- rollback: the custodian accepted that entries were lost --------------------------------------

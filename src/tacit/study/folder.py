@@ -15,6 +15,7 @@ from tacit.errors import InvalidInputError, KeyFileError, Suggestion
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
+from tacit.study.books.books import Books
 from tacit.study.books.records import CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import find_source
@@ -187,12 +188,18 @@ def _refuse_changes(layout: Layout, source: str, changes: list[str]) -> None:
         )
 
 
-def refuse_changed_snapshot(snapshot: Records, key: bytes, created: CreatedRecord) -> None:
-    """Raise InvalidInputError if the snapshot is not the one that the study was made with."""
-    if created.snapshot_seal is not None:
-        snapshot.check_seal(key, created.snapshot_seal)
-    else:  # 0.1 digested what the files say, which takes longer to check
-        snapshot.check(key, created.snapshot_digest)
+def refuse_changed_snapshot(snapshot: Records, key: bytes, books: Books) -> None:
+    """Raise InvalidInputError if the snapshot is not the one that the ledger says."""
+    if books.snapshot_seal is None:  # 0.1 digested what the files say, which takes longer to check
+        snapshot.check(key, books.snapshot_digest)
+        return
+    try:
+        snapshot.check_seal(key, books.snapshot_seal)
+    except InvalidInputError:
+        if not books.n_erased:
+            raise
+        # Erased again in a restored folder, the same content may lie in other bytes.
+        snapshot.check(key, books.snapshot_digest)
 
 
 def refuse_own_files(configuration: Configuration, target: Path) -> None:
@@ -225,6 +232,7 @@ class StudyKeys:
         snapshot: under which the encoded table is digested.
         paper: under which receipts and certificates are sealed.
         states: under which state files are sealed.
+        ids: under which ids are hashed, so that erased ones are known again.
     """
 
     study: str
@@ -233,6 +241,7 @@ class StudyKeys:
     snapshot: bytes
     paper: bytes
     states: bytes
+    ids: bytes
 
     @staticmethod
     def of(file: Path, study: str) -> StudyKeys:
@@ -245,6 +254,7 @@ class StudyKeys:
             snapshot=key.derive("snapshot", study),
             paper=key.derive("paper", study),
             states=key.derive("states", study),
+            ids=key.derive("ids", study),
         )
 
     @staticmethod

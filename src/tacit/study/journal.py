@@ -22,7 +22,7 @@ from tacit.errors import (
     RolledBackError,
     Suggestion,
 )
-from tacit.ledger import Head, Ledger
+from tacit.ledger import Head, Ledger, Sketch
 from tacit.remark import Remark
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books, Intent
@@ -199,14 +199,28 @@ class Journal:
         self.settle_rollback()
         return self.append_settled(kind, make)
 
-    def append_settled(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
-        """As ``append``, where ``settle_rollback`` was called for the same change before."""
+    def append_settled(
+        self,
+        kind: str,
+        make: Callable[[Books], Record | None],
+        payload: bytes = b"",
+        *,
+        sketch: Sketch | None = None,
+    ) -> bool:
+        """As ``append``, where ``settle_rollback`` was called for the same change before.
+
+        Args:
+            kind: of the entry.
+            make: as for ``append``.
+            payload: bytes that the entry carries beside the record.
+            sketch: as for ``Ledger.append``.
+        """
         while True:
             books = self.books
             record = make(books)
             if record is None:
                 return False
-            after = self._try_append(kind, record, b"", books)
+            after = self._try_append(kind, record, payload, books, sketch)
             if after is not None:
                 update_high_water_mark(self.layout, after.head, after.accepted)
                 return True
@@ -237,11 +251,20 @@ class Journal:
             ) from error
         return after.intents[after.head.number]
 
-    def _try_append(self, kind: str, record: Record, payload: bytes, books: Books) -> Books | None:
+    def _try_append(
+        self,
+        kind: str,
+        record: Record,
+        payload: bytes,
+        books: Books,
+        sketch: Sketch | None = None,
+    ) -> Books | None:
         """The books after a record that is appended to them; ``None`` if the ledger has more."""
         body = record.model_dump(mode="json") | self._author
         try:
-            entry = self.ledger.append(self.study, kind, body, payload, head=books.head)
+            entry = self.ledger.append(
+                self.study, kind, body, payload, head=books.head, sketch=sketch
+            )
         except HeadMovedError:
             return None
         self.books = read_on(books, [entry])

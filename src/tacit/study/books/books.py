@@ -34,6 +34,7 @@ from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
+    ErasedRecord,
     HoldingRecord,
     IntentRecord,
     Measure,
@@ -274,6 +275,8 @@ class Intent:
         party_limit: its party's limit at that time, as it was set.
         own_limit: that, or the limit of a coalition around the party where it was lower.
         delivery: says that its file was written; ``None`` until then.
+        digest: of what its file says when it is written now, without records that were erased;
+            ``None`` until it was delivered.
     """
 
     entry: Entry
@@ -287,6 +290,12 @@ class Intent:
     party_limit: float
     own_limit: float
     delivery: DeliveredRecord | None = None
+    digest: str | None = None
+
+    @property
+    def first_digest(self) -> str | None:
+        """Of its file as it was delivered first."""
+        return None if self.delivery is None else self.delivery.digest
 
     @property
     def is_of_0_1(self) -> bool:
@@ -360,6 +369,21 @@ def record_holdings(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Records that were erased, or are to be.
+
+    Attributes:
+        number: of the entry that records it.
+        id_hashes: keyed hashes of their ids.
+        done: says that they are gone; ``None`` until then.
+    """
+
+    number: int
+    id_hashes: frozenset[str]
+    done: ErasedRecord | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Books:
     """The state of a study after the entries of its ledger up to ``head``.
@@ -380,6 +404,10 @@ class Books:
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed.
+        erasures: all of them; only the last one can be unfinished.
+        n_erased: how many records are gone.
+        snapshot_digest: of the encoded table as it has to be now.
+        snapshot_seal: of its files; ``None`` in studies that 0.1 made.
     """
 
     head: Head
@@ -396,6 +424,39 @@ class Books:
     intents: dict[int, Intent] = field(default_factory=dict)
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
+    erasures: tuple[Erasure, ...] = ()
+    n_erased: int = 0
+    snapshot_digest: str = ""
+    snapshot_seal: str | None = None
+
+    @property
+    def unfinished_erasure(self) -> Erasure | None:
+        """The erasure that was recorded last, if its records may still be there."""
+        last = self.erasures[-1] if self.erasures else None
+        return None if last is None or last.done is not None else last
+
+    @property
+    def before_erasures(self) -> list[Books]:
+        """The books as they were before each erasure, as far as files and papers show it."""
+        stages = []
+        digests: dict[int, str] = {}
+        n_erased = 0
+        for erasure in self.erasures:
+            if erasure.done is None:
+                break
+            intents = {
+                number: replace(each, digest=digests.get(number, each.first_digest))
+                for number, each in self.intents.items()
+            }
+            stages.append(replace(self, intents=intents, n_erased=n_erased))
+            digests |= dict(erasure.done.digests)
+            n_erased += len(erasure.id_hashes)
+        return stages
+
+    @property
+    def erased_ids(self) -> frozenset[str]:
+        """Keyed hashes of the ids of all records that were erased, or are to be."""
+        return frozenset().union(*(each.id_hashes for each in self.erasures))
 
     def with_policy(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""

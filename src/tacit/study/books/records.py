@@ -611,6 +611,37 @@ class DeliveredRecord(Record):
     file: str
 
 
+class ErasureRecord(Record):
+    """Records are to be erased; keyed hashes of their ids, sorted, are the payload.
+
+    The hashes prove to whoever has the key and an id that it was erased, and no more.
+
+    Attributes:
+        records: how many.
+    """
+
+    records: Annotated[Count, Field(ge=1)]
+
+
+class ErasedRecord(Record):
+    """The records of an erasure are gone.
+
+    Attributes:
+        erasure: number of the entry that recorded it.
+        snapshot_digest: of the encoded table without them, keyed.
+        snapshot_seal: of its files.
+        digests: number of each release that was delivered, and the digest of its file without
+            them.
+        registration: seal of the study's registration without them, see ``ledger.entry``.
+    """
+
+    erasure: int
+    snapshot_digest: Digest
+    snapshot_seal: Digest
+    digests: tuple[tuple[int, Digest], ...]
+    registration: Digest
+
+
 class RollbackRecord(Record):
     """The custodian accepted that entries of the ledger were lost, and that their bits are not
     counted any more.

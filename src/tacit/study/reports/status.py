@@ -16,6 +16,7 @@ from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.study.books.books import Books
+from tacit.study.reports.receipts import remarks_on_erased
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
@@ -81,7 +82,8 @@ class StudyStatus:
 
     Attributes:
         study: its id.
-        records: how many there are.
+        records: how many the study was made of.
+        erased: how many of them were erased.
         entropy_bits: H(X), all there is to learn about a record.
         parties: every party, in the order in which they joined.
         coalitions: limited coalitions of parties that hold something, nearest to the limit first.
@@ -96,6 +98,7 @@ class StudyStatus:
 
     study: str
     records: int
+    erased: int
     entropy_bits: float
     parties: tuple[Holding, ...]
     coalitions: tuple[Holding, ...]
@@ -199,6 +202,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
     return StudyStatus(
         study=study,
         records=int(books.counts.sum()),
+        erased=books.n_erased,
         entropy_bits=entropy(books.p_x),
         parties=parties,
         coalitions=tuple(holdings[:MOST_COALITIONS]),
@@ -210,11 +214,22 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         remarks=(
             *lost,
             *([Remark("rollback_accepted")] if books.accepted else []),
+            *erasure_remarks(books),
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
             *loose_bounds([*parties, *holdings]),
         ),
     )
+
+
+def erasure_remarks(books: Books) -> list[Remark]:
+    """That records were erased, or are still to be."""
+    unfinished = books.unfinished_erasure
+    records = 0 if unfinished is None else len(unfinished.id_hashes)
+    return [
+        *remarks_on_erased(books),
+        *([Remark("erasure_unfinished", {"records": records})] if records else []),
+    ]
 
 
 def loose_bounds(holdings: Sequence[Holding]) -> list[Remark]:

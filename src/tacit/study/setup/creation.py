@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import ceil, log
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 from typing import Any
 
@@ -46,6 +47,8 @@ _FORMAT_OF_0_1 = 1
 
 _SKETCHED_IDS = 4096
 """Hashes kept of a study's ids; see ``least_overlap_noticed``."""
+
+_NONCE_BYTES = 16
 
 _SLIPS_THROUGH = 0.01
 """Chance that the least overlap goes unnoticed."""
@@ -222,18 +225,21 @@ def _registration(
     snapshot = ENGINES[configuration.engine].open(layout.snapshot)
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
-    sketch = _sketch(snapshot, ledger.salt)
+    sketch = sketch_of(snapshot, ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
 
 
-def _sketch(snapshot: Records, salt: bytes) -> Sketch:
-    """By typed ids, for studies that 0.1 registered, and by normalised ids."""
-    n_records = snapshot.n_records
+def sketch_of(snapshot: Records, salt: bytes) -> Sketch:
+    """What a ledger keeps of a study's ids, to notice another study of the same people.
+
+    By typed ids, for studies that 0.1 registered, and by normalised ids.
+    """
+    n_records = snapshot.n_records - snapshot.n_erased
     typed = _shortened(snapshot.sketch(salt, _SKETCHED_IDS))
     normalised = _shortened(snapshot.normalised_sketch(salt, _SKETCHED_IDS))
     # Different ids may be the same when normalised; of a large table that is not counted.
     n_normalised = len(normalised) if n_records <= _SKETCHED_IDS else n_records
-    return Sketch(n_records, typed, Sketch(n_normalised, normalised))
+    return Sketch(n_records, typed, Sketch(n_normalised, normalised), token_hex(_NONCE_BYTES))
 
 
 def _shortened(hashes: list[str]) -> tuple[str, ...]:
