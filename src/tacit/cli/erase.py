@@ -72,7 +72,7 @@ def _finish(study: Study) -> ErasureReport:
 
 def _in_words(listed: ListedRecords) -> str:
     """What a list of ids is about."""
-    others = f", {listed.erased_before:,} erased before" if listed.erased_before else ""
+    others = f", {len(listed.erased_rows):,} erased before" if listed.erased_rows else ""
     unknown = f", {len(listed.unknown_rows):,} unknown" if listed.unknown_rows else ""
     there = counted(len(listed.id_hashes), "record")
     return f"{there} to erase{others}{unknown}; {listed.left:,} would be left"

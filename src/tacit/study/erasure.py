@@ -33,13 +33,13 @@ class ListedRecords:
 
     Attributes:
         id_hashes: keyed hashes of the ids of records that are in the study.
-        erased_before: how many other ids were erased before.
+        erased_rows: rows of the list, from 1, whose record was erased before.
         unknown_rows: rows of the list, from 1, whose id was never in the study.
         left: how many records would be left without those.
     """
 
     id_hashes: frozenset[str]
-    erased_before: int
+    erased_rows: tuple[int, ...]
     unknown_rows: tuple[int, ...]
     left: int
 
@@ -47,7 +47,7 @@ class ListedRecords:
         """For machines, without the hashes."""
         return {
             "records": len(self.id_hashes),
-            "erased_before": self.erased_before,
+            "erased_rows": list(self.erased_rows),
             "unknown_rows": list(self.unknown_rows),
             "left": self.left,
         }
@@ -79,10 +79,11 @@ def find_listed(journal: Journal, keys: StudyKeys, records: Records, ids: str) -
     rows = hash_ids(records.encoding, ids, keys.ids, journal.layout.folder)
     listed = {hashed for hashed in rows.values() if hashed is not None}
     known = journal.engine.known(records, keys.ids, listed)
-    erased = (listed & journal.books.erased_ids) - known
-    unknown = [row for row, hashed in rows.items() if hashed not in known | erased]
+    gone = (listed & journal.books.erased_ids) - known
+    erased = [row for row, hashed in rows.items() if hashed in gone]
+    unknown = [row for row, hashed in rows.items() if hashed not in known | gone]
     left = records.n_records - records.n_erased - len(known)
-    return ListedRecords(frozenset(known), len(erased), tuple(unknown), left)
+    return ListedRecords(frozenset(known), tuple(erased), tuple(unknown), left)
 
 
 def refuse_unknown(listed: ListedRecords) -> None:
@@ -91,9 +92,10 @@ def refuse_unknown(listed: ListedRecords) -> None:
     if rows:
         more = f" and {len(rows) - _MOST_LISTED:,} more" if len(rows) > _MOST_LISTED else ""
         raise InvalidInputError(
-            f"{len(rows):,} ids of the list are not in the study (rows "
-            f"{', '.join(map(str, rows[:_MOST_LISTED]))}{more}, counted from 1): correct the list, "
-            "or skip them; nothing was erased",
+            "nothing was erased: the list has ids that were never in the study, in "
+            f"{'row' if len(rows) == 1 else f'{len(rows):,} rows'} "
+            f"{', '.join(map(str, rows[:_MOST_LISTED]))}{more}, counted from 1 without a heading: "
+            "correct the list, or skip them",
             suggestions=[Suggestion("erase", {"skip_unknown": True})],
         )
 
