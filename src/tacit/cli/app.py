@@ -21,6 +21,7 @@ from tacit.cli.crosstab import crosstab
 from tacit.cli.demo import demo
 from tacit.cli.docs import docs
 from tacit.cli.doctor import doctor
+from tacit.cli.erase import erase
 from tacit.cli.estimate import estimate
 from tacit.cli.extend import extend
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
@@ -69,6 +70,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "crosstab": crosstab,
     "backup": backup,
     "restore": restore,
+    "erase": erase,
     "close": close,
     "serve": serve,
     "doctor": doctor,

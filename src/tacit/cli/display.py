@@ -15,6 +15,7 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from tacit.errors import InvalidInputError, TacitError
 from tacit.words.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
@@ -145,6 +146,18 @@ def _can_show(text: str) -> bool:
 
 def _escaped(sign: str) -> str:
     return "\\n" if sign == "\n" else sign.encode("unicode_escape").decode()
+
+
+# -- questions ----------------------------------------------------------------------------------
+
+
+def confirm(question: str) -> None:
+    """Ask on the terminal; anything but yes is no."""
+    if not sys.stdin.isatty():
+        raise InvalidInputError("nobody is there to be asked whether this is meant: add --yes")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise TacitError("nothing was changed: it was not confirmed")
 
 
 # -- progress -----------------------------------------------------------------------------------

@@ -223,10 +223,7 @@ class Ledger:
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
         """
-        with self._database.writing() as connection:
-            [entry] = self._add(connection, study, kind, [(body, payload)], head)
-            if sketch is not None:
-                _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
+        [entry] = self.append_all(study, kind, [(body, payload)], head=head, sketch=sketch)
         return entry
 
     def append_all(
@@ -236,10 +233,14 @@ class Ledger:
         contents: Sequence[tuple[Mapping[str, object], bytes]],
         *,
         head: Head,
+        sketch: Sketch | None = None,
     ) -> list[Entry]:
         """As ``append``, for several entries of a kind, each a body and a payload: all or none."""
         with self._database.writing() as connection:
-            return self._add(connection, study, kind, contents, head)
+            added = self._add(connection, study, kind, contents, head)
+            if sketch is not None:
+                _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
+        return added
 
     def _add(
         self,

@@ -7,6 +7,7 @@ from tacit.deferral import deferred
 if TYPE_CHECKING:
     from tacit.study.backup import Backup, Restoration, back_up, restore
     from tacit.study.books.records import HoldingRecord
+    from tacit.study.erasure import ErasureReport, ListedRecords
     from tacit.study.folder import Configuration
     from tacit.study.recipient import (
         LevelContrast,
@@ -42,12 +43,14 @@ __all__ = [
     "Configuration",
     "CurvePoint",
     "EntryReceipt",
+    "ErasureReport",
     "Holding",
     "HoldingRecord",
     "LevelContrast",
     "LevelEstimate",
     "LimitMeaning",
     "LimitPlan",
+    "ListedRecords",
     "LogEntry",
     "OwnRelease",
     "PartyStatement",
@@ -83,6 +86,7 @@ __getattr__ = deferred(
     {
         "backup": ("Backup", "Restoration", "back_up", "restore"),
         "books.records": ("HoldingRecord",),
+        "erasure": ("ErasureReport", "ListedRecords"),
         "folder": ("Configuration",),
         "recipient": (
             "LevelContrast",

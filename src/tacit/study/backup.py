@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,7 +21,8 @@ from tacit.remark import Remark
 from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
 from tacit.study.entry_kinds import read_books
-from tacit.study.folder import Configuration, Layout, refuse_own_files
+from tacit.study.erasure import erase_again, refuse_unfinished
+from tacit.study.folder import Configuration, Layout, StudyKeys, refuse_own_files
 from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
 from tacit.study.setup.creation import IN_FOLDER
 from tacit.tables.delivery.registry import find_engine
@@ -59,7 +60,8 @@ class Restoration:
         entries: how many entries the ledger had lost.
         files: files that the folder had lost.
         ledger: where the ledger is, without passwords.
-        remarks: on entries that the ledger has lost and that the backup does not hold.
+        remarks: on entries that the ledger has lost and that the backup does not hold, and on
+            records that were erased again.
     """
 
     study: str
@@ -101,7 +103,9 @@ def restore(file: str | Path, folder: str | Path, *, ledger: str | None = None) 
     """Put back what a folder and its ledger have lost; a folder that is not there is made.
 
     Files and entries that are there stay as they are. The key of a study that was closed
-    meanwhile stays destroyed.
+    meanwhile stays destroyed. Records that were erased since the backup was made, as the ledger
+    says, are erased again; of a closed study, whose key they would be found by, the snapshot is not
+    put back then.
 
     Args:
         file: what ``back_up`` has written.
@@ -150,19 +154,34 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
         closing(Ledger.create(address, salt=copied.salt)) as ledger,
     ):
         n_entries = ledger.add_missing(study, copied)
+        n_known = len(read_books(copied.entries(study)).erasures)
         books, lost = _read(layout, configuration, ledger)
+    unwanted = {backup.high_water}
     is_closed = books.is_closed or layout.digest_keys.exists()
-    files = tuple(_put_files_back(backup, layout, is_closed=is_closed))
+    is_stale = n_known < len(books.erasures)  # it brings erased records back
+    if is_closed:
+        snapshots = (path for _, path in _files(backup) if path.parent.name == backup.snapshot.name)
+        unwanted |= {backup.key, *(snapshots if is_stale else ())}
+    files = tuple(_put_files_back(backup, layout, unwanted))
     if not lost.entries:
         update_high_water_mark(layout, books.head, books.accepted)
-    return Restoration(study, n_entries, files, ledger.url_shown, lost.remarks("entry_still_lost"))
+    remarks = lost.remarks("entry_still_lost")
+    if is_stale and not is_closed:
+        remarks += _erase_again(layout, configuration, books)
+    return Restoration(study, n_entries, files, ledger.url_shown, remarks)
 
 
-def _put_files_back(backup: Layout, layout: Layout, *, is_closed: bool) -> Iterator[str]:
+def _erase_again(layout: Layout, configuration: Configuration, books: Books) -> tuple[Remark, ...]:
+    """Erase what was erased since the backup was made."""
+    keys = StudyKeys.load(layout, configuration.study, books.created)
+    n_records = erase_again(layout, ENGINES[configuration.engine], keys, books)
+    return (Remark("erased_again", {"records": n_records}),) if n_records else ()
+
+
+def _put_files_back(backup: Layout, layout: Layout, unwanted: Collection[Path]) -> Iterator[str]:
     for name, path in _files(backup):
         target = layout.folder / name
-        is_needless = path == backup.high_water or (is_closed and path == backup.key)
-        if not (target.exists() or is_needless):
+        if not (target.exists() or path in unwanted):
             _make_folder(layout.folder, target.parent)
             move(path, target)
             yield name
@@ -220,6 +239,7 @@ def _read(layout: Layout, configuration: Configuration, ledger: Ledger) -> tuple
 def _refuse_rollback(layout: Layout, configuration: Configuration, ledger: Ledger) -> None:
     journal = Journal(layout, configuration, ledger)
     journal.refuse_rollback(journal.find_lost())
+    refuse_unfinished(journal.books)
 
 
 def _check_same(file: Path, backup: Configuration, there: Configuration, folder: Path) -> None:

@@ -24,6 +24,7 @@ from tacit.scheme import Policy
 from tacit.study.books.books import (
     Books,
     Cohort,
+    Erasure,
     Intent,
     Request,
     draw_of,
@@ -37,6 +38,8 @@ from tacit.study.books.records import (
     CohortRecord,
     CreatedRecord,
     DeliveredRecord,
+    ErasedRecord,
+    ErasureRecord,
     IntentRecord,
     JoinedRecord,
     PartyRecord,
@@ -54,6 +57,7 @@ from tacit.study.proofs.caps import told_steps
 from tacit.study.proofs.replay import SAME, Replay, check_intent
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import value_in_words
+from tacit.tables.encoding.ids import ID_HASH_DIGITS
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", re.ASCII)
 
@@ -161,7 +165,7 @@ def check_entry(replay: Replay, after: Books, entry: Entry) -> list[str]:
     if replay.books.is_closed and not kind.may_follow_close:
         problems.append("it was appended after the study was closed")
     if entry.payload and not kind.has_payload:
-        problems.append("it carries a table, which only a release has")
+        problems.append("it carries bytes beside its body, which such an entry has not")
     return problems
 
 
@@ -262,6 +266,8 @@ register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_cre
 
 def _apply_cohort(books: Books, record: JoinedRecord, entry: Entry) -> Books:
     first = books.created
+    if books.unfinished_erasure is not None:
+        raise ValueError("the erasure before it is not finished")
     if len(record.counts) != len(first.counts) or _levels(record) != _levels(first):
         raise ValueError("a cohort has other levels than its study")
     return books.with_cohorts(Cohort.of(len(books.cohorts) + 1, record, entry))
@@ -564,7 +570,7 @@ register_kind(
 
 
 def _apply_delivered(books: Books, record: DeliveredRecord, entry: Entry) -> Books:
-    delivered = replace(books.releases[record.intent], delivery=record)
+    delivered = replace(books.releases[record.intent], delivery=record, digest=record.digest)
     cohort = books.look_at(delivered.cohort).cohort
     return books.with_cohorts(replace(cohort, intents=cohort.intents | {record.intent: delivered}))
 
@@ -588,6 +594,70 @@ register_kind(
         may_follow_close=True,
     )
 )
+
+
+# -- erasure: records are to be erased ------------------------------------------------------------
+
+
+def _apply_erasure(books: Books, record: ErasureRecord, entry: Entry) -> Books:
+    if books.unfinished_erasure is not None:
+        raise ValueError("the erasure before it is not finished")
+    digits = entry.payload.hex()
+    hashes = [digits[at : at + ID_HASH_DIGITS] for at in range(0, len(digits), ID_HASH_DIGITS)]
+    if len(hashes) != record.records or hashes != sorted(set(hashes)):
+        raise ValueError(f"{record.records:,} records have other hashes")
+    erasure = Erasure(entry.number, frozenset(hashes))
+    return replace(books, erasures=(*books.erasures, erasure))
+
+
+def _check_erasure(replay: Replay, after: Books, record: ErasureRecord) -> Iterator[str]:
+    n_left = replay.books.n_left
+    if record.records >= n_left:
+        yield f"it erases {record.records:,} records of {n_left:,}"
+
+
+def _describe_erasure(record: ErasureRecord) -> str:
+    return f"records to be erased: {record.records:,}"
+
+
+register_kind(
+    EntryKind(
+        "erasure",
+        ErasureRecord,
+        _apply_erasure,
+        _describe_erasure,
+        _check_erasure,
+        has_payload=True,
+    )
+)
+
+
+# -- erased: the records of an erasure are gone ---------------------------------------------------
+
+
+def _apply_erased(books: Books, record: ErasedRecord, entry: Entry) -> Books:
+    erasure = books.unfinished_erasure
+    if erasure is None or erasure.number != record.erasure:
+        raise ValueError(f"entry {record.erasure} is no erasure that is to be finished")
+    done = replace(erasure, done=record)
+    left = zip(books.cohorts, record.by_cohort(len(done.id_hashes)), strict=True)
+    cohorts = (cohort.without(gone, dict(record.digests)) for cohort, gone in left)
+    erasures = (*books.erasures[:-1], done)
+    return replace(books, erasures=erasures).with_cohorts(*cohorts)
+
+
+def _check_erased(replay: Replay, after: Books, record: ErasedRecord) -> Iterator[str]:
+    intents = replay.books.releases.items()
+    delivered = [number for number, intent in intents if intent.delivery is not None]
+    if [number for number, _ in record.digests] != delivered:
+        yield "it has digests of other releases than those that were delivered"
+
+
+def _describe_erased(record: ErasedRecord) -> str:
+    return f"the records of erasure {record.erasure} are gone"
+
+
+register_kind(EntryKind("erased", ErasedRecord, _apply_erased, _describe_erased, _check_erased))
 
 
 # -- rollback: the custodian accepted that entries were lost --------------------------------------

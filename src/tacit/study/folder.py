@@ -15,7 +15,8 @@ from tacit.errors import InvalidInputError, KeyFileError, Suggestion
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file
-from tacit.study.books.records import FIRST_COHORT, CohortRecord, CreatedRecord
+from tacit.study.books.books import Cohort
+from tacit.study.books.records import FIRST_COHORT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import find_source
 
@@ -247,12 +248,18 @@ def _refuse_changes(layout: Layout, table: TableRead, changes: list[str]) -> Non
         )
 
 
-def refuse_changed_snapshot(snapshot: Records, key: bytes, joined: CohortRecord) -> None:
-    """Raise InvalidInputError if the snapshot is not the one that a cohort joined with."""
-    if joined.snapshot_seal is not None:
-        snapshot.check_seal(key, joined.snapshot_seal)
-    else:  # 0.1 digested what the files say, which takes longer to check
-        snapshot.check(key, joined.snapshot_digest)
+def refuse_changed_snapshot(snapshot: Records, key: bytes, cohort: Cohort) -> None:
+    """Raise InvalidInputError if the snapshot of a cohort is not the one that the ledger says."""
+    if cohort.snapshot_seal is None:  # 0.1 digested what the files say: it takes longer to check
+        snapshot.check(key, cohort.snapshot_digest)
+        return
+    try:
+        snapshot.check_seal(key, cohort.snapshot_seal)
+    except InvalidInputError:
+        if not cohort.n_erased:
+            raise
+        # Erased again in a restored folder, the same content may lie in other bytes.
+        snapshot.check(key, cohort.snapshot_digest)
 
 
 def refuse_own_files(layout: Layout, configuration: Configuration, target: Path) -> None:
@@ -287,6 +294,7 @@ class StudyKeys:
         snapshot: under which the encoded table is digested.
         paper: under which receipts and certificates are sealed.
         states: under which state files are sealed.
+        ids: under which ids are hashed, so that erased ones are known again.
     """
 
     study: str
@@ -295,6 +303,7 @@ class StudyKeys:
     snapshot: bytes
     paper: bytes
     states: bytes
+    ids: bytes
 
     @staticmethod
     def of(file: Path, study: str) -> StudyKeys:
@@ -307,6 +316,7 @@ class StudyKeys:
             snapshot=key.derive("snapshot", study),
             paper=key.derive("paper", study),
             states=key.derive("states", study),
+            ids=key.derive("ids", study),
         )
 
     @staticmethod

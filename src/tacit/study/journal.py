@@ -205,14 +205,28 @@ class Journal:
         self.settle_rollback()
         return self.append_settled(kind, make)
 
-    def append_settled(self, kind: str, make: Callable[[Books], Record | None]) -> bool:
-        """As ``append``, where ``settle_rollback`` was called for the same change before."""
+    def append_settled(
+        self,
+        kind: str,
+        make: Callable[[Books], Record | None],
+        payload: bytes = b"",
+        *,
+        sketch: Sketch | None = None,
+    ) -> bool:
+        """As ``append``, where ``settle_rollback`` was called for the same change before.
+
+        Args:
+            kind: of the entry.
+            make: as for ``append``.
+            payload: bytes that the entry carries beside the record.
+            sketch: as for ``Ledger.append``.
+        """
         while True:
             books = self.books
             record = make(books)
             if record is None:
                 return False
-            after = self._try_append(kind, [(record, b"")], books)
+            after = self._try_append(kind, [(record, payload)], books, sketch)
             if after is not None:
                 update_high_water_mark(self.layout, after.head, after.accepted)
                 return True
@@ -249,6 +263,7 @@ class Journal:
         cohort: CohortRecord,
         books: Books,
         *,
+        corrected: int,
         joining: Sketch,
         sketch: Sketch,
         accept_reset: bool,
@@ -258,12 +273,13 @@ class Journal:
         Args:
             cohort: what is said of them.
             books: that they join.
+            corrected: how many of them were erased before, and join again.
             joining: of their ids.
             sketch: of all ids of the study, theirs included.
             accept_reset: whether records may join that the ledger knows from another study.
         """
         seal = self.ledger.registration_seal(self.study, sketch)
-        record = JoinedRecord(**dict(cohort), registration=seal)
+        record = JoinedRecord(**dict(cohort), corrected=corrected, registration=seal)
         known = self.ledger.overlapping(joining) if accept_reset else []
         try:
             entry = self.ledger.extend(
@@ -282,14 +298,20 @@ class Journal:
         return True
 
     def _try_append(
-        self, kind: str, contents: Sequence[tuple[Record, bytes]], books: Books
+        self,
+        kind: str,
+        contents: Sequence[tuple[Record, bytes]],
+        books: Books,
+        sketch: Sketch | None = None,
     ) -> Books | None:
         """The books after records that are appended to them; ``None`` if the ledger has more."""
         bodies = [
             (record.model_dump(mode="json") | self._author, payload) for record, payload in contents
         ]
         try:
-            entries = self.ledger.append_all(self.study, kind, bodies, head=books.head)
+            entries = self.ledger.append_all(
+                self.study, kind, bodies, head=books.head, sketch=sketch
+            )
         except HeadMovedError:
             return None
         self.books = read_on(books, entries)

@@ -20,7 +20,8 @@ from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
-from tacit.study.books.books import Books, Intent, Request, compose
+from tacit.storage import locked
+from tacit.study.books.books import Books, Erasure, Intent, Request, compose
 from tacit.study.books.records import (
     FIRST_COHORT,
     NO_LEVELS,
@@ -35,6 +36,16 @@ from tacit.study.books.records import (
 )
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import describe_entry, log_entry, read_around, refuse_removal
+from tacit.study.erasure import (
+    ErasureReport,
+    ListedRecords,
+    find_listed,
+    finish_erasure,
+    record_erasure,
+    refuse_unfinished,
+    refuse_unknown,
+    report_erasure,
+)
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
@@ -853,10 +864,11 @@ class Study:
         """Writes releases with the study's key and snapshots, which are checked byte by byte."""
         journal, books = self._journal, self._journal.books
         journal.refuse_closed(books)
+        refuse_unfinished(books)
         keys = StudyKeys.load(self._layout, journal.study, books.created)
         cohorts = open_cohorts(self._layout, journal.engine, books)
         for records, cohort in zip(cohorts, books.cohorts, strict=True):
-            refuse_changed_snapshot(records, keys.snapshot, cohort.record)
+            refuse_changed_snapshot(records, keys.snapshot, cohort)
         return ReleaseWriter(
             keys, self._layout, journal.engine, cohorts, books.created.is_id_public
         )
@@ -888,6 +900,67 @@ class Study:
         found = Links.join([writer.engine.link(each, ids, key) for each, key in by_cohort])
         found.write(target)
         return found
+
+    # -- erasing ----------------------------------------------------------------------------
+
+    def find_listed(self, ids: str) -> ListedRecords:
+        """What ``erase`` would do with a list of ids. Records and changes nothing.
+
+        Args:
+            ids: a table with the study's id columns; other columns are not read.
+        """
+        self._journal.settle_rollback()
+        return find_listed(self._journal, self._writer(), ids)
+
+    def erase(
+        self,
+        ids: str,
+        *,
+        skip_unknown: bool = False,
+        confirm: Callable[[ListedRecords], None] | None = None,
+    ) -> ErasureReport:
+        """Erase the records with these ids: from the folder, the ledger and all later files.
+
+        Designs, counts and what parties hold stay as they are. The ledger keeps how many were
+        erased, and keyed hashes of their ids. Killed at any moment, the same call finishes it.
+
+        Args:
+            ids: a table with the study's id columns; other columns are not read.
+            skip_unknown: go on although ids of the list were never in the study.
+            confirm: called before anything is erased; an exception that it raises ends it.
+
+        Raises:
+            InvalidInputError: an id was never in the study, or no record would be left; nothing
+                was erased.
+        """
+        finished = self.finish_erasure()
+        listed = self.find_listed(ids)
+        if not skip_unknown:
+            refuse_unknown(listed)
+        if not listed.id_hashes:
+            return finished
+        if confirm is not None:
+            confirm(listed)
+        record_erasure(self._journal, listed)
+        done = self.finish_erasure()
+        return replace(done, records=finished.records + done.records)
+
+    def finish_erasure(self) -> ErasureReport:
+        """Finish an erasure that was interrupted, without its list of ids."""
+        self._journal.settle_rollback()
+        with locked(self._layout.folder):  # nobody writes a release meanwhile
+            unfinished = self._journal.refresh().unfinished_erasure
+            if unfinished is not None:
+                self._remove_records(unfinished)
+        self._journal.ledger.clear_replaced()  # also what a killed call has left
+        return report_erasure(self._journal.books, unfinished)
+
+    def _remove_records(self, erasure: Erasure) -> None:
+        books = self._journal.books
+        self._journal.refuse_closed(books)
+        keys = StudyKeys.load(self._layout, self.configuration.study, books.created)
+        finish_erasure(self._journal, keys, erasure)
+        self.snapshot = self._journal.engine.open(self._layout.snapshot)
 
     # -- looking ----------------------------------------------------------------------------
 

@@ -121,6 +121,12 @@ def _close(_: Mapping[str, Any], given: Given) -> str:
     return command_line("tacit", "close", _folder(given), "--yes")
 
 
+def _erase(arguments: Mapping[str, Any], given: Given) -> str:
+    if arguments:
+        return " ".join(_option(name, value) for name, value in arguments.items())
+    return command_line("tacit", "erase", _folder(given))
+
+
 def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
     options = [word for limit in arguments["limits"] for word in _limit_option(limit)]
     if not options:  # limits of kinds that have no option of their own
@@ -235,7 +241,7 @@ def _extend(arguments: Mapping[str, Any], given: Given) -> str:
 
 
 def _go_on(_: Mapping[str, Any], __: Given) -> str:
-    return "--accept-rollback of tacit release, extend, party add, collusion set and close"
+    return "--accept-rollback of tacit release, extend, party add, collusion set, erase and close"
 
 
 def _crosstab(arguments: Mapping[str, Any], _: Given) -> str:
@@ -248,6 +254,7 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "create": _init,
     "crosstab": _crosstab,
     "destroy_key": _close,
+    "erase": _erase,
     "estimate": _estimate,
     "extend": _extend,
     "limits": _look("policy"),

@@ -161,6 +161,29 @@ def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
     return f"release {release} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
+def _erased_again(*, records: int) -> str:
+    were = "1 record was" if records == 1 else f"{records:,} records were"
+    return f"{were} erased since the backup was made, and erased again"
+
+
+def _erased_in_files(*, releases: list[int]) -> str:
+    which = "release" if len(releases) == 1 else "releases"
+    return (
+        f"files of {which} {', '.join(map(str, releases))} were delivered before and hold answers "
+        "about them: deliver again what is still used, and ask recipients to delete the old files"
+    )
+
+
+def _paper_before_erasure(*, paper: str, records: int) -> str:
+    were = "1 record was" if records == 1 else f"{records:,} records were"
+    return f"{paper} was made before {were} erased"
+
+
+def _erasure_unfinished(*, records: int) -> str:
+    counted = "1 record" if records == 1 else f"{records:,} records"
+    return f"the erasure of {counted} was not finished: run tacit erase on the study to finish it"
+
+
 def _level_never_released(
     *,
     levels: list[str],
@@ -206,6 +229,17 @@ _WORDS: dict[str, Callable[..., str]] = {
     "entry_missing": _entry_missing,
     "entry_still_lost": _entry_still_lost,
     "entry_wrong": _fill("entry {entry}: {reason}"),
+    "erased_again": _erased_again,
+    "erased_in_backups": _say(
+        "backups made before still hold them: remove these, or erase again after restoring one "
+        "together with its ledger"
+    ),
+    "erased_in_file": _fill(
+        "{file} was written before records were erased and still holds them: deliver release "
+        "{release} again"
+    ),
+    "erased_in_files": _erased_in_files,
+    "erasure_unfinished": _erasure_unfinished,
     "external_column": _as_in_papers("external_column"),
     "few_records": _few_records,
     "file_changed": _fill("{file} is not release {release} as it was delivered"),
@@ -248,6 +282,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{paper} is a page of tacit 0.1: its data were compared with the ledger, what the page "
         "shows was not; make a new one"
     ),
+    "paper_before_erasure": _paper_before_erasure,
     "paper_before_delivery": _fill("{paper} was made before release {release} was delivered"),
     "paper_differs": _fill("{paper} says {field} {said}, the ledger says {ledger}"),
     "paper_differs_more": _fill("and {fields} more of what {paper} says is not so"),
@@ -277,6 +312,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "paper_unsealed": _fill("{paper} carries no seal: it was only compared with the ledger"),
     "party_let_in": _party_let_in,
     "proved_within": _proved_within,
+    "records_erased": _as_in_papers("records_erased"),
     "released_after_close": _fill("release {release} was not there when the study was closed"),
     "replay_stopped": _fill("{reason}; nothing after it was checked"),
     "rollback_accepted": _say(

@@ -36,8 +36,11 @@ from tacit.study.books.records import (
     CohortRecord,
     CreatedRecord,
     DeliveredRecord,
+    ErasedCohortRecord,
+    ErasedRecord,
     HoldingRecord,
     IntentRecord,
+    JoinedRecord,
     Measure,
     QuestionRecord,
     refuse_nonsense,
@@ -352,6 +355,8 @@ class Intent:
         party_limit: its party's limit at that time, as it was set.
         own_limit: that, or the limit of a coalition around the party where it was lower.
         delivery: says that its file was written; ``None`` until then.
+        digest: of what its file says when it is written now, without records that were erased;
+            ``None`` until it was delivered.
     """
 
     entry: Entry
@@ -365,6 +370,12 @@ class Intent:
     party_limit: float
     own_limit: float
     delivery: DeliveredRecord | None = None
+    digest: str | None = None
+
+    @property
+    def first_digest(self) -> str | None:
+        """Of its file as it was delivered first."""
+        return None if self.delivery is None else self.delivery.digest
 
     @property
     def cohort(self) -> int:
@@ -443,6 +454,21 @@ def record_holdings(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Records that were erased, or are to be.
+
+    Attributes:
+        number: of the entry that records it.
+        id_hashes: keyed hashes of their ids.
+        done: says that they are gone; ``None`` until then.
+    """
+
+    number: int
+    id_hashes: frozenset[str]
+    done: ErasedRecord | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cohort:
     """Records that joined a study together, and what was released about them.
@@ -456,6 +482,9 @@ class Cohort:
         past: name of all that was released about them so far, see ``draw_of``.
         account: what every coalition holds about one of them, proved; ``None`` until it is read.
         intents: all releases about them, by their number in the ledger.
+        n_erased: how many of them are gone.
+        snapshot_digest: of the encoded table as it has to be now.
+        snapshot_seal: of its files; ``None`` in studies that 0.1 made.
     """
 
     number: int
@@ -464,8 +493,11 @@ class Cohort:
     counts: Counts
     externals: dict[str, Question]
     past: str
+    snapshot_digest: str
+    snapshot_seal: str | None
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
+    n_erased: int = 0
 
     @staticmethod
     def of(number: int, record: CohortRecord, entry: Entry) -> Cohort:
@@ -478,8 +510,52 @@ class Cohort:
         }
         counts = np.array(record.counts, dtype=np.int64)
         digest = None if number == FIRST_COHORT else record.snapshot_digest
-        past = first_past(entry.study, digest)
-        return Cohort(number, entry.number, record, counts, externals, past)
+        return Cohort(
+            number,
+            entry.number,
+            record,
+            counts,
+            externals,
+            first_past(entry.study, digest),
+            record.snapshot_digest,
+            record.snapshot_seal,
+        )
+
+    @property
+    def n_left(self) -> int:
+        """How many records there are."""
+        return self.record.records - self.n_erased
+
+    @property
+    def corrected(self) -> int:
+        """How many of them were erased before, and joined again with other values."""
+        return self.record.corrected if isinstance(self.record, JoinedRecord) else 0
+
+    def without(self, left: ErasedCohortRecord, digests: Mapping[int, str]) -> Cohort:
+        """The cohort after an erasure.
+
+        Args:
+            left: what it has left of the cohort.
+            digests: number of each release that was delivered -> digest of its file from now on.
+        """
+        return replace(
+            self,
+            intents=self._with_digests(digests),
+            n_erased=self.n_erased + left.erased,
+            snapshot_digest=left.snapshot_digest,
+            snapshot_seal=left.snapshot_seal,
+        )
+
+    def before_erasures(self, digests: Mapping[int, str], n_erased: int) -> Cohort:
+        """The cohort when files had these digests, or their first, and fewer were erased."""
+        first = {number: each.first_digest for number, each in self.intents.items()}
+        return replace(self, intents=self._with_digests({**first, **digests}), n_erased=n_erased)
+
+    def _with_digests(self, digests: Mapping[int, str | None]) -> dict[int, Intent]:
+        return {
+            number: replace(each, digest=digests[number]) if number in digests else each
+            for number, each in self.intents.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -503,6 +579,7 @@ class Books:
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed.
+        erasures: all of them; only the last one can be unfinished.
     """
 
     head: Head
@@ -517,6 +594,49 @@ class Books:
     policy: Policy = field(default_factory=Policy)
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
+    erasures: tuple[Erasure, ...] = ()
+
+    @property
+    def n_erased(self) -> int:
+        """How many records are gone, of all cohorts."""
+        return sum(each.n_erased for each in self.cohorts)
+
+    @property
+    def n_left(self) -> int:
+        """How many records there are, in all cohorts."""
+        return sum(each.n_left for each in self.cohorts)
+
+    @property
+    def unfinished_erasure(self) -> Erasure | None:
+        """The erasure that was recorded last, if its records may still be there."""
+        last = self.erasures[-1] if self.erasures else None
+        return None if last is None or last.done is not None else last
+
+    @property
+    def before_erasures(self) -> list[Books]:
+        """The books as they were before each erasure, as far as files and papers show it."""
+        stages = []
+        digests: dict[int, str] = {}
+        n_erased = {each.number: 0 for each in self.cohorts}
+        for erasure in self.erasures:
+            if erasure.done is None:
+                break
+            before = (each.before_erasures(digests, n_erased[each.number]) for each in self.cohorts)
+            stages.append(self.with_cohorts(*before))
+            digests |= dict(erasure.done.digests)
+            for number, left in enumerate(erasure.done.by_cohort(len(erasure.id_hashes)), 1):
+                n_erased[number] += left.erased
+        return stages
+
+    @property
+    def erased_ids(self) -> frozenset[str]:
+        """Keyed hashes of the ids of all records that were erased, or are to be."""
+        return frozenset().union(*(each.id_hashes for each in self.erasures))
+
+    def erased_ids_of(self, cohort: Cohort) -> frozenset[str]:
+        """Those of erasures after a cohort joined: records erased before may join again in it."""
+        later = (each for each in self.erasures if each.number > cohort.joined)
+        return frozenset().union(*(each.id_hashes for each in later))
 
     def look_at(self, number: int) -> Books:
         """The books for a cohort.

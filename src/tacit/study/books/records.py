@@ -220,9 +220,11 @@ class JoinedRecord(CohortRecord):
     """More records join a study, as a cohort of their own.
 
     Attributes:
+        corrected: how many of them were erased before, and join again with other values.
         registration: seal of the study's registration from now on, whose sketch has their ids.
     """
 
+    corrected: Count
     registration: Digest
 
 
@@ -654,6 +656,61 @@ class DeliveredRecord(Record):
     intent: int
     digest: Digest
     file: str
+
+
+class ErasureRecord(Record):
+    """Records are to be erased; keyed hashes of their ids, sorted, are the payload.
+
+    The hashes prove to whoever has the key and an id that it was erased, and no more.
+
+    Attributes:
+        records: how many.
+    """
+
+    records: Annotated[Count, Field(ge=1)]
+
+
+class ErasedCohortRecord(Record):
+    """What an erasure has left of a cohort.
+
+    Attributes:
+        erased: how many records are gone.
+        snapshot_digest: of the encoded table without them, keyed.
+        snapshot_seal: of its files.
+    """
+
+    erased: Count
+    snapshot_digest: Digest
+    snapshot_seal: Digest
+
+
+class ErasedRecord(Record):
+    """The records of an erasure are gone.
+
+    Attributes:
+        erasure: number of the entry that recorded it.
+        snapshot_digest: of the first cohort's table without them, keyed.
+        snapshot_seal: of its files.
+        later: the same of each later cohort.
+        digests: number of each release that was delivered, and the digest of its file without
+            them.
+        registration: seal of the study's registration without them, see ``ledger.entry``.
+    """
+
+    erasure: int
+    snapshot_digest: Digest
+    snapshot_seal: Digest
+    digests: tuple[tuple[int, Digest], ...]
+    registration: Digest
+    later: tuple[ErasedCohortRecord, ...] = ()
+
+    def by_cohort(self, records: int) -> tuple[ErasedCohortRecord, ...]:
+        """What is left of each cohort, ``records`` having been erased in all."""
+        erased = records - sum(each.erased for each in self.later)
+        first = ErasedCohortRecord(
+            erased=erased, snapshot_digest=self.snapshot_digest, snapshot_seal=self.snapshot_seal
+        )
+        return (first, *self.later)
 
 
 class RollbackRecord(Record):

@@ -235,7 +235,7 @@ class ReleaseWriter:
             before,
             release,
             target,
-            expected=None if intent.delivery is None else intent.delivery.digest,
+            expected=intent.digest,
             progress=progress,
         )
         # Another process must not remove states that are written here before they are read.
@@ -250,22 +250,31 @@ class ReleaseWriter:
 
     def problems(self, books: Books) -> Iterator[Remark]:
         """Draw every release again; yield each difference."""
-        for each in books.by_cohort:
-            if each.intents:
-                yield from self._problems_of(list(each.intents.values()))
-
-    def _problems_of(self, intents: list[Intent]) -> Iterator[Remark]:
-        """What is wrong with all releases about a cohort."""
-        releases = list(map(self.release_of, intents))
-        states = StateStore(self.layout.states, self.keys.states)
-        redrawn = self.engine.redraw(self.records_of(intents[0]), states, releases)
-        for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
+        for intent, digest, is_remembered in self._redraw(books):
             number = intent.entry.number
-            if intent.delivery is not None and intent.delivery.digest != digest:
+            if intent.digest not in (None, digest):
                 yield Remark("drawn_otherwise", {"release": number})
             # 0.1 did not seal states: they are never believed.
             if not (is_remembered or intent.is_of_0_1):
                 yield Remark("states_damaged", {"release": number})
+
+    def redraw(self, books: Books) -> dict[int, str]:
+        """Draw every release again: its number -> the digest that its file must have."""
+        return {intent.entry.number: digest for intent, digest, _ in self._redraw(books)}
+
+    def _redraw(self, books: Books) -> Iterator[tuple[Intent, str, bool]]:
+        """Each release, its file's digest, and whether its states, if any, are right."""
+        for each in books.cohorts:
+            if each.intents:
+                yield from self._redraw_cohort(list(each.intents.values()))
+
+    def _redraw_cohort(self, intents: list[Intent]) -> Iterator[tuple[Intent, str, bool]]:
+        """The same of all releases about a cohort."""
+        releases = list(map(self.release_of, intents))
+        states = StateStore(self.layout.states, self.keys.states)
+        redrawn = self.engine.redraw(self.records_of(intents[0]), states, releases)
+        for intent, (digest, is_remembered) in zip(intents, redrawn, strict=True):
+            yield intent, digest, is_remembered
 
     def records_of(self, intent: Intent) -> Records:
         """The cohort that a release is about."""

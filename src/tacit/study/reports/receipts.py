@@ -418,7 +418,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     levels, answers = record.question.labels, _answers(record)
     return Receipt(
         **common,
-        digest=None if delivery is None else delivery.digest,
+        digest=intent.digest,
         file=None if delivery is None else delivery.file,
         party_limit=intent.party_limit,
         around_limit=intent.own_limit if intent.own_limit < intent.party_limit else None,
@@ -509,8 +509,9 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "measure": measure.kind,
         "in_words": value_in_words(measure.kind, record.value, record.blind, measure.objective),
         "party_bits": _own_holding(intent).bits,
-        "records": int(books.counts.sum()),
-        "remarks": remarks_on(intent.request.question.external),
+        "records": books.cohort.n_left,
+        "remarks": remarks_on(intent.request.question.external)
+        + remarks_on_erased(books.cohort.n_erased, books.cohort.n_left),
         "cohort": intent.cohort if books.had_cohorts(intent) else None,
     }
 
@@ -518,6 +519,11 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
 def remarks_on(external: str | None) -> tuple[Remark, ...]:
     """What whoever gets an answer should know; nothing unless it is about an external column."""
     return () if external is None else (Remark("external_column", {"column": external}),)
+
+
+def remarks_on_erased(n_erased: int, n_left: int) -> tuple[Remark, ...]:
+    """Why files have fewer rows than the tables that they are of."""
+    return (Remark("records_erased", {"records": n_erased, "left": n_left}),) if n_erased else ()
 
 
 def remarks_on_time(is_out: bool, value: float, bound: float | None) -> tuple[Remark, ...]:
@@ -562,6 +568,16 @@ def _out_of_time_in_words(value: float, bound: float | None) -> str:
 
 
 @_checked
+def _erased_in_words(records: int, left: int) -> str:
+    """What a reader of counts and files should know after an erasure."""
+    were = "1 record was" if records == 1 else f"{records:,} records were"
+    return (
+        f"{were} erased: files that are written now have {left:,} rows; counts, limits and designs "
+        "stay those of the table that the study was made of"
+    )
+
+
+@_checked
 def _text(text: str) -> str:
     return text
 
@@ -569,6 +585,7 @@ def _text(text: str) -> str:
 _WORDS: dict[str, Callable[..., str]] = {
     "external_column": _external_in_words,
     "out_of_time": _out_of_time_in_words,
+    "records_erased": _erased_in_words,
     "said_in_certificate": _text,
 }
 """Kind of a remark in papers -> its words, from its values."""

@@ -16,6 +16,7 @@ from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.study.books.books import Books
+from tacit.study.reports.receipts import remarks_on_erased
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
@@ -84,7 +85,9 @@ class CohortStatus:
     Attributes:
         number: from 1, in the order in which they joined.
         table: name of the table that they came in; ``None`` where it is not recorded.
-        records: how many there are.
+        records: how many joined.
+        erased: how many of them were erased.
+        corrected: how many of them were erased in an earlier cohort, and joined again.
         entropy_bits: H(X), all there is to learn about one of them.
         releases: how many were recorded.
         parties: what every party holds about one of them.
@@ -95,6 +98,8 @@ class CohortStatus:
     number: int
     table: str | None
     records: int
+    erased: int
+    corrected: int
     entropy_bits: float
     releases: int
     parties: tuple[Holding, ...]
@@ -115,7 +120,9 @@ class StudyStatus:
 
     Attributes:
         study: its id.
-        records: how many there are, in all cohorts.
+        records: how many joined, in all cohorts.
+        erased: how many of them were erased.
+        corrected: how many of these joined again, with other values.
         entropy_bits: H(X), all there is to learn about a record; of the cohort with the most.
         parties: every party, in the order in which they joined, in the cohort where least is left
             to it.
@@ -133,6 +140,8 @@ class StudyStatus:
 
     study: str
     records: int
+    erased: int
+    corrected: int
     entropy_bits: float
     parties: tuple[Holding, ...]
     coalitions: tuple[Holding, ...]
@@ -250,6 +259,8 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
     return StudyStatus(
         study=study,
         records=sum(each.records for each in cohorts),
+        erased=books.n_erased,
+        corrected=sum(each.corrected for each in cohorts),
         entropy_bits=max(each.entropy_bits for each in cohorts),
         parties=parties,
         coalitions=tuple(holdings[:MOST_COALITIONS]),
@@ -262,6 +273,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         remarks=(
             *lost,
             *([Remark("rollback_accepted")] if books.accepted else []),
+            *erasure_remarks(books),
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
             *loose_bounds([*parties, *holdings]),
@@ -284,13 +296,25 @@ def _cohort_status(books: Books, coalitions: list[Holding]) -> CohortStatus:
     return CohortStatus(
         number=cohort.number,
         table=cohort.record.table,
-        records=int(books.counts.sum()),
+        records=cohort.record.records,
+        erased=cohort.n_erased,
+        corrected=cohort.corrected,
         entropy_bits=entropy(books.p_x),
         releases=len(books.intents),
         parties=tuple(_holding(books, frozenset({party})) for party in books.limits),
         coalitions=tuple(coalitions[:MOST_COALITIONS]),
         coalitions_left_out=len(coalitions[MOST_COALITIONS:]),
     )
+
+
+def erasure_remarks(books: Books) -> list[Remark]:
+    """That records were erased, or are still to be."""
+    unfinished = books.unfinished_erasure
+    records = 0 if unfinished is None else len(unfinished.id_hashes)
+    return [
+        *remarks_on_erased(books.n_erased, books.n_left),
+        *([Remark("erasure_unfinished", {"records": records})] if records else []),
+    ]
 
 
 def loose_bounds(holdings: Sequence[Holding]) -> list[Remark]:

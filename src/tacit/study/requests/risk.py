@@ -106,4 +106,4 @@ def _risk(
     books: Books, scheme: Scheme, parties: Sequence[str], variables: Iterable[Variable]
 ) -> Risk:
     told = tuple(map(Told.of, infer_held(scheme, parties, variables)))
-    return Risk(parties=tuple(parties), records=books.created.records, told=told)
+    return Risk(parties=tuple(parties), records=books.cohort.record.records, told=told)

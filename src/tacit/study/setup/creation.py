@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import ceil, log
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 from typing import Any
 
@@ -49,6 +50,8 @@ _FORMAT_OF_0_1 = 1
 
 _SKETCHED_IDS = 4096
 """Hashes kept of a study's ids; see ``least_overlap_noticed``."""
+
+_NONCE_BYTES = 16
 
 _SLIPS_THROUGH = 0.01
 """Chance that the least overlap goes unnoticed."""
@@ -230,13 +233,16 @@ def _registration(
 
 
 def sketch_ids(cohorts: Sequence[Records], salt: bytes) -> Sketch:
-    """Of the ids of records: by typed ids, for studies that 0.1 registered, and normalised ids."""
+    """What a ledger keeps of a study's ids, to notice another study of the same people.
+
+    By typed ids, for studies that 0.1 registered, and by normalised ids.
+    """
     n_records = sum(each.n_records - each.n_erased for each in cohorts)
     typed = _smallest(each.sketch(salt, _SKETCHED_IDS) for each in cohorts)
     normalised = _smallest(each.normalised_sketch(salt, _SKETCHED_IDS) for each in cohorts)
     # Different ids may be the same when normalised; of a large table that is not counted.
     n_normalised = len(normalised) if n_records <= _SKETCHED_IDS else n_records
-    return Sketch(n_records, typed, Sketch(n_normalised, normalised))
+    return Sketch(n_records, typed, Sketch(n_normalised, normalised), token_hex(_NONCE_BYTES))
 
 
 def _smallest(hashes: Iterable[list[str]]) -> tuple[str, ...]:

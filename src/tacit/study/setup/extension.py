@@ -63,6 +63,7 @@ def extend_study(
         append = partial(
             journal.append_cohort,
             record,
+            corrected=0,
             joining=joining,
             sketch=sketch,
             accept_reset=accept_reset,

@@ -213,6 +213,8 @@ class PaperCheck:
     def _of_release(self, books: Books, intent: Intent, entries: list[Entry]) -> Paper:
         """The paper as it would be made now, except where a genuine paper may differ."""
         said = self.paper.content
+        books = self._at_time_of_paper(books.look_at(intent.cohort))
+        intent = books.intents[intent.entry.number]
         delivery = intent.delivery
         if not self.paper.is_certificate:
             made = receipt_of(books, intent)
@@ -223,10 +225,19 @@ class PaperCheck:
             self._note("paper_before_delivery", release=intent.entry.number)
             return made.model_copy(update={"digest": None, "file": None})
         # A crash between the certificate and the entry that records it leaves such a certificate.
-        digest = str(said.get("digest")) if delivery is None else delivery.digest
+        digest = str(said.get("digest")) if intent.digest is None else intent.digest
         if delivery is None:
             self._note("paper_digest_not_compared", release=intent.entry.number)
         return certificate_of(books, intent, digest, self._digest_key(intent))
+
+    def _at_time_of_paper(self, books: Books) -> Books:
+        """The books before erasures that the paper does not know of, by its count of records."""
+        for before in books.before_erasures:
+            if before.cohort.n_left == self.paper.content.get("records"):
+                erased = books.cohort.n_erased - before.cohort.n_erased
+                self._note("paper_before_erasure", records=erased)
+                return before
+        return books
 
     def _digest_key(self, intent: Intent) -> bytes:
         found = None if self.keys is None else self.keys.releases.get(intent.entry.hash)

@@ -19,6 +19,7 @@ from tacit.study.folder import Configuration, Layout, StudyKeys
 from tacit.study.journal import Traces
 from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
+from tacit.study.reports.receipts import remarks_on_erased
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.tables.delivery.engine import Engine
@@ -102,7 +103,11 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     problems += _folder_problems(layout, engine, replay.books)
     keys, key_problems = _find_keys(layout, study, replay.books)
     problems += key_problems
-    problems += _snapshot_problems(layout, engine, replay.books, keys)
+    unfinished = replay.books.unfinished_erasure
+    if unfinished is None:
+        problems += _snapshot_problems(layout, engine, replay.books, keys)
+    else:  # the snapshot is neither what it was nor what it has to be
+        problems += [Remark("erasure_unfinished", {"records": len(unfinished.id_hashes)})]
     more, notes = _file_problems(replay.books, keys)
     if not problems:
         more += _draw_problems(layout, engine, study, replay.books)
@@ -112,6 +117,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
         more, notes = [*more, *check.problems], [*notes, *check.notes]
     if replay.books.accepted:
         notes.append(Remark("rollback_accepted"))
+    notes += remarks_on_erased(replay.books.n_erased, replay.books.n_left)
     notes += _unproved(replay)
     return Verification(
         len(entries),
@@ -221,14 +227,14 @@ def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | N
 def _snapshot_problems(
     layout: Layout, engine: Engine[Any], books: Books, keys: DigestKeys | None
 ) -> list[Remark]:
-    """Whether every snapshot says what it said when its cohort joined."""
+    """Whether every snapshot says what it said when its cohort joined, without erased records."""
     if keys is None:
         return []
     problems = []
     for cohort in books.cohorts:
         try:
             snapshot = engine.open(layout.of_cohort(cohort.number).snapshot)
-            snapshot.check(keys.snapshot, cohort.record.snapshot_digest)
+            snapshot.check(keys.snapshot, cohort.snapshot_digest)
         except InvalidInputError as error:
             problems.append(Remark("snapshot_changed", _reason(error)))
     return problems
@@ -238,7 +244,7 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
     """What is wrong with the release files, and what could not be checked."""
     if keys is None:
         return [], [Remark("files_not_checked")]
-    problems, notes = [], []
+    problems, notes, earlier = [], [], books.before_erasures
     for number, intent in books.releases.items():
         if intent.delivery is None:
             notes.append(Remark("not_delivered", {"release": number}))
@@ -251,7 +257,9 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
             notes.append(Remark("file_gone", {"release": number, "file": str(file)}))
             continue
         found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
-        if found is None:
+        if found is None and any(_is(each.releases[number], file, keys) for each in earlier):
+            notes.append(Remark("erased_in_file", {"release": number, "file": str(file)}))
+        elif found is None:
             problems.append(Remark("file_changed", {"release": number, "file": str(file)}))
         elif found is not intent:
             now = {"release": number, "file": str(file), "now": found.entry.number}
@@ -285,12 +293,12 @@ def _own_first(intent: Intent, books: Books) -> list[Intent]:
 
 
 def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:
-    """Whether a file has the content of a release."""
-    if intent.delivery is None or intent.entry.hash not in keys.releases:
+    """Whether a file has the content of a release, as it is written now."""
+    if intent.digest is None or intent.entry.hash not in keys.releases:
         return False
     key = keys.releases[intent.entry.hash]
     try:  # a CSV of 0.1 has no apostrophes before formulas but those of its own texts
         digests = (digest_of(file, key, has_guards=has_guards) for has_guards in (True, False))
-        return intent.delivery.digest in digests
+        return intent.digest in digests
     except InvalidInputError:
         return False

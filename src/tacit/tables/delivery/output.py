@@ -93,7 +93,8 @@ def _refuse_other_content(target: Path, found: str, expected: str | None) -> Non
     if expected is not None and found != expected:
         raise DeliveryError(
             f"the release comes out differently from when it was first delivered, so {target} was "
-            "not written: the snapshot or the key was changed; verify the study"
+            "not written: ask for it again if records were erased meanwhile; else the snapshot or "
+            "the key was changed: verify the study"
         )
 
 

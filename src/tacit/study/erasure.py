@@ -1,0 +1,200 @@
+"""Erasing records: the person is gone from the folder and the ledger, what was counted stays.
+
+An erasure is recorded before anything is removed, with keyed hashes of the ids. So one that was
+interrupted is finished without the list of ids, and who was erased is known again when a backup, or
+a table that joins the study, brings the person back. Without the study's key the hashes tell
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tacit.errors import InvalidInputError, Suggestion
+from tacit.remark import Remark
+from tacit.study.books.books import Books, Erasure
+from tacit.study.books.records import ErasedCohortRecord, ErasedRecord, ErasureRecord
+from tacit.study.folder import Layout, StudyKeys
+from tacit.study.journal import Journal
+from tacit.study.releases.release import ReleaseWriter, open_cohorts
+from tacit.study.setup.creation import sketch_ids
+from tacit.study.setup.limits import UNCHANGED
+from tacit.tables.delivery.engine import Engine, StateStore
+from tacit.tables.encoding.erasure import hash_ids
+
+_MOST_LISTED = 10
+"""As many rows of a list are named in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRecords:
+    """What a list of ids is about.
+
+    Attributes:
+        id_hashes: keyed hashes of the ids of records that are in the study.
+        erased_rows: rows of the list, from 1, whose record was erased before.
+        unknown_rows: rows of the list, from 1, whose id was never in the study.
+        left: how many records would be left without those.
+    """
+
+    id_hashes: frozenset[str]
+    erased_rows: tuple[int, ...]
+    unknown_rows: tuple[int, ...]
+    left: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines, without the hashes."""
+        return {
+            "records": len(self.id_hashes),
+            "erased_rows": list(self.erased_rows),
+            "unknown_rows": list(self.unknown_rows),
+            "left": self.left,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReport:
+    """What was erased.
+
+    Attributes:
+        records: how many now.
+        erased: how many in all.
+        left: how many are left.
+        remarks: on files and backups that still hold the erased records.
+    """
+
+    records: int
+    erased: int
+    left: int
+    remarks: tuple[Remark, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
+
+
+def find_listed(journal: Journal, writer: ReleaseWriter, ids: str) -> ListedRecords:
+    """Look the ids of a list up, in every cohort and among those that were erased."""
+    rows = hash_ids(writer.cohorts[0].encoding, ids, writer.keys.ids, journal.layout.folder)
+    listed = {hashed for hashed in rows.values() if hashed is not None}
+    known = known_in(writer, listed)
+    gone = (listed & journal.books.erased_ids) - known
+    erased = [row for row, hashed in rows.items() if hashed in gone]
+    unknown = [row for row, hashed in rows.items() if hashed not in known | gone]
+    left = journal.books.n_left - len(known)
+    return ListedRecords(frozenset(known), tuple(erased), tuple(unknown), left)
+
+
+def known_in(writer: ReleaseWriter, id_hashes: Collection[str]) -> set[str]:
+    """Those of the keyed hashes that are of a record's id in any cohort."""
+    known = (writer.engine.known(each, writer.keys.ids, id_hashes) for each in writer.cohorts)
+    return set().union(*known)
+
+
+def refuse_unknown(listed: ListedRecords) -> None:
+    """Refuse a list with ids that were never in the study: it may be the wrong list."""
+    rows = listed.unknown_rows
+    if rows:
+        more = f" and {len(rows) - _MOST_LISTED:,} more" if len(rows) > _MOST_LISTED else ""
+        raise InvalidInputError(
+            "nothing was erased: the list has ids that were never in the study, in "
+            f"{'row' if len(rows) == 1 else f'{len(rows):,} rows'} "
+            f"{', '.join(map(str, rows[:_MOST_LISTED]))}{more}, counted from 1 without a heading: "
+            "correct the list, or skip them",
+            suggestions=[Suggestion("erase", {"skip_unknown": True})],
+        )
+
+
+def record_erasure(journal: Journal, listed: ListedRecords) -> None:
+    """Record that records are to be erased. From here on it has to be finished."""
+    n_erasures = len(journal.books.erasures)
+    if not listed.left:
+        raise InvalidInputError(
+            "these are all records that are left: close the study and remove its folder instead; "
+            "nothing was erased"
+        )
+
+    def make(books: Books) -> ErasureRecord:
+        journal.refuse_closed(books)
+        refuse_unfinished(books)
+        if len(books.erasures) > n_erasures:
+            raise InvalidInputError("some of these were erased meanwhile: look the list up again")
+        return ErasureRecord(records=len(listed.id_hashes))
+
+    payload = bytes.fromhex("".join(sorted(listed.id_hashes)))
+    journal.append_settled("erasure", make, payload)
+
+
+def refuse_unfinished(books: Books) -> None:
+    """Refuse to go on with records that are to be erased."""
+    unfinished = books.unfinished_erasure
+    if unfinished is not None:
+        raise InvalidInputError(
+            f"the erasure of {len(unfinished.id_hashes):,} records was not finished: finish it "
+            "first",
+            suggestions=[Suggestion("erase")],
+        )
+
+
+def finish_erasure(journal: Journal, keys: StudyKeys, erasure: Erasure) -> None:
+    """Remove the records of an erasure, and record that they are gone.
+
+    To be called while nobody else reads or writes the records. Killed at any moment, the same call
+    finishes it.
+    """
+    layout, engine, books = journal.layout, journal.engine, journal.books
+    states = StateStore(layout.states, keys.states)
+    for records in open_cohorts(layout, engine, books):
+        engine.erase(records, states, keys.ids, erasure.id_hashes)
+    cohorts = open_cohorts(layout, engine, books)
+    writer = ReleaseWriter(keys, layout, engine, cohorts, books.created.is_id_public)
+    sketch = sketch_ids(cohorts, journal.ledger.salt)
+    first, *later = (
+        ErasedCohortRecord(
+            erased=records.n_erased - cohort.n_erased,
+            snapshot_digest=records.digest(keys.snapshot),
+            snapshot_seal=records.seal(keys.snapshot),
+        )
+        for cohort, records in zip(books.cohorts, cohorts, strict=True)
+    )
+    digests: dict[int, str] = {}
+
+    def make(books: Books) -> ErasedRecord:
+        delivered = [number for number, each in books.releases.items() if each.digest is not None]
+        if not digests.keys() >= set(delivered):
+            digests.update(writer.redraw(books))
+        return ErasedRecord(
+            erasure=erasure.number,
+            snapshot_digest=first.snapshot_digest,
+            snapshot_seal=first.snapshot_seal,
+            later=tuple(later),
+            digests=tuple((number, digests[number]) for number in delivered),
+            registration=journal.ledger.registration_seal(journal.study, sketch),
+        )
+
+    journal.append_settled("erased", make, sketch=sketch)
+
+
+def erase_again(layout: Layout, engine: Engine[Any], keys: StudyKeys, books: Books) -> int:
+    """Erase what a backup has brought back; return how many records that were."""
+    states, n_back = StateStore(layout.states, keys.states), 0
+    for cohort, records in zip(books.cohorts, open_cohorts(layout, engine, books), strict=True):
+        back = engine.known(records, keys.ids, books.erased_ids_of(cohort))
+        if back:
+            engine.erase(records, states, keys.ids, back)
+        n_back += len(back)
+    return n_back
+
+
+def report_erasure(books: Books, erasure: Erasure | None) -> ErasureReport:
+    """What was erased just now, and where the erased records still are: in files, in backups."""
+    delivered = [number for number, each in books.releases.items() if each.delivery is not None]
+    files = [Remark("erased_in_files", {"releases": delivered})] if delivered else []
+    return ErasureReport(
+        records=0 if erasure is None else len(erasure.id_hashes),
+        erased=books.n_erased,
+        left=books.n_left,
+        remarks=(UNCHANGED,) if erasure is None else (*files, Remark("erased_in_backups")),
+    )
