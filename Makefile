@@ -11,6 +11,7 @@ INSTALLED := pyproject.toml hatch_build.py $(KERNEL)
 USER_STAMP := $(VENV)/.installed-all
 DEV_STAMP := $(VENV)/.installed-dev
 BROWSER_STAMP := $(VENV)/.installed-browser
+JAVA_STAMP := $(VENV)/.installed-java
 LOWEST := build/lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 
@@ -42,10 +43,10 @@ page: $(USER_STAMP)  ## Serve the demo's study as it was before it was closed, a
 
 test test-all lowest: export PYTEST_DEBUG_TEMPROOT := $(IN_MEMORY)
 
-test: $(DEV_STAMP) $(BROWSER_STAMP)  ## Run the tests, without the slow ones
+test: $(DEV_STAMP) $(BROWSER_STAMP) $(JAVA_STAMP)  ## Run the tests, without the slow ones
 	$(BIN)/python $(PYTEST) -m "not slow"
 
-test-all: $(DEV_STAMP) $(BROWSER_STAMP)  ## Run all tests, the slow ones too
+test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(JAVA_STAMP)  ## Run all tests, the slow ones too
 	$(BIN)/python $(PYTEST)
 
 # These need tools of the extras docs and dev, of which there are no lowest versions.
@@ -56,7 +57,7 @@ lowest: $(LOWEST_STAMP)  ## Run the tests but the slow ones on the lowest versio
 
 check: format-check lint types imports test-all docs  ## Everything that CI runs on the newest versions
 
-bench: $(DEV_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
+bench: $(DEV_STAMP) $(JAVA_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m tests.redteam --minutes $(MINUTES)
 
@@ -96,7 +97,7 @@ types: $(DEV_STAMP)
 imports: $(DEV_STAMP)
 	$(BIN)/lint-imports
 
-coverage: $(DEV_STAMP) $(BROWSER_STAMP)  ## Run the tests and list the lines and branches they miss
+coverage: $(DEV_STAMP) $(BROWSER_STAMP) $(JAVA_STAMP)  ## Run the tests and list the lines and branches they miss
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
 clean:  ## Remove everything that make built, the virtual environment included
@@ -115,13 +116,17 @@ $(DEV_STAMP): $(INSTALLED) | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
 
-# Only where it is missing. Where it cannot be installed, the tests that need it say so and fail.
-$(BROWSER_STAMP): | $(BIN)/python
-	@if command -v chromium >/dev/null \
-		|| (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) >/dev/null; then \
+# Only where they are missing. Where one cannot be installed, the tests that need it say so and fail.
+$(BROWSER_STAMP): PROGRAM := chromium
+$(BROWSER_STAMP): PACKAGE := chromium
+$(JAVA_STAMP): PROGRAM := java
+$(JAVA_STAMP): PACKAGE := openjdk-17-jre-headless
+$(BROWSER_STAMP) $(JAVA_STAMP): | $(BIN)/python
+	@if command -v $(PROGRAM) >/dev/null \
+		|| (apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGE)) >/dev/null; then \
 		touch $@; \
 	else \
-		echo "chromium is missing and could not be installed: tests with a browser will fail" >&2; \
+		echo "$(PROGRAM) is missing and could not be installed: tests that need it will fail" >&2; \
 	fi
 
 $(LOWEST_STAMP): $(INSTALLED) scripts/lowest_versions.py | $(LOWEST)/bin/python

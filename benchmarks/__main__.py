@@ -30,6 +30,7 @@ from benchmarks import (
     returning,
     service,
     single_answers,
+    spark,
     surface,
     wide,
     year,
@@ -51,6 +52,7 @@ SUITES = {
     "corners": corners.run,
     "coverage": coverage.run,
     "delivery": delivery.run,
+    "spark": spark.run,
     "service": service.run,
 }
 

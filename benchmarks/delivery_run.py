@@ -39,8 +39,8 @@ def make_study(folder: Path, n_records: int) -> None:
         append(states)
 
 
-def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
-    """Seconds of deliveries from the study's files."""
+def recorded_releases() -> tuple[RecordedRelease, RecordedRelease]:
+    """The release before, and the one that is delivered."""
     rng = np.random.default_rng(1)
     channel = IntegerChannel.quantised(rng.dirichlet(np.ones(len(LABELS)), size=(N_STATES, N_X)))
     next_state = rng.integers(0, N_STATES, size=(N_STATES, len(LABELS)))
@@ -50,6 +50,7 @@ def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
         RecordedRelease(
             name,
             channel,
+            np.arange(N_X),
             next_state,
             key.derive("release", name),
             key.derive("digest"),
@@ -58,6 +59,12 @@ def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
         )
         for name in (BEFORE, NOW)
     )
+    return before, now
+
+
+def deliver_with_tacit(folder: Path, n_records: int) -> list[float]:
+    """Seconds of deliveries from the study's files."""
+    before, now = recorded_releases()
     engine, states = LocalEngine(), StateStore(folder / "states", SEAL_KEY)
     records = Snapshot(folder, n_records, Encoding(ids=(), attributes=()))
     target = folder / "release.parquet"

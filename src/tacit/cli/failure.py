@@ -45,7 +45,7 @@ PACKAGES = {
         *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy"),
     ),
     "service": ("fastapi", "jinja2", "plotly", "swagger_ui", "uvicorn"),
-    "spark": ("py4j", "pyspark"),
+    "spark": ("pandas", "pyspark"),
 }
 """An extra of tacit -> packages that it brings, as they are imported."""
 

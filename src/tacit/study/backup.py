@@ -174,7 +174,9 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
 def _erase_again(layout: Layout, configuration: Configuration, books: Books) -> tuple[Remark, ...]:
     """Erase what was erased since the backup was made."""
     keys = StudyKeys.load(layout, configuration.study, books.created)
-    n_records = erase_again(layout, ENGINES[configuration.engine], keys, books)
+    n_records = erase_again(
+        layout, find_engine(configuration.engine, configuration.master), keys, books
+    )
     return (Remark("erased_again", {"records": n_records}),) if n_records else ()
 
 

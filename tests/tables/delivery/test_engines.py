@@ -83,9 +83,11 @@ def count(engine: Engine[Any], place: Path) -> Clinic:
     )
 
 
-@pytest.fixture(params=["local", "toy"])
+@pytest.fixture(params=["local", "toy", pytest.param("spark", marks=pytest.mark.slow)])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Engine[Any]:
     monkeypatch.setitem(ENGINES, "toy", ToyEngine())
+    if request.param == "spark":
+        request.getfixturevalue("spark")
     return ENGINES[request.param]
 
 
@@ -133,7 +135,7 @@ def deliver_both(clinic: Clinic, target: Path) -> str:
 
 
 def damage(folder: Path) -> None:
-    for path in folder.iterdir():
+    for path in filter(Path.is_file, folder.rglob("*")):
         content = path.read_bytes()
         middle = len(content) // 2
         path.write_bytes(content[:middle] + b"#" + content[middle + 1 :])
@@ -379,7 +381,7 @@ def test_a_study_finds_its_engine_by_its_name(engine: Engine[Any], tmp_path: Pat
         again = study.release("lab-a", "diagnosis", bits=0.1, out=tmp_path / "again.parquet")
         assert again.digest == receipts[0].digest
         assert study.verify().problems == ()
-    suffix = {"local": ".npy", "toy": ".json"}[name]
+    suffix = {"local": ".npy", "toy": ".json", "spark": ".parquet"}[name]
     assert {path.suffix for path in (tmp_path / "clinic" / "states").iterdir()} == {suffix}
 
 

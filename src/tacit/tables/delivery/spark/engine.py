@@ -48,10 +48,10 @@ from tacit.tables.delivery.spark.draw import (
 )
 from tacit.tables.delivery.spark.parts import PartedSnapshot, StateParts, batches_of
 from tacit.tables.delivery.spark.session import (
-    first_line,
     open_session,
     quote_column,
     read_folder,
+    told_by_spark,
     write_folder,
 )
 from tacit.tables.encoding.column import Column
@@ -96,8 +96,8 @@ class SparkEngine:
                 )
         except (SparkError, duckdb.Error, OSError) as error:
             raise InvalidInputError(
-                f"{source} cannot be counted: {first_line(error)}; check it, and the room on the "
-                "disks"
+                f"{source} cannot be counted: {told_by_spark(error)}; "
+                "check it, and the room on the disks"
             ) from error
 
     def open(self, folder: Path) -> PartedSnapshot:
@@ -144,7 +144,7 @@ class SparkEngine:
                 reached = _after(session, records, kept, before)
                 _write_states(reached, kept, release)
         except (SparkError, OSError) as error:
-            raise states_not_written(states.folder, first_line(error)) from error
+            raise states_not_written(states.folder, told_by_spark(error)) from error
 
     def deliver(
         self,
@@ -175,7 +175,7 @@ class SparkEngine:
         except (OSError, duckdb.Error) as error:
             raise not_written(target, told(error)) from error
         except SparkError as error:
-            raise not_written(target, first_line(error)) from error
+            raise not_written(target, told_by_spark(error)) from error
 
     def redraw(
         self, records: PartedSnapshot, states: StateStore, releases: Sequence[RecordedRelease]
@@ -211,7 +211,7 @@ def _jobs(master: str | None) -> Iterator[SparkSession]:
     try:
         yield open_session(master)
     except (PySparkException, Py4JError) as error:
-        raise SparkError(first_line(error)) from error
+        raise SparkError(told_by_spark(error)) from error
 
 
 def _after(

@@ -53,7 +53,7 @@ def open_session(master: str | None) -> SparkSession:
         session = builder.getOrCreate().newSession()
     except (PySparkException, OSError) as error:
         raise InvalidInputError(
-            f"Spark cannot be started ({first_line(error)}): install Java 17, check the master "
+            f"Spark cannot be started ({told_by_spark(error)}): install Java 17, check the master "
             f"{master or 'in spark-defaults.conf'}, and see what tacit doctor finds"
         ) from error
     for name, value in _OWN.items():
@@ -61,9 +61,12 @@ def open_session(master: str | None) -> SparkSession:
     return session
 
 
-def first_line(error: Exception) -> str:
-    """What went wrong, without the lines of Java's stack."""
-    return (str(error).strip() or type(error).__name__).partition("\n")[0]
+def told_by_spark(error: Exception) -> str:
+    """What went wrong, in one line: of Python's stack the last, of Java's the first."""
+    lines = str(error).partition("\n\tat ")[0].strip().splitlines() or [type(error).__name__]
+    if "Python worker" not in lines[0]:
+        return lines[0]
+    return next(line for line in reversed(lines) if line and not line[0].isspace())
 
 
 def quote_column(name: str) -> str:
