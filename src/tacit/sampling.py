@@ -285,6 +285,7 @@ class Sampler:
 
     Attributes:
         n_letters: letters that a record may get.
+        no_cell: what stands in the place of the cell of a record that was erased.
         n_next_states: states that a record may be in afterwards.
     """
 
@@ -307,7 +308,7 @@ class Sampler:
                 f"class_of_x names {int(class_of_x.max()) + 1} classes but the channel has "
                 f"{self._n_classes}: give a class for each cell"
             )
-        self._class_of_x = class_of_x
+        self._class_of_x, self.no_cell = class_of_x, len(class_of_x)
         if next_state.shape != (self._n_states, self.n_letters):
             raise InvalidInputError(
                 f"next_state has shape {next_state.shape} but the channel has {self._n_states} "
@@ -325,8 +326,16 @@ class Sampler:
         """The letter and the next state of each record, from its uniform number.
 
         The letter is how many of its row's cumulative weights are not above the number: exact, and
-        never a letter of weight 0.
+        never a letter of weight 0. A record that was erased, whose cell is ``no_cell``, has the
+        letter ``n_letters``, which is none, and state 0.
         """
+        is_there = x != self.no_cell
+        if not is_there.all():
+            drawn, followed = self.draw(x[is_there], state[is_there], words[is_there])
+            letters = np.full(len(x), self.n_letters, dtype=np.min_scalar_type(self.n_letters))
+            next_states = np.zeros(len(x), dtype=followed.dtype)
+            letters[is_there], next_states[is_there] = drawn, followed
+            return letters, next_states
         self._refuse_unknown_codes(x, state)
         rows = state.astype(np.intp) * self._n_classes + self._class_of_x.take(x)
         row_start = rows * self._bounds.shape[1]

@@ -296,14 +296,12 @@ class _Draw:
 
     Attributes:
         x: cell of each record.
-        no_cell: what ``x`` says of one that was erased.
         state: memory of each record before the release.
         sampler: of the release's channel.
         key: under which the numbers of this release are drawn.
     """
 
     x: Codes
-    no_cell: int
     state: Codes
     sampler: Sampler
     key: bytes
@@ -311,25 +309,13 @@ class _Draw:
     @staticmethod
     def of(records: Snapshot, state: Codes, release: RecordedRelease) -> _Draw:
         sampler = Sampler(release.channel, release.class_of_x, release.next_state)
-        return _Draw(records.x, records.no_cell, state, sampler, release.draw_key)
+        return _Draw(records.x, state, sampler, release.draw_key)
 
     def batch(self, batch: range) -> tuple[Codes, Codes]:
-        """Letters and next states of some records; no letter, and state 0, where one was erased."""
+        """Letters and next states of some records."""
         some = slice(batch.start, batch.stop)
-        words, x, state = (
-            uniforms(self.key, batch.start, batch.stop),
-            self.x[some],
-            self.state[some],
-        )
-        is_there = x != self.no_cell
-        if is_there.all():
-            return self.sampler.draw(x, state, words)
-        drawn, followed = self.sampler.draw(x[is_there], state[is_there], words[is_there])
-        no_letter = self.sampler.n_letters
-        letters = np.full(len(x), no_letter, dtype=np.min_scalar_type(no_letter))
-        next_states = np.zeros(len(x), dtype=followed.dtype)
-        letters[is_there], next_states[is_there] = drawn, followed
-        return letters, next_states
+        words = uniforms(self.key, batch.start, batch.stop)
+        return self.sampler.draw(self.x[some], self.state[some], words)
 
 
 def _draw_all(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.errors import InvalidInputError
-from tacit.tables.connection import quote_file, quote_name
+from tacit.tables.connection import quote_name
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.snapshot import Counts, Snapshot
 from tacit.tables.encoding.strays import read_as
@@ -45,7 +45,7 @@ def _leave_out(table: StagingTable, encoding: Encoding, others: Sequence[Snapsho
     for other in others:
         table.connection.execute(
             f"DELETE FROM staged WHERE ({ids}) IN "
-            f"(SELECT ({held}) FROM read_parquet({quote_file(other.ids_path)}))"
+            f"(SELECT ({held}) FROM {other.ids_sql} WHERE id_0 IS NOT NULL)"
         )
 
 

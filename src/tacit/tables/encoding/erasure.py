@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tacit.storage import atomic_file
-from tacit.tables.connection import connect_memory, quote_file, quote_name
+from tacit.tables.connection import connect_memory, quote_name
 from tacit.tables.encoding.builder import write_header
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.ids import keyed_id_sql
@@ -65,21 +65,25 @@ def erase(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> None:
 
     Cells go first, because records are found by their ids: after a kill, the same call finishes it.
     """
-    places = np.array(sorted(place for place, _ in _find(snapshot, key, id_hashes)), dtype=np.int64)
+    places = find_places(snapshot, key, id_hashes)
     if len(places):
         _erase_cells(snapshot, places)
         _erase_ids(snapshot, places)
 
 
+def find_places(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> Places:
+    """Where the records are that have one of the keyed hashes."""
+    return np.array(sorted(place for place, _ in _find(snapshot, key, id_hashes)), dtype=np.int64)
+
+
 def _find(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> list[tuple[int, str]]:
     """Place and keyed hash of the records that have one of the hashes."""
     hashed = keyed_id_sql([column.sql_type for column in snapshot.encoding.ids], key)
-    table = f"read_parquet({quote_file(snapshot.ids_path)}, file_row_number = true)"
     with connect_memory() as connection:
         connection.register("wanted", pa.table({"hash": pa.array(id_hashes, pa.string())}))
         return connection.execute(
-            f"SELECT file_row_number, hash FROM (SELECT file_row_number, {hashed} AS hash "
-            f"FROM {table}) WHERE hash IN (SELECT hash FROM wanted)"
+            f"SELECT row, hash FROM (SELECT row, {hashed} AS hash FROM {snapshot.ids_sql}) "
+            "WHERE hash IN (SELECT hash FROM wanted)"
         ).fetchall()
 
 
@@ -109,12 +113,15 @@ def _copy_ids(before: pq.ParquetFile, file: IO[bytes], places: Places) -> None:
         for ids in before.iter_batches(BATCH):
             is_erased = np.zeros(len(ids), dtype=bool)
             is_erased[_within(places, start, len(ids))] = True
-            kept = [
-                pc.if_else(pa.array(is_erased), pa.scalar(None, column.type), column)
-                for column in ids.columns
-            ]
-            writer.write_batch(pa.record_batch(kept, schema=schema))
+            writer.write_batch(without_ids(ids, is_erased))
             start += len(ids)
+
+
+def without_ids(records: pa.RecordBatch, is_erased: NDArray[np.bool_]) -> pa.RecordBatch:
+    """Records with NULL in all columns of those that are erased."""
+    where = pa.array(is_erased)
+    kept = [pc.if_else(where, pa.scalar(None, each.type), each) for each in records.columns]
+    return pa.record_batch(kept, schema=records.schema)
 
 
 def _within(places: Places, start: int, length: int) -> Places:

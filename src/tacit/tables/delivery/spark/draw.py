@@ -113,7 +113,10 @@ def named_blocks(folder: Path, n_letters: int) -> Iterator[Block]:
         if words[0] == last or (words[1:] == words[:-1]).any():
             raise PseudonymCollisionError
         last = words[-1]
-        yield Block(hexadecimal(words), batch["letter"].to_numpy().astype(letter_type))
+        letters = batch["letter"].to_numpy()
+        is_there = letters < n_letters  # empty places collide, too, see ByPseudonym
+        if is_there.any():
+            yield Block(hexadecimal(words[is_there]), letters[is_there].astype(letter_type))
 
 
 def at(stream: Callable[[int, int], Numbers], rows: Rows) -> Numbers:

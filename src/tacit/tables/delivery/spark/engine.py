@@ -7,7 +7,7 @@ file: the driver puts it together from sorted parts, and digests it as the local
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,8 +54,10 @@ from tacit.tables.delivery.spark.session import (
     told_by_spark,
     write_folder,
 )
+from tacit.tables.encoding.cohort import build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
+from tacit.tables.encoding.erasure import known_hashes
 from tacit.tables.sources.source import find_source
 from tacit.tables.sources.spark import SparkTable
 
@@ -100,20 +102,51 @@ class SparkEngine:
                 "check it, and the room on the disks"
             ) from error
 
+    def count_cohort(
+        self,
+        source: str,
+        cohorts: Sequence[PartedSnapshot],
+        folder: Path,
+        *,
+        skip_known: bool,
+        remark: Callable[[Remark], None],
+    ) -> PartedSnapshot:
+        """Freeze the new records of a table in a new folder; the driver reads and encodes them."""
+        with scratch_folder(folder) as scratch, self._local_copy(source, cohorts, scratch) as copy:
+            found = build_cohort(
+                copy, cohorts, scratch / "snapshot", skip_known=skip_known, remark=remark
+            )
+            return PartedSnapshot.of(found, folder)
+
     def open(self, folder: Path) -> PartedSnapshot:
         """The snapshot in a folder."""
         return PartedSnapshot.open(folder)
 
-    def compare(self, records: PartedSnapshot, source: str) -> list[str]:
+    def compare(
+        self, records: PartedSnapshot, source: str, others: Sequence[PartedSnapshot] = ()
+    ) -> list[str]:
         """What has changed in the table; the driver compares."""
+        with (
+            scratch_folder(records.folder) as scratch,
+            self._local_copy(source, [records], scratch) as copy,
+        ):
+            return compare(records, copy, others)
+
+    @contextmanager
+    def _local_copy(
+        self, source: str, cohorts: Sequence[PartedSnapshot], scratch: Path
+    ) -> Iterator[str]:
+        """A table that the driver can read, with the study's columns: it, or a copy of it."""
         if not isinstance(find_source(source), SparkTable):
-            return compare(records, source)
-        with _jobs(self.master) as session, scratch_folder(records.folder) as scratch:
+            yield source
+            return
+        with _jobs(self.master) as session:
             table = read_table(session, source)
             assert table is not None
-            names = [quote_column(name) for name in records.encoding.types if name in table.columns]
+            known = cohorts[0].encoding.types
+            names = [quote_column(name) for name in known if name in table.columns]
             write_folder(table.select(names), scratch / "now.parquet")
-            return compare(records, str(scratch / "now.parquet"))
+        yield str(scratch / "now.parquet")
 
     def link(
         self, records: PartedSnapshot, ids: str, pseudonym_key: Callable[[int], bytes]
@@ -160,7 +193,7 @@ class SparkEngine:
         """Write the states after a release, and its file."""
         release_writer(target)  # a name that cannot be used is refused before any work
         kept = StateParts.of(states)
-        steps = Steps(progress, 2 * records.n_records)
+        steps = Steps(progress, 2 * records.n_records - records.n_erased)
 
         def write(blocks: Iterator[Block]) -> str:
             with ThreadPoolExecutor(N_THREADS) as pool:
@@ -200,6 +233,17 @@ class SparkEngine:
         """Remove states."""
         for name in names:
             StateParts.of(states).forget(name)
+
+    def known(self, records: PartedSnapshot, key: bytes, id_hashes: Collection[str]) -> set[str]:
+        """Those of the keyed hashes that are of a record's id."""
+        return known_hashes(records, key, id_hashes)
+
+    def erase(
+        self, records: PartedSnapshot, states: StateStore, key: bytes, id_hashes: Collection[str]
+    ) -> None:
+        """Erase records from the parts, and the folder of states."""
+        records.erase(key, id_hashes)
+        StateParts.of(states).clear()
 
 
 @contextmanager

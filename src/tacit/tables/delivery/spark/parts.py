@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tacit.sampling import keyed_digest
-from tacit.storage import scratch_folder
+from tacit.storage import atomic_file, atomic_folder, scratch_folder, sync
 from tacit.tables.connection import quote_file
 from tacit.tables.delivery.engine import StateStore
+from tacit.tables.encoding.erasure import Places, find_places, without_ids
 from tacit.tables.encoding.snapshot import (
     BATCH,
     COUNTS_FILE,
@@ -40,6 +41,28 @@ class PartedSnapshot(Snapshot):
 
     __slots__ = ()
 
+    @staticmethod
+    def of(snapshot: Snapshot, folder: Path) -> PartedSnapshot:
+        """The records of another snapshot, as one part in a new folder."""
+        with atomic_folder(folder) as partial:
+            (partial / RECORDS_FOLDER).mkdir()
+            for name in (COUNTS_FILE, DESCRIPTION_FILE):
+                shutil.copyfile(snapshot.folder / name, partial / name)
+            with snapshot.records() as reader:
+                schema = pa.schema(
+                    [pa.field("row", pa.int64()), pa.field("x", pa.int32()), *reader.schema][:-1]
+                )
+                part = partial / RECORDS_FOLDER / f"part-00000{_ENDING}"
+                with parquet.ParquetWriter(part, schema, compression="zstd") as writer:
+                    start = 0
+                    for batch in reader:
+                        rows = np.arange(start, start + len(batch))
+                        columns = [pa.array(rows), batch["x"].cast(pa.int32()), *batch.columns[:-1]]
+                        writer.write_batch(pa.record_batch(columns, schema=schema))
+                        start += len(batch)
+            sync(part)
+        return PartedSnapshot(folder, snapshot.n_records, snapshot.encoding)
+
     @property
     def parts(self) -> Path:
         """The folder of parts."""
@@ -57,6 +80,23 @@ class PartedSnapshot(Snapshot):
         files = ", ".join(map(quote_file, in_order_of_rows(self.parts)))
         return f"(SELECT * EXCLUDE (x) FROM read_parquet([{files}]))"
 
+    @property
+    def n_erased(self) -> int:
+        """How many places are empty."""
+        return sum(int(np.count_nonzero(cells == self.no_cell)) for cells in self.cells())
+
+    def erase(self, key: bytes, id_hashes: Collection[str]) -> None:
+        """Erase the records whose ids have these keyed hashes; others are ignored.
+
+        Ids and cells of a record are in one part, which is replaced whole: after a kill, the same
+        call finishes it.
+        """
+        places = find_places(self, key, id_hashes)
+        for path in self.parts.glob(f"*{_ENDING}") if len(places) else ():
+            rows = parquet.read_table(path, columns=["row"])["row"].to_numpy()
+            if np.isin(rows, places).any():
+                _erase_from(path, places, self.no_cell)
+
     def cells(self) -> Iterator[Codes]:
         """The cells of all records in order, in batches."""
         for batch in batches_of(in_order_of_rows(self.parts), ["x"]):
@@ -69,6 +109,24 @@ class PartedSnapshot(Snapshot):
         schema = parquet.read_schema(files[0])
         chosen = pa.schema([schema.field(name) for name in names])
         return pa.RecordBatchReader.from_batches(chosen, batches_of(files, names))
+
+
+def _erase_from(path: Path, places: Places, no_cell: int) -> None:
+    """Replace a part by one without the ids and cells of the records at these places."""
+    with (
+        parquet.ParquetFile(path) as before,
+        atomic_file(path, mode=0o600) as file,
+        parquet.ParquetWriter(file, before.schema_arrow, compression="zstd") as writer,
+    ):
+        for batch in before.iter_batches(BATCH):
+            rows, x = batch["row"].to_numpy(), batch["x"].to_numpy()
+            is_erased = np.isin(rows, places)
+            kept = without_ids(batch, is_erased)
+            cells = np.where(is_erased, no_cell, x).astype(x.dtype)
+            for name, column in (("row", rows), ("x", cells)):
+                at = kept.schema.get_field_index(name)
+                kept = kept.set_column(at, kept.schema.field(at), pa.array(column))
+            writer.write_batch(kept)
 
 
 def in_order_of_rows(folder: Path) -> list[Path]:
@@ -141,6 +199,12 @@ class StateParts:
     def forget(self, name: str) -> None:
         """Remove the states after a release, if there are any."""
         shutil.rmtree(self.path(name), ignore_errors=True)
+
+    def clear(self) -> None:
+        """Remove all states, and what killed writers have left beside them."""
+        if self.folder.exists():
+            shutil.rmtree(self.folder)
+            sync(self.folder.parent)
 
     def _seal(self, name: str, folder: Path) -> str:
         """The name is sealed, too: the states after another release are not believed."""
