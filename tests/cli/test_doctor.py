@@ -86,6 +86,7 @@ def test_a_kernel_that_was_not_built_is_a_fault(
     found = {check["part"]: check for check in answer.json["checks"]}
     assert (answer.code, found["kernel"]["state"]) == (1, "broken")
     assert "tacit_kernel.so cannot be loaded" in found["kernel"]["found"]
+    assert answer.out.count("install tacit again") == 1
 
 
 def test_a_ledger_that_cannot_be_opened_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

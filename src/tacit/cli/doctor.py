@@ -97,7 +97,8 @@ def _try(part: str, find: Callable[[], str], remedy: str) -> Check:
         return Check(part, "ok", find())
     except (TacitError, ImportError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
         said = " ".join(str(error).split())
-        return Check(part, "broken", said or type(error).__name__, remedy)
+        still = "" if remedy in said else remedy
+        return Check(part, "broken", said or type(error).__name__, still)
 
 
 def _solve() -> str:
