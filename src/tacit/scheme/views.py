@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf, log2, nextafter
+from math import inf, nextafter
 from typing import NamedTuple
 
 import numpy as np
@@ -523,14 +523,18 @@ def spreads_after(
     """
     sizes = np.bincount(labels[labels >= 0])
     rounding = _ROUNDING_BITS * (roundings + int(sizes.max()) + 8)
+    own = spreads.copy()
+    joined = np.flatnonzero((labels >= 0) & (sizes[labels] > 1))
+    n_rows = 1 + _CACHED // laws.shape[1]
+    for rows in np.split(joined, range(n_rows, len(joined), n_rows)):
+        whole = merged[labels[rows]]
+        shares = laws[rows] / np.where(whole > 0, whole, 1.0)
+        least = np.where(whole > 0, shares, inf).min(axis=1)
+        is_tiny = least < _TINY_SHARE
+        told = np.log2(shares.max(axis=1) / np.where(is_tiny, 1.0, least)) + rounding
+        own[rows] += np.where(is_tiny, inf, told)
     after = np.zeros(len(merged))
-    for row in np.flatnonzero(labels >= 0):
-        label, own = labels[row], float(spreads[row])
-        if sizes[label] > 1:
-            shares = laws[row][merged[label] > 0] / merged[label][merged[label] > 0]
-            least = float(shares.min())
-            own += inf if least < _TINY_SHARE else log2(float(shares.max()) / least) + rounding
-        after[label] = max(after[label], own)
+    np.maximum.at(after, labels[labels >= 0], own[labels >= 0])
     return after
 
 

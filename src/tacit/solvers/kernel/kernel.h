@@ -194,7 +194,7 @@ typedef struct {
     double *left;            /* [n_left] */
     double *left_force, *correction; /* cells */
     double *block;                   /* scratch: one history */
-    double *units;                   /* scratch: [rhat][rhat][x] */
+    double *units;                   /* scratch: [rhat][rhat][x], or answers of some records */
     double *own_block;               /* scratch: [own + 2][own'] */
     double *total;                   /* scratch: two of [x], or of [rhat] */
 } Newton;
@@ -248,7 +248,8 @@ typedef struct {
 #define VECTORISED
 #endif
 
-#define GRAM_SCRATCH 33 /* see invert_factor_of_gram */
+#define GRAM_SCRATCH 33    /* see invert_factor_of_gram */
+#define RECORDS_AT_ONCE 16 /* whose answers fit into a processor's cache: see newton.c */
 
 /* views.c */
 void collect_block(const Solver *k, int z, const double *block, double *rows);

@@ -142,7 +142,9 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->left_force = doubles(arena, k->n_cells);
     n->correction = doubles(arena, k->n_cells);
     n->block = doubles(arena, n_block);
-    n->units = doubles(arena, n_rhat * n_block);
+    const size_t n_pairs = n_rhat * (n_rhat + 1) / 2;
+    const size_t n_answers = k->p.law ? (1 + n_pairs) * n_z * RECORDS_AT_ONCE : 0;
+    n->units = doubles(arena, n_answers > n_rhat * n_block ? n_answers : n_rhat * n_block);
     n->own_block = doubles(arena, is_record_first ? n_own * (n_own + 2) : 0);
     n->total = doubles(arena, 2 * (n_x + 2 * n_rhat));
 }

@@ -439,8 +439,9 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
         curve_capped_rows(k);
 }
 
-/* The rows' answer to forces on rows, [row, rhat][row', rhat'][x]. */
-VECTORISED static void respond_by_record(Solver *k)
+/* The rows' answer to forces on rows, [row, rhat][row', rhat'][x], where every view is a function
+ * of the history. */
+VECTORISED static void respond_by_shown(Solver *k)
 {
     const Problem *p = &k->p;
     const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat;
@@ -448,26 +449,87 @@ VECTORISED static void respond_by_record(Solver *k)
     memset(out, 0, sizeof(double) * n_own * n_own * n_x);
     for (int z = 0; z < p->n_z; z++) {
         respond_to_units(k, z, response);
-        const int n_seen = p->row_of_z ? p->n_views : p->n_rows;
-        work(k, (double)n_seen * n_seen * n_rhat * k->n_block);
-        for (int a = 0; a < n_seen; a++)
-            for (int b = 0; b < n_seen; b++) {
-                const int row = p->row_of_z ? p->row_of_z[a * p->n_z + z] : a;
-                const int other = p->row_of_z ? p->row_of_z[b * p->n_z + z] : b;
-                const double *law_a = p->law ? p->law + ((size_t)row * p->n_z + z) * n_x : NULL;
-                const double *law_b = p->law ? p->law + ((size_t)other * p->n_z + z) * n_x : NULL;
+        work(k, (double)p->n_views * p->n_views * n_rhat * k->n_block);
+        for (int a = 0; a < p->n_views; a++)
+            for (int b = 0; b < p->n_views; b++) {
+                const int row = p->row_of_z[a * p->n_z + z], other = p->row_of_z[b * p->n_z + z];
                 for (int i = 0; i < n_rhat; i++)
                     for (int j = 0; j < n_rhat; j++) {
                         const double *own = response + (i * n_rhat + j) * n_x;
                         double *sum =
                             out + ((size_t)(row * n_rhat + i) * n_own + other * n_rhat + j) * n_x;
-                        if (p->row_of_z)
-                            for (int x = 0; x < n_x; x++)
-                                sum[x] += own[x];
-                        else
-                            for (int x = 0; x < n_x; x++)
-                                sum[x] += law_a[x] * law_b[x] * own[x];
+                        for (int x = 0; x < n_x; x++)
+                            sum[x] += own[x];
                     }
+            }
+    }
+}
+
+/* The cells' answer to a unit force on one letter, as mass, for some records from ``first`` on:
+ * [pair of letters][z][record]. It is the same for both orders of a pair. */
+static void respond_to_pairs(const Solver *k, int first, int n_records, double *answers)
+{
+    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_z = k->p.n_z;
+    memset(answers, 0, sizeof(double) * n_rhat * (n_rhat + 1) / 2 * n_z * RECORDS_AT_ONCE);
+    for (int i = 0; i < n_rhat; i++)
+        for (int j = 0; j < n_rhat; j++) {
+            const int pair = i > j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i;
+            const int of_own = i * (i + 3) / 2; /* 1 - share as the sum of the others' shares */
+            for (int z = 0; i != j && z < n_z; z++) {
+                const size_t at = (size_t)z * k->n_block + first;
+                const double *massive = k->newton.massive + at + i * n_x;
+                const double *share = k->newton.share + at + j * n_x;
+                double *both = answers + ((size_t)pair * n_z + z) * RECORDS_AT_ONCE;
+                double *own = answers + ((size_t)of_own * n_z + z) * RECORDS_AT_ONCE;
+                for (int x = 0; x < n_records; x++) {
+                    both[x] = -massive[x] * share[x];
+                    own[x] += massive[x] * share[x];
+                }
+            }
+        }
+}
+
+/* What two rows see of these answers, summed over histories, for all pairs of letters. */
+VECTORISED static void add_seen(Solver *k, int row, int other, int first, int n_records)
+{
+    const Problem *p = &k->p;
+    const int n_x = p->n_x, n_rhat = p->n_rhat, n_z = p->n_z, n_own = p->n_rows * n_rhat;
+    const double *law_a = p->law + (size_t)row * n_z * n_x + first;
+    const double *law_b = p->law + (size_t)other * n_z * n_x + first;
+    double *seen = k->newton.units, *answer = seen + (size_t)n_z * RECORDS_AT_ONCE;
+    for (int z = 0; z < n_z; z++)
+        for (int x = 0; x < n_records; x++)
+            seen[z * RECORDS_AT_ONCE + x] = law_a[(size_t)z * n_x + x] * law_b[(size_t)z * n_x + x];
+    for (int i = 0; i < n_rhat; i++)
+        for (int j = 0; j <= i; j++, answer += (size_t)n_z * RECORDS_AT_ONCE) {
+            double sum[RECORDS_AT_ONCE] = {0};
+            for (int at = 0; at < n_z * RECORDS_AT_ONCE; at += RECORDS_AT_ONCE)
+                for (int x = 0; x < RECORDS_AT_ONCE; x++)
+                    sum[x] += seen[at + x] * answer[at + x];
+            const int of_row[] = {row * n_rhat + i, row * n_rhat + j};
+            const int of_other[] = {other * n_rhat + j, other * n_rhat + i};
+            for (int side = 0; side < 2; side++) {
+                double *out = k->newton.record_response + first;
+                const size_t one = of_row[side], two = of_other[side];
+                memcpy(out + (one * n_own + two) * n_x, sum, sizeof(double) * n_records);
+                memcpy(out + (two * n_own + one) * n_x, sum, sizeof(double) * n_records);
+            }
+        }
+}
+
+/* The same where views are laws. */
+static void respond_by_laws(Solver *k)
+{
+    const Problem *p = &k->p;
+    const size_t n_seen = (size_t)p->n_z * RECORDS_AT_ONCE;
+    for (int first = 0; first < p->n_x; first += RECORDS_AT_ONCE) {
+        const int n_records = p->n_x - first < RECORDS_AT_ONCE ? p->n_x - first : RECORDS_AT_ONCE;
+        memset(k->newton.units, 0, sizeof(double) * n_seen);
+        respond_to_pairs(k, first, n_records, k->newton.units + n_seen);
+        for (int row = 0; row < p->n_rows; row++)
+            for (int other = 0; other <= row; other++) {
+                work(k, (double)n_seen * p->n_rhat * p->n_rhat);
+                add_seen(k, row, other, first, n_records);
             }
     }
 }
@@ -687,7 +749,10 @@ bool factorise(Solver *k, const Iterate *it)
     curve_rows(k, it);
     if (k->newton.order == LETTER_FIRST)
         return factorise_letter_first(k);
-    respond_by_record(k);
+    if (k->p.law)
+        respond_by_laws(k);
+    else
+        respond_by_shown(k);
     return k->newton.order == HISTORY_FIRST ? factorise_history_first(k)
                                             : factorise_record_first(k);
 }
