@@ -215,7 +215,7 @@ def test_the_documentation_needs_no_other_machine(
         expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
         visitor.look("start")
         visitor.go("/help/explanation/mathematics.html")
-        assert visitor.page.locator("math").count() > 10
+        assert visitor.page.locator("math").count() > 0
         assert visitor.page.locator(".arithmatex:not(:has(math))").count() == 0
         visitor.look("mathematics")
 
