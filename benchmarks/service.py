@@ -13,16 +13,7 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 from benchmarks.tables import print_table, seconds_text
-from tests.service.load import (
-    DOWNLOAD,
-    PAGE,
-    QUOTE,
-    RELEASE,
-    assert_nothing_overspent,
-    make_crowd,
-    put_under_load,
-)
-from tests.service.server import serving
+from tests.service.load import DOWNLOAD, PAGE, QUOTE, RELEASE, measure_load
 
 N_PARTIES, SECONDS = 50, 60
 QUICK_PARTIES, QUICK_SECONDS = 8, 5
@@ -45,18 +36,13 @@ def run(*, quick: bool) -> list[ServiceResult]:
     with TemporaryDirectory() as folder:
         ledger = {"TACIT_LEDGER": f"sqlite:///{folder}/ledger.sqlite"}
         with mock.patch.dict(os.environ, ledger):
-            results = _measure(Path(folder), n_parties, seconds)
+            load = measure_load(Path(folder), n_parties, seconds)
+    results = [
+        ServiceResult(name, load.rate(kind), load.p95(kind)) for kind, name in _NAMES.items()
+    ]
     print_table(
         f"{n_parties} parties at once for {seconds} s; no error, nothing overspent",
         ["what", "per second", "p95"],
         [[each.kind, f"{each.per_second:.1f}", seconds_text(each.p95_seconds)] for each in results],
     )
     return results
-
-
-def _measure(place: Path, n_parties: int, seconds: float) -> list[ServiceResult]:
-    names = make_crowd(place, n_parties)
-    with serving(place / "clinic") as server:
-        load = put_under_load(server, names, seconds)
-    assert_nothing_overspent(place / "clinic")
-    return [ServiceResult(name, load.rate(kind), load.p95(kind)) for kind, name in _NAMES.items()]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,23 +13,10 @@ import pytest
 from nbclient import NotebookClient
 
 import tacit
-from tests.pages import DOCS, ROOT, page
+from tests.pages import DOCS, page
 
 LOADED = {"src", "srcset", "data", "poster"}
 """Attributes whose files a browser loads by itself; so it does ``href`` of ``link`` and SVG's."""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All pages, built as ``make docs`` does."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    ended = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return folder
 
 
 class Loads(HTMLParser):

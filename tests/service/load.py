@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 
 from tacit.study import Study, verify_study
-from tests.service.server import Server, ask, ended
+from tests.service.server import Server, ask, ended, serving
 from tests.study.clinic import make_clinic
 
 PAGE, QUOTE, RELEASE, DOWNLOAD = "page", "quote", "release", "download"
@@ -61,7 +61,16 @@ class Load:
         return [each.seconds for each in self.visits if each.kind == kind]
 
 
-def make_crowd(place: Path, n_parties: int) -> list[str]:
+def measure_load(place: Path, n_parties: int, seconds: float) -> Load:
+    """Let many parties read and ask at once; nothing fails, and nothing is overspent."""
+    names = _make_crowd(place, n_parties)
+    with serving(place / "clinic") as server:
+        load = _put_under_load(server, names, seconds)
+    _assert_nothing_overspent(place / "clinic")
+    return load
+
+
+def _make_crowd(place: Path, n_parties: int) -> list[str]:
     """Make a clinic with many parties, and tell their names."""
     names = [f"lab-{number}" for number in range(n_parties)]
     with make_clinic(place, everyone=_EVERYONE) as study:
@@ -70,7 +79,7 @@ def make_crowd(place: Path, n_parties: int) -> list[str]:
     return names
 
 
-def put_under_load(server: Server, names: list[str], seconds: float) -> Load:
+def _put_under_load(server: Server, names: list[str], seconds: float) -> Load:
     """Let all parties read and ask at once for some seconds."""
     start = monotonic()
     with ThreadPoolExecutor(len(names)) as threads:
@@ -82,7 +91,7 @@ def put_under_load(server: Server, names: list[str], seconds: float) -> Load:
     return Load(visits, monotonic() - start)
 
 
-def assert_nothing_overspent(folder: Path) -> None:
+def _assert_nothing_overspent(folder: Path) -> None:
     """No party or coalition holds more than it may, and all entries can be proved."""
     with Study.open(folder) as study:
         status = study.status()

@@ -6,19 +6,25 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from time import monotonic, sleep
 from typing import Any
 
 import httpx
+import uvicorn
 
 from tacit.service.access import CUSTODIAN, PARTY, Access
+from tacit.service.app import make_app
 from tacit.service.database import Database
+from tacit.service.service import Service, Settings
+from tests.study.clinic import make_clinic
 
 START_SECONDS = 60
 JOB_SECONDS = 60
@@ -96,6 +102,43 @@ def serving(folder: Path, files: Path | None = None, *options: str) -> Iterator[
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)
                 process.wait(START_SECONDS)
+
+
+@contextmanager
+def serving_clinic(
+    place: Path, parties: Iterable[str], asked: Mapping[str, str]
+) -> Iterator[Server]:
+    """A server of a new clinic.
+
+    Args:
+        place: where its folders go.
+        parties: who may learn 0.4 bits each.
+        asked: party -> the column of which it has a release of 0.1 bits.
+    """
+    with make_clinic(place, external=["outcome"], everyone=0.9) as study:
+        for party in parties:
+            study.set_party(party, 0.4)
+    with serving(place / "clinic", None, "--workers", "1") as running:
+        for party, column in asked.items():
+            with running.party(party) as client:
+                released(client, asked=[column], bits=0.1)
+        yield running
+
+
+@contextmanager
+def answering(server: Server) -> Iterator[str]:
+    """The address of another server of the same study, within this process."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host = f"localhost:{listener.getsockname()[1]}"
+        service = Service.open(Settings(server.folder, server.files, frozenset({host}), workers=1))
+        inner = uvicorn.Server(uvicorn.Config(make_app(service), log_level="warning"))
+        thread = Thread(target=inner.run, args=([listener],))
+        thread.start()
+        try:
+            yield f"http://{host}"
+        finally:
+            inner.should_exit = True
+            thread.join()
 
 
 def _read_login(process: subprocess.Popen[str]) -> str:

@@ -58,9 +58,9 @@ def with_text(value: Any, text: str) -> Any:
 
 
 @pytest.mark.slow
-def test_hostile_text_is_only_text(attacked: Server) -> None:
+def test_hostile_text_is_only_text(clinic: Server) -> None:
     """In every text field: no error of the server, and pages show it without running it."""
-    with attacked.party("lab-a") as party, attacked.custodian() as custodian:
+    with clinic.party("lab-a") as party, clinic.custodian() as custodian:
         for text in HOSTILE:
             for path, order in ORDERS:
                 client = party if path.startswith("/api/own") else custodian
@@ -69,13 +69,13 @@ def test_hostile_text_is_only_text(attacked: Server) -> None:
                 assert "stolen" not in answer.cookies
         jobs = [ended(custodian, each) for each in custodian.get("/api/jobs").json()]
     assert not [each for each in jobs if each["error"] and each["error"]["status"] >= 500]
-    with attacked.browser() as browser:
+    with clinic.browser() as browser:
         shown = [browser.get(path) for path in (*PAGES, *(f"/jobs/{each['id']}" for each in jobs))]
     assert {each.status_code for each in shown} == {200}
     text = "".join(each.text for each in shown)
     assert "&lt;script&gt;" in text
     assert not re.search(r"<script>|<img src=x|\b49\b", text)
-    check_whole(attacked)
+    check_whole(clinic)
 
 
 def check_whole(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tacit.service.access import PARTY
 from tacit.service.failures import REFUSED
+from tacit.service.routes import documentation
 from tacit.study import Certificate, Study
 from tests.service.browser import (
     DESKTOP,
@@ -22,8 +24,7 @@ from tests.service.browser import (
     overflow,
     visiting,
 )
-from tests.service.server import Server, ask, released, serving
-from tests.study.clinic import make_clinic
+from tests.service.server import Server, answering, ask
 
 pytestmark = pytest.mark.slow
 
@@ -41,18 +42,6 @@ WIDTHS = pytest.mark.parametrize(
 def browser() -> Iterator[Browser]:
     with open_browser() as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A clinic that the journeys change."""
-    place = tmp_path_factory.mktemp("visited")
-    with make_clinic(place, external=["outcome"], everyone=0.9) as study:
-        study.set_party("lab-a", 0.4)
-    with serving(place / "clinic", None, "--workers", "1") as running:
-        with running.party("lab-a") as client:
-            released(client, asked=["age"], bits=0.1)
-        yield running
 
 
 def log_in(visitor: Visitor, server: Server) -> None:
@@ -100,16 +89,19 @@ def test_a_custodians_journey(
         page = visitor.page
         log_in(visitor, clinic)
         let_in(visitor, party)
-        visitor.send("/api/study/quotes", party=party, asked=["smoker"], bits=0.05)
+        follow(page, "Release")
+        visitor.look("custodian-release")
+        page.get_by_label("Party").select_option(party)
+        ask_for(page, "smoker", "0.05", "Quote")
         visitor.wait_for_job("done")
         visitor.look("quote")
-        job = visitor.send("/api/study/requests", party=party, asked=["smoker"], bits=0.05)
+        page.get_by_label("Reason").fill("agreed with the ethics board")
+        page.get_by_role("button", name="Release it").click()
         visitor.wait_for_job("done")
         visitor.look("release")
-        with clinic.custodian() as client:
-            download(
-                visitor, clinic, client.get(f"/api/jobs/{job['id']}").json()["entry"], tmp_path
-            )
+        page.get_by_role("link", name="its receipt and files").click()
+        expect(page.get_by_role("main")).to_contain_text("agreed with the ethics board")
+        download(visitor, clinic, tmp_path)
         for name in ("Verify", "Audit"):
             visitor.go("/study")
             page.get_by_role("button", name=name).first.click()
@@ -128,27 +120,76 @@ def let_in(visitor: Visitor, party: str) -> None:
     visitor.look("overview")
 
 
-def download(visitor: Visitor, server: Server, number: int, place: Path) -> None:
+def download(visitor: Visitor, server: Server, place: Path) -> None:
     """The file of a release, from its page: as the study delivers it."""
+    number = int(visitor.page.url.rpartition("/")[2])
     with Study.open(server.folder) as study:
         study.deliver(number, place / "again.csv")
-    visitor.go(f"/study/ledger/{number}")
     visitor.look("receipt")
     saved = visitor.save(visitor.page.get_by_role("link", name="CSV").first, place)
     assert saved.read_bytes() == (place / "again.csv").read_bytes()
     assert Certificate.beside(place / "again.csv").entry == number
+    visitor.look_at_document(f"/study/ledger/{number}/receipt.html", "receipt-page")
+
+
+@WIDTHS
+def test_what_other_limits_would_buy(clinic: Server, browser: Browser, place: dict) -> None:
+    with visiting(browser, clinic.url, **place) as visitor:
+        page = visitor.page
+        log_in(visitor, clinic)
+        follow(page, "What if")
+        visitor.look("what-if")
+        page.get_by_label("Columns").select_option("diagnosis")
+        page.get_by_label("Limit of the party").fill("0.3")
+        page.get_by_role("button", name="See what they buy").click()
+        visitor.wait_for_job("done")
+        slider, field = page.get_by_role("slider").first, page.get_by_role("textbox").first
+        expect(field).to_have_value("0.3")
+        before = page.locator("output").inner_text()
+        slider.press("ArrowRight")
+        expect(field).to_have_value("0.301")
+        box = slider.bounding_box()
+        page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
+        expect(page.locator("output")).not_to_have_text(before)
+        assert right_of_100(page.locator("output").inner_text()) > right_of_100(before)
+        assert page.locator(".chart canvas").count() > 0  # the surface, with depth
+        visitor.look("surface")
+        limit = field.input_value()
+        page.get_by_role("button", name="Design it exactly").click()
+        visitor.wait_for_job("done")
+        expect(page.get_by_role("main")).to_contain_text(f"with {limit} bits for lab-a")
+
+
+def right_of_100(said: str) -> float:
+    """The share that a sentence on the page tells."""
+    [found] = re.findall(r"about ([0-9.]+) of 100 right", said)
+    return float(found)
+
+
+@WIDTHS
+def test_what_parties_would_know_together(clinic: Server, browser: Browser, place: dict) -> None:
+    with visiting(browser, clinic.url, **place) as visitor:
+        log_in(visitor, clinic)
+        follow(visitor.page, "What if")
+        expect(visitor.page.get_by_role("checkbox", name="lab-a")).to_be_checked()
+        visitor.page.get_by_role("button", name="Tell").click()
+        main = visitor.page.get_by_role("main")
+        for name in ("age", "diagnosis", "smoker", "outcome"):
+            expect(main.get_by_role("rowheader", name=name)).to_be_visible()
+        visitor.look("risk")
 
 
 @WIDTHS
 def test_every_page_of_a_custodian(clinic: Server, browser: Browser, place: dict) -> None:
     with visiting(browser, clinic.url, **place) as visitor:
         log_in(visitor, clinic)
-        for name in ("Policy", "Ledger", "Approvals", "Tokens", "Jobs", "Overview"):
+        for name in ("Policy", "Ledger", "Approvals", "Audit", "Tokens", "Jobs", "Overview"):
             follow(visitor.page, name)
             expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
             visitor.look(f"custodian-{name.lower()}")
         visitor.go("/study/cells?below=40")
         visitor.look("custodian-cells")
+        visitor.look_at_document("/study/report", "custodian-report")
         visitor.go("/nothing-here")
         visitor.look("failure")
         assert len(visitor.complaints) == 1  # the browser's own word for a page that is not there
@@ -164,6 +205,21 @@ def test_the_description_of_the_api_needs_no_other_machine(
         expect(visitor.page.get_by_text("/api/own/quotes")).to_be_visible()
 
 
+def test_the_documentation_needs_no_other_machine(
+    clinic: Server, browser: Browser, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documentation, "find_site", lambda: site)
+    with answering(clinic) as url, visiting(browser, url, "help", DESKTOP) as visitor:
+        log_in(visitor, clinic)
+        follow(visitor.page, "Help")
+        expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
+        visitor.look("start")
+        visitor.go("/help/explanation/mathematics.html")
+        assert visitor.page.locator("math").count() > 0
+        assert visitor.page.locator(".arithmatex:not(:has(math))").count() == 0
+        visitor.look("mathematics")
+
+
 def test_a_custodian_with_a_keyboard_alone(clinic: Server, browser: Browser) -> None:
     with visiting(browser, clinic.url, "keyboard", DESKTOP) as visitor:
         page, keys = visitor.page, visitor.page.keyboard
@@ -177,9 +233,22 @@ def test_a_custodian_with_a_keyboard_alone(clinic: Server, browser: Browser) -> 
         keys.type("0.1")
         keys.press("Enter")
         expect(page.get_by_role("main")).to_contain_text("typist")
-        visitor.reach(page.get_by_role("button", name="Verify").first)
+        visitor.reach(page.get_by_role("link", name="Release", exact=True))
+        keys.press("Enter")
+        visitor.reach(page.get_by_label("Party").first)
+        keys.type("typist")
+        visitor.reach(page.get_by_label("Columns"))
+        keys.press("ArrowDown")
+        visitor.reach(page.get_by_label("Bits", exact=True))
+        keys.type("0.05")
+        visitor.reach(page.get_by_role("button", name="Quote"))
         keys.press("Space")
         visitor.wait_for_job("done")
+        expect(page.get_by_role("main")).to_contain_text("age for typist")
+        visitor.reach(page.get_by_role("button", name="Release it"))
+        keys.press("Enter")
+        visitor.wait_for_job("done")
+        expect(page.get_by_role("link", name="its receipt and files")).to_be_visible()
         visitor.reach(page.get_by_role("button", name="Log out"))
         keys.press("Enter")
         expect(page).to_have_url(f"{clinic.url}/login")
@@ -215,6 +284,11 @@ def test_a_partys_journey(clinic: Server, browser: Browser, place: dict, tmp_pat
         assert saved.read_text().startswith("record,")
         page.get_by_role("row").last.get_by_role("link").first.click()
         visitor.look("party-certificate")
+        page.get_by_role("button", name="Estimate from my file").click()
+        visitor.wait_for_job("done")
+        visitor.look("party-estimate")
+        follow(page, "Jobs")
+        visitor.look("party-jobs")
         assert "hospital" not in page.content()
         log_out(visitor)
 
@@ -228,7 +302,7 @@ def log_in_with_token(visitor: Visitor, token: str) -> None:
 
 def ask_for(page: Page, column: str, bits: str, button: str) -> None:
     page.get_by_label("Columns").first.select_option(column)
-    page.get_by_label("Bits").first.fill(bits)
+    page.get_by_label("Bits", exact=True).fill(bits)
     page.get_by_role("button", name=button).first.click()
 
 
@@ -248,23 +322,26 @@ def test_a_refusal_is_the_same_for_every_reason(clinic: Server, browser: Browser
 
 def test_approval_by_the_custodian(clinic: Server, browser: Browser) -> None:
     with (
-        clinic.party("lab-a", needs_approval=True) as party,
+        clinic.party("lab-a") as party,
         visiting(browser, clinic.url, "approval", DESKTOP) as visitor,
     ):
-        jobs = [ask(party, "/api/own/requests", asked=["outcome"], bits=b) for b in (0.01, 0.02)]
         log_in(visitor, clinic)
+        follow(visitor.page, "Policy")
+        visitor.page.get_by_role("button", name="Let them wait, lab-a").click()
+        jobs = [ask(party, "/api/own/requests", asked=["outcome"], bits=b) for b in (0.01, 0.02)]
         follow(visitor.page, "Approvals")
         visitor.look("waiting")
-        for job, button, state in zip(
-            jobs, ("Approve", "Decline"), ("done", "declined"), strict=True
-        ):
-            visitor.go(f"/jobs/{job['id']}")
+        decisions = {"Decline": "declined", "Approve": "done"}  # the newest is listed first
+        for button, state in decisions.items():
+            follow(visitor.page, "Approvals")
+            visitor.page.get_by_role("link", name="Release").nth(1).click()
             visitor.page.get_by_role("button", name=button).click()
             visitor.wait_for_job(state)
-        assert [party.get(f"/api/jobs/{each['id']}").json()["state"] for each in jobs] == [
-            "done",
-            "declined",
-        ]
+        states = [party.get(f"/api/jobs/{each['id']}").json()["state"] for each in jobs]
+        assert states == ["done", "declined"]
+        follow(visitor.page, "Policy")
+        visitor.page.get_by_role("button", name="Grant at once, lab-a").click()
+        expect(visitor.page.get_by_role("main")).to_contain_text("are granted at once")
 
 
 # -- what the tests look with ---------------------------------------------------------------------
@@ -281,3 +358,4 @@ def test_what_is_wrong_is_seen(browser: Browser) -> None:
         assert_local(["http://localhost:1/", "https://elsewhere.example/"], "http://localhost:1")
     assert complaints("error", "x") == ["error: x"]
     assert complaints("log", "x") == []
+    assert complaints("warning", "GL Driver Message (OpenGL, Performance)") == []

@@ -20,8 +20,8 @@ CLOSE = "/api/study/close"
 
 
 @pytest.mark.slow
-def test_no_request_makes_the_server_fail(attacked: Server) -> None:
-    with attacked.party("lab-a") as party, attacked.custodian() as custodian:
+def test_no_request_makes_the_server_fail(clinic: Server) -> None:
+    with clinic.party("lab-a") as party, clinic.custodian() as custodian:
         for client in (party, custodian):
             try_operations(client)
         jobs = [ended(custodian, each) for each in custodian.get("/api/jobs").json()]

@@ -6,27 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.load import (
-    DOWNLOAD,
-    PAGE,
-    QUOTE,
-    RELEASE,
-    assert_nothing_overspent,
-    make_crowd,
-    put_under_load,
-)
-from tests.service.server import serving
+from tests.service.load import DOWNLOAD, PAGE, QUOTE, RELEASE, measure_load
 
 PARTIES, SECONDS = 8, 5
 
 
 @pytest.mark.slow
 def test_parties_at_once(tmp_path: Path) -> None:
-    names = make_crowd(tmp_path, PARTIES)
-    with serving(tmp_path / "clinic") as server:
-        load = put_under_load(server, names, SECONDS)
+    load = measure_load(tmp_path, PARTIES, SECONDS)
     released = [each for each in load.visits if each.kind == RELEASE]
     assert len(released) == PARTIES
     assert 0 < sum(each.is_refused for each in released) < PARTIES
     assert min(load.rate(kind) for kind in (PAGE, QUOTE, DOWNLOAD)) > 0
-    assert_nothing_overspent(tmp_path / "clinic")

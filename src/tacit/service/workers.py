@@ -84,14 +84,13 @@ class Workers:
                 continue
             try:
                 if not _do(process, job):
-                    process.wait()
+                    _end(process)
                     self.jobs.give_back(job.id, _DIED.as_dict() | {"status": _DIED.status})
                     process = self._spawn()
             finally:
                 with self._news:
                     self._in_hand.pop(job.number, None)
-        process.kill()
-        process.wait()
+        _end(process)
 
     def _claim(self, process: subprocess.Popen[str]) -> Job | None:
         with self._news:
@@ -117,3 +116,8 @@ def _do(process: subprocess.Popen[str], job: Job) -> bool:
     with suppress(BrokenPipeError):
         process.stdin.write(f"{job.id}\n")
     return bool(process.stdout.readline())
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()  # waits for it, and closes its pipes

@@ -54,11 +54,26 @@ function curve(told) {
   ], layout({ xaxis: { title: { text: "bits to the party" } }, yaxis: { title: { text: unit(told) } } })];
 }
 
+const hasDepth = Boolean(document.createElement("canvas").getContext("webgl"));
+const blues = [[0, "#dbe8fa"], [1, "#3b78cf"]];
+
+// Where the browser draws no depth, the same as a map with lines of equal worth.
 function surface(told, at) {
-  return [[
-    { type: "contour", x: told.collusion, y: told.individual, z: told.values.map((row) => row.map(scaled(told))), colorscale: [[0, "#dbe8fa"], [1, "#5b94e3"]], reversescale: !["hamming", "information"].includes(told.measure), connectgaps: false, showscale: false, contours: { showlabels: true, labelfont: { color: "#10151b" } }, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" },
-    { type: "scatter", mode: "markers", name: "the limits", x: [at.everyone], y: [at.limit], marker: { size: 14, color: colour("--full"), line: { color: "#ffffff", width: 2 } }, hoverinfo: "skip" },
-  ], layout({ showlegend: false, title: { text: `D(ε, δ): ${unit(told)}`, font: { size: 15 } }, xaxis: { title: { text: "δ: limit of everyone, bits" } }, yaxis: { title: { text: "ε: limit of the party, bits" } } })];
+  const z = told.values.map((row) => row.map(scaled(told)));
+  const common = { x: told.collusion, y: told.individual, z, colorscale: blues, reversescale: !["hamming", "information"].includes(told.measure), showscale: false, connectgaps: false, hovertemplate: "everyone %{x:.3f}, party %{y:.3f}<br>%{z:.4f}<extra></extra>" };
+  const point = { name: "the limits", x: [at.everyone], y: [at.limit], marker: { size: 14, color: colour("--full"), line: { color: "#ffffff", width: 2 } }, hoverinfo: "skip", mode: "markers" };
+  const x = "δ, bits", y = "ε, bits", titled = (text) => ({ title: { text } });
+  const shared = { showlegend: false, title: { text: `D(ε, δ): ${unit(told)}`, font: { size: 15 } } };
+  if (!hasDepth) {
+    const map = { ...common, type: "contour", contours: { showlabels: true, labelfont: { color: "#10151b" } } };
+    return [[map, { ...point, type: "scatter" }], layout({ ...shared, xaxis: titled(x), yaxis: titled(y) })];
+  }
+  const height = scaled(told)(read(told, at.limit, at.everyone)), heights = z.flat().filter((each) => each !== null);
+  const lift = 0.02 * (Math.max(...heights) - Math.min(...heights)); // so that the surface does not hide half of the point
+  const above = { ...point, type: "scatter3d", z: [height === null ? null : height + lift], marker: { ...point.marker, size: 7 } };
+  const axis = { gridcolor: colour("--line"), zerolinecolor: colour("--line"), showspikes: false, nticks: 5 };
+  const scene = { xaxis: { ...axis, ...titled(x) }, yaxis: { ...axis, ...titled(y) }, zaxis: { ...axis, ...titled("") }, camera: { eye: { x: -1.7, y: -1.7, z: 0.8 } }, aspectmode: "cube" };
+  return [[{ ...common, type: "surface", opacity: 0.92 }, above], layout({ ...shared, scene, uirevision: "turned", margin: { t: 36, r: 0, b: 0, l: 0 } })];
 }
 
 function slice(told, at) {
