@@ -132,3 +132,11 @@ def test_pooled_intervals_hold_the_truth():
         low, high = pool(values, errors).intervals[0]
         hits += low <= 1.0 <= high
     assert hits >= LEAST_HITS
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [math.inf, 20])
+def test_what_does_not_vary_at_all_has_an_interval_of_one_point(degrees_of_freedom):
+    nothing = np.zeros((5, 1))
+    found = pool(nothing + 1.0, nothing, degrees_of_freedom=degrees_of_freedom)
+    assert found.intervals.tolist() == [[1.0, 1.0]]
+    assert found.missing_share.tolist() == [0.0]

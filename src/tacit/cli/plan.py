@@ -61,6 +61,12 @@ def plan(
             help="Of each of them; by default an equal share of the limits on coalitions.",
         ),
     ] = None,
+    cap: Annotated[
+        float | None,
+        typer.Option(
+            metavar="BITS", help="Of the worst single answer of each party; shown beside none."
+        ),
+    ] = None,
     any_of: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,6 +99,7 @@ def plan(
             correct=None if correct is None else correct / 100,
             parties=parties,
             limit=limit,
+            cap=cap,
             policy=change_limits(study.policy, everyone, any_of or (), ()),
         )
     if plot is not None:
@@ -123,19 +130,31 @@ def _show_plan(planned: LimitPlan) -> None:
     for number, curve in enumerate(shown):
         if number or planned.answers:
             print()
-        _show_curve(curve)
+        _show_curve(curve, planned.cap)
 
 
-def _show_curve(curve: PlannedCurve) -> None:
+def _show_curve(curve: PlannedCurve, cap: float | None) -> None:
     request = plain(curve.request)
     print(f"{request}: a blind guess is right for {_percent(curve.blind)} of 100 records")
     if curve.needed is not None:
         print(f"  {_needed_in_words(curve)}")
     rows = [
-        (f"{point.bits:.4f}", _percent(point.correct), bar(point.correct, 1.0))
+        (
+            f"{point.bits:.4f}",
+            _percent(point.correct),
+            *([] if point.capped is None else [_percent(point.capped)]),
+            bar(point.correct, 1.0),
+        )
         for point in curve.points
     ]
-    show_rows(("bits", "right of 100", ""), rows)
+    capped = () if cap is None else (_cap_in_words(cap),)
+    show_rows(("bits", "right of 100", *capped, ""), rows)
+
+
+def _cap_in_words(cap: float) -> str:
+    from tacit.policy import bits_in_words
+
+    return f"with a cap of {bits_in_words(cap)}"
 
 
 def _needed_in_words(curve: PlannedCurve) -> str:
@@ -159,7 +178,8 @@ def _show_answers(planned: LimitPlan) -> None:
     assert planned.limit is not None  # there are parties
     parties = counted(len({each.party for each in planned.answers}), "new party", "new parties")
     share = ", an equal share of the limits on coalitions" * planned.is_equal_share
-    print(f"{parties}, {bits_in_words(planned.limit)} each{share}.")
+    cap = "" if planned.cap is None else f", {_cap_in_words(planned.cap)}"
+    print(f"{parties}, {bits_in_words(planned.limit)} each{share}{cap}.")
     print(plain(f"Limits on coalitions: {planned.policy.in_words}."))
     print("Right answers, of 100, if they ask in this order:")
     rows = [
@@ -169,11 +189,12 @@ def _show_answers(planned: LimitPlan) -> None:
             _percent(each.blind),
             _percent(each.correct),
             f"{_percent(each.lowest)} to {_percent(each.highest)}",
+            "" if each.analysable is None else _percent(each.analysable),
             _percent(each.alone),
         )
         for each in planned.answers
     ]
-    heading = ("who", "asks for", "blind", "right", "all orders", "alone")
+    heading = ("who", "asks for", "blind", "right", "all orders", "analysable", "alone")
     show_rows(heading, rows, wide=1)
     if len(planned.answers) > 1:
         print(_spread_in_words(planned))
@@ -202,12 +223,15 @@ def _draw(planned: LimitPlan, path: Path) -> None:
 
     from tacit import plots
 
-    curves = {
-        curve.request: np.array(
-            [(0.0, 100 * curve.blind), *((each.bits, 100 * each.correct) for each in curve.points)]
-        )
-        for curve in planned.curves
-    }
+    curves = {}
+    for curve in planned.curves:
+        blind, bits = 100 * curve.blind, [0.0, *(each.bits for each in curve.points)]
+        correct = [blind, *(100 * each.correct for each in curve.points)]
+        curves[curve.request] = np.array([bits, correct]).T
+        if planned.cap is not None:
+            capped = [blind, *(100 * (each.capped or 0.0) for each in curve.points)]
+            name = f"{curve.request}, {_cap_in_words(planned.cap)}"
+            curves[name] = np.array([bits, capped]).T
     draw = plots.tradeoff_curves_page if path.suffix == ".html" else plots.tradeoff_curves_figure
     labels = ("bits about one record", "right answers, of 100")
     draw({"one party that holds nothing else": curves}, labels, path=path)

@@ -257,12 +257,13 @@ def pool(
         )
     within, between = u.mean(axis=0), (1 + 1 / len(q)) * q.var(axis=0, ddof=1)
     total = within + between
-    with np.errstate(divide="ignore"):
-        degrees = (len(q) - 1) * (total / between) ** 2
+    missing = between / np.where(total > 0, total, 1.0)
+    degrees = np.where(missing > 0, (len(q) - 1) / np.where(missing > 0, missing, 1.0) ** 2, inf)
     if degrees_of_freedom < inf:
         complete = degrees_of_freedom
-        seen = (complete + 1) / (complete + 3) * complete * within / total
-        degrees = 1 / (1 / degrees + 1 / seen)  # [BR99] equation (3)
+        seen = (complete + 1) / (complete + 3) * complete * (1 - missing)
+        with np.errstate(divide="ignore"):
+            degrees = 1 / (1 / degrees + 1 / seen)  # [BR99] equation (3)
     half = -stdtrit(degrees, (1 - confidence) / 2) * np.sqrt(total)
     mean = q.mean(axis=0)
     return Pooled(
@@ -270,5 +271,5 @@ def pool(
         np.sqrt(total),
         np.stack([mean - half, mean + half], axis=1),
         degrees,
-        between / total,
+        missing,
     )

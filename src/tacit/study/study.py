@@ -488,6 +488,7 @@ class Study:
         correct: float | None = None,
         parties: int = 0,
         limit: float | None = None,
+        cap: float | None = None,
         policy: Policy | None = None,
     ) -> LimitPlan:
         """What limits would buy, before they are set. Records and spends nothing.
@@ -498,6 +499,7 @@ class Study:
             correct: a share of right answers, to find the bits that each request needs for it.
             parties: how many new parties take the requests in turn, each once or more.
             limit: of each of them; by default an equal share of the limits on coalitions.
+            cap: bits that the worst single answer of a party may have.
             policy: limits on coalitions; by default those in force.
         """
         books = self._journal.refresh()
@@ -511,6 +513,7 @@ class Study:
             correct=correct,
             parties=parties,
             limit=limit,
+            cap=cap,
             policy=books.policy if policy is None else policy,
         )
 

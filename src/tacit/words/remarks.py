@@ -134,22 +134,15 @@ def _as_in_papers(code: str) -> Callable[..., str]:
     return say
 
 
-def _entry_lost(**trace: Any) -> str:
-    from tacit.study.journal import trace_in_words
+def _fill_trace(template: str) -> Callable[..., str]:
+    """A sentence with what the folder shows of entries that were lost."""
 
-    return f"the ledger has lost entries, {trace_in_words(trace)}: verify the study"
+    def say(**trace: Any) -> str:
+        from tacit.study.journal import trace_in_words
 
+        return template.format(trace=trace_in_words(trace))
 
-def _entry_still_lost(**trace: Any) -> str:
-    from tacit.study.journal import trace_in_words
-
-    return f"the ledger still lacks entries, {trace_in_words(trace)}"
-
-
-def _entry_missing(**trace: Any) -> str:
-    from tacit.study.journal import trace_in_words
-
-    return f"the ledger has lost entries: {trace_in_words(trace)}"
+    return say
 
 
 def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
@@ -205,7 +198,7 @@ def _rows_left_out(*, rows: int) -> str:
 
 def _small_groups(*, rows: int) -> str:
     return (
-        f"a group has only {rows:,} rows: intervals are right for large groups, and there their "
+        f"a group has only {rows:,} rows: intervals are for large groups, and in this one their "
         "confidence is only nearly what it says"
     )
 
@@ -220,14 +213,14 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "chain_broken": _fill("{reason}"),
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
-    "entry_lost": _entry_lost,
+    "entry_lost": _fill_trace("the ledger has lost entries, {trace}: verify the study"),
     "entry_lost_by_ledger": _fill(
         "entry {entry} is not in the ledger as {paper} has it, and {paper} is genuine, sealed "
         "by this study's key: the ledger has lost entry {entry}; the ledger was rolled back or "
         "rewritten since"
     ),
-    "entry_missing": _entry_missing,
-    "entry_still_lost": _entry_still_lost,
+    "entry_missing": _fill_trace("the ledger has lost entries: {trace}"),
+    "entry_still_lost": _fill_trace("the ledger still lacks entries, {trace}"),
     "entry_wrong": _fill("entry {entry}: {reason}"),
     "erased_again": _erased_again,
     "erased_in_backups": _say(

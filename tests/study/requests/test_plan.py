@@ -136,6 +136,30 @@ def test_with_an_equal_share_everybody_gets_what_it_would_get_alone(clinic: Stud
     assert planned.spread < 1e-5
 
 
+def test_a_cap_and_analysable_answers_are_shown_beside(clinic: Study, tmp_path: Path) -> None:
+    policy = Policy(sizes={2: 0.3})
+    asked = {"parties": 2, "limit": 0.25, "policy": policy}
+    planned = clinic.plan(["diagnosis", "income"], cap=0.3, **asked)
+    for point in planned.curves[0].points:
+        assert point.capped <= point.correct + GAP
+    assert planned.curves[0].points[-1].capped < planned.curves[0].points[-1].correct - 0.1
+    assert planned.as_dict()["cap"] == 0.3
+    clinic.set_collusion(policy)
+    for each in planned.answers:
+        assert each.analysable <= each.correct + GAP
+        clinic.set_party(each.party, 0.25, cap=0.3)
+        quote = clinic.quote(each.party, each.request)
+        assert 1 - quote.value == pytest.approx(each.correct, abs=2e-3)  # room below a cap
+        fair = clinic.quote(each.party, each.request, analysable=True)
+        assert 1 - fair.value == pytest.approx(each.analysable, abs=2e-3)
+        clinic.release(each.party, each.request, analysable=True, out=tmp_path / "out.csv")
+    plain = clinic.plan(["diagnosis"])
+    assert plain.cap is None
+    assert {point.capped for point in plain.curves[0].points} == {None}
+    with pytest.raises(InvalidInputError, match="the cap of each party"):
+        clinic.plan(["diagnosis"], cap=0.0)
+
+
 def test_the_order_matters_where_limits_on_coalitions_bind(clinic: Study) -> None:
     policy = Policy(sizes={2: 0.3})
     planned = clinic.plan(["diagnosis", "income"], parties=2, limit=0.3, policy=policy)

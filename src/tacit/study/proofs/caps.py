@@ -228,17 +228,17 @@ def _merged(told: _Told, labels: Labels | None) -> _Told:
     law = np.full((n_x, n_labels, n_states), 0, dtype=object)
     for letter in np.flatnonzero(labels >= 0):
         law[:, labels[letter]] += told.law[:, letter]
-    factors = [*_factors(told, labels, law)]
-    return _Told(law, tuple(factors), told.class_of)
+    return _Told(law, tuple(_factors(told, labels, law)), told.class_of)
 
 
 def _factors(told: _Told, labels: Labels, law: Whole) -> Iterator[Factor]:
     """Of each merged letter: the largest of its members."""
     for label in range(law.shape[1]):
-        members = np.flatnonzero(labels == label)
-        merged = law[:, label]
+        members, merged = np.flatnonzero(labels == label), law[:, label]
+        if len(members) == 1:
+            yield told.factors[members[0]]
+            continue
         own = [_times(told.factors[y], _excess(told.law[:, y], merged)) for y in members]
-        own = [told.factors[members[0]]] if len(members) == 1 else own
         yield None if None in own else max(each for each in own if each is not None)
 
 

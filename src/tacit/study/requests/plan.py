@@ -22,7 +22,6 @@ from tacit.information.measures import guess_bound
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
-from tacit.scheme import Scheme
 from tacit.scheme.views import class_rows, class_sums, refine_classes
 from tacit.solvers import solve
 from tacit.study.books.books import RESERVE_BITS, Books
@@ -58,11 +57,13 @@ class PlannedPoint:
         bits: about one record.
         correct: share of right answers of a release within them.
         most: no release within them has a larger share.
+        capped: share of right answers with the cap that was asked about; ``None`` without one.
     """
 
     bits: float
     correct: float
     most: float
+    capped: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,8 @@ class PlannedAnswer:
         blind: share that a blind guess gets right.
         correct: share of right answers, in the order of the plan.
         lowest, highest: the same, over all orders that were tried.
+        analysable: the same in the order of the plan, if every answer depends on nothing but what
+            is asked; ``None`` where one is about an external column, or where time ran out.
         alone: the same, with all of the party's bits for this request, and no other limit.
         bits: what the party holds after it.
     """
@@ -128,6 +131,7 @@ class PlannedAnswer:
     correct: float
     lowest: float
     highest: float
+    analysable: float | None
     alone: float
     bits: float
 
@@ -140,6 +144,7 @@ class LimitPlan:
         curves: one for each request.
         answers: what each party would get, in the order in which they ask; empty without parties.
         limit: of each party, in bits; ``None`` without parties.
+        cap: of each party, in bits; ``None`` without one.
         is_equal_share: whether that is an equal share of the limits on coalitions.
         policy: the limits on coalitions.
         orders: how many orders were tried; in each, everybody asks later by as many places.
@@ -148,6 +153,7 @@ class LimitPlan:
     curves: tuple[PlannedCurve, ...]
     answers: tuple[PlannedAnswer, ...]
     limit: float | None
+    cap: float | None
     is_equal_share: bool
     policy: Policy
     orders: int
@@ -163,6 +169,7 @@ class LimitPlan:
             "curves": [curve.as_dict() for curve in self.curves],
             "answers": [asdict(answer) for answer in self.answers],
             "limit": self.limit,
+            "cap": self.cap,
             "is_equal_share": self.is_equal_share,
             "policy": self.policy.in_words,
             "orders": self.orders,
@@ -303,15 +310,24 @@ def _points(problem: Problem, grid: Sequence[float] | Array) -> list[PlannedPoin
     ]
 
 
-def plan_curve(books: Books, question: Question, correct: float | None) -> PlannedCurve:
+def plan_curve(
+    books: Books, question: Question, correct: float | None, cap: float | None
+) -> PlannedCurve:
     """What bits buy for a question; and the bits that a share of right answers needs."""
     problem = _problem(books, question)
     all_bits = solve(problem).leakage[()]
-    grid = np.maximum(np.round(np.array(_CURVE) * all_bits, 4), 1e-4)
+    grid = np.unique(np.maximum(np.round(np.array(_CURVE) * all_bits, 4), 1e-4))
+    points = _points(problem, grid)
+    if cap is not None:
+        capped = _points(replace(problem, caps={(): cap}), grid)
+        points = [
+            replace(point, capped=other.correct)
+            for point, other in zip(points, capped, strict=True)
+        ]
     return PlannedCurve(
         request=question.name,
         blind=float(problem.p_r.max()),
-        points=tuple(_points(problem, np.unique(grid))),
+        points=tuple(points),
         needed=None if correct is None else find_bits(problem, 1 - correct),
     )
 
@@ -323,6 +339,7 @@ def make_plan(
     correct: float | None,
     parties: int,
     limit: float | None,
+    cap: float | None,
     policy: Policy,
 ) -> LimitPlan:
     """What limits would buy, request by request; and what each of some new parties would get.
@@ -333,12 +350,13 @@ def make_plan(
         correct: share of right answers to find the bits for.
         parties: how many new parties ask.
         limit: of each of them; by default an equal share of the limits on coalitions.
+        cap: bits of the worst single answer of each of them.
         policy: the limits on coalitions.
     """
-    _check(questions, correct, parties, limit)
-    curves = tuple(plan_curve(books, question, correct) for question in questions)
+    _check(questions, correct, parties, limit, cap)
+    curves = tuple(plan_curve(books, question, correct, cap) for question in questions)
     if not parties:
-        return LimitPlan(curves, (), None, is_equal_share=False, policy=policy, orders=0)
+        return LimitPlan(curves, (), None, cap, is_equal_share=False, policy=policy, orders=0)
     names = [*islice((f"party {n}" for n in count(1) if f"party {n}" not in books.limits), parties)]
     own = _equal_share(policy, names) if limit is None else limit
     planned = books if policy == books.policy else books.with_policy(policy)
@@ -346,16 +364,22 @@ def make_plan(
         (names[turn % parties], questions[turn % len(questions)])
         for turn in range(max(parties, len(questions)))
     ]
-    tried = _try_orders(planned, turns, own)
+    until = monotonic() + _ORDER_SECONDS
+    tried = _try_orders(planned, turns, own, cap, until)
+    analysable = _rehearse_analysable(planned, turns, own, cap, until)
     answers = tuple(
-        _answer(planned, turn, own, [order[place] for order in tried])
+        _answer(planned, turn, own, [order[place] for order in tried], analysable.get(place))
         for place, turn in enumerate(turns)
     )
-    return LimitPlan(curves, answers, own, limit is None, policy, len(tried))
+    return LimitPlan(curves, answers, own, cap, limit is None, policy, len(tried))
 
 
 def _check(
-    questions: Sequence[Question], correct: float | None, parties: int, limit: float | None
+    questions: Sequence[Question],
+    correct: float | None,
+    parties: int,
+    limit: float | None,
+    cap: float | None,
 ) -> None:
     if not questions:
         raise InvalidInputError("nothing is asked for: name at least one column")
@@ -367,6 +391,8 @@ def _check(
         raise InvalidInputError(f"parties are {parties}: give 1 to {_MOST_PARTIES}")
     if limit is not None:
         as_positive_bits(limit, name="the limit of each party")
+    if cap is not None:
+        as_positive_bits(cap, name="the cap of each party")
 
 
 def _equal_share(policy: Policy, names: Sequence[str]) -> float:
@@ -381,21 +407,45 @@ def _equal_share(policy: Policy, names: Sequence[str]) -> float:
 
 
 def _try_orders(
-    books: Books, turns: Sequence[tuple[str, Question]], own: float
+    books: Books,
+    turns: Sequence[tuple[str, Question]],
+    own: float,
+    cap: float | None,
+    until: float,
 ) -> list[dict[int, tuple[float, float]]]:
     """Place in the plan -> share of right answers and bits held, for each order that is tried."""
-    until = monotonic() + _ORDER_SECONDS
     tried: list[dict[int, tuple[float, float]]] = []
     n = len(turns)
     for shift in dict.fromkeys(int(n * k / _ORDERS) for k in range(_ORDERS)):
         if tried and monotonic() > until:
             break
-        tried.append(_rehearse(books, turns, [(k + shift) % n for k in range(n)], own))
+        tried.append(_rehearse(books, turns, [(k + shift) % n for k in range(n)], own, cap))
     return tried
 
 
+def _rehearse_analysable(
+    books: Books,
+    turns: Sequence[tuple[str, Question]],
+    own: float,
+    cap: float | None,
+    until: float,
+) -> dict[int, float]:
+    """Place in the plan -> share of right answers, if all of them are analysable; or nothing."""
+    is_external = any(question.external is not None for _, question in turns)
+    if is_external or monotonic() > until:
+        return {}
+    got = _rehearse(books, turns, range(len(turns)), own, cap, analysable=True)
+    return {place: correct for place, (correct, _) in got.items()}
+
+
 def _rehearse(
-    books: Books, turns: Sequence[tuple[str, Question]], order: Sequence[int], own: float
+    books: Books,
+    turns: Sequence[tuple[str, Question]],
+    order: Sequence[int],
+    own: float,
+    cap: float | None,
+    *,
+    analysable: bool = False,
 ) -> dict[int, tuple[float, float]]:
     """Design one release after another; a party that asks often spends evenly."""
     scheme = books.scheme(books.proved_account)
@@ -405,23 +455,24 @@ def _rehearse(
     for place in order:
         party, question = turns[place]
         visited[party] += 1
-        ceiling = own * visited[party] / visits[party]
-        correct = _correct(scheme, party, question, ceiling)
+        rows, ceiling = question.p_r_given_x, own * visited[party] / visits[party]
+        try:
+            asked = scheme.release(
+                rows, party=party, individual=ceiling, cap=cap, analysable=analysable
+            )
+            correct = 1 - asked.value
+        except InfeasibleError:  # a coalition is full
+            correct = float((scheme.p_x @ rows).max())
         got[place] = correct, scheme.leakage([party]) if party in scheme.parties else 0.0
     return got
 
 
-def _correct(scheme: Scheme, party: str, question: Question, ceiling: float) -> float:
-    """Share of right answers of the next release; a blind guess where a coalition is full."""
-    rows = question.p_r_given_x
-    try:
-        return 1 - scheme.release(rows, party=party, individual=ceiling).value
-    except InfeasibleError:
-        return float((scheme.p_x @ rows).max())
-
-
 def _answer(
-    books: Books, turn: tuple[str, Question], own: float, got: Sequence[tuple[float, float]]
+    books: Books,
+    turn: tuple[str, Question],
+    own: float,
+    got: Sequence[tuple[float, float]],
+    analysable: float | None,
 ) -> PlannedAnswer:
     party, question = turn
     problem = _problem(books, question)
@@ -433,6 +484,7 @@ def _answer(
         correct=shares[0],
         lowest=min(shares),
         highest=max(shares),
+        analysable=analysable,
         alone=_points(problem, [own])[0].correct,
         bits=got[0][1],
     )

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.remark import Remark
-from tacit.study.books.books import Books, Cohort, Intent
+from tacit.study.books.books import Books, Cohort, Information, Intent, Shares
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import check_entry, read_books, read_on
@@ -186,8 +186,10 @@ def _unproved(replay: Replay) -> Iterator[Remark]:
     """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
     for number, intent in replay.books.releases.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
-        if intent.request.mean_cost is None:
-            yield Remark(f"judged_by_{record.measure.kind}", {"release": number})
+        if isinstance(intent.request.utility, Information):
+            yield Remark("judged_by_information", {"release": number})
+        elif isinstance(intent.request.utility, Shares):
+            yield Remark("judged_by_shares", {"release": number})
         elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
             recorded = record.value - record.bound
             yield Remark("proved_within", {"release": number, "gap": gap, "recorded_gap": recorded})
