@@ -193,6 +193,11 @@ class Ledger:
             _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
         return entry
 
+    def refuse_overlap(self, study: str, sketch: Sketch) -> None:
+        """Raise what ``extend`` would for ids that join a study, if no overlap is accepted."""
+        with self._database.reading() as connection:
+            self._refuse_overlap(connection, sketch, {study}, "extend")
+
     def overlapping(self, sketch: Sketch) -> list[Overlap]:
         """The studies that share records with a sketch, largest share first."""
         with self._database.reading() as connection:

@@ -45,6 +45,7 @@ from tacit.study.erasure import (
     refuse_unknown,
     report_erasure,
 )
+from tacit.study.extension import MIN_COHORT, extend_study
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
@@ -102,7 +103,6 @@ from tacit.study.requests.quote import (
 from tacit.study.requests.risk import complete_receipt, list_variables, tell_held
 from tacit.study.requests.surface import RequestSurface, trace_request
 from tacit.study.setup.creation import Plan, create_study
-from tacit.study.setup.extension import MIN_COHORT, extend_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_max_error,
@@ -270,6 +270,7 @@ class Study:
         *,
         min_cohort: int = MIN_COHORT,
         skip_known: bool = False,
+        accept_corrections: bool = False,
         accept_reset: bool = False,
     ) -> list[Remark]:
         """Let records that came since join, as a cohort of their own.
@@ -283,6 +284,10 @@ class Study:
             min_cohort: refuse fewer new records: whoever knows the counts of a small cohort learns
                 more than the limits say, from everybody else's rows.
             skip_known: leave out records whose ids are in the study, instead of refusing the table.
+            accept_corrections: erase records whose private values are others than in the study,
+                and let them join again with those; and records that were erased before. Answers
+                that were given about them stand, so that who holds these and new ones may hold up
+                to twice the limits about such a record.
             accept_reset: whether a ledger that knows these records under another study may take
                 them, and so begin to count their bits anew.
 
@@ -294,6 +299,8 @@ class Study:
                 too few; nothing was changed.
         """
         self._journal.settle_rollback()
+        if accept_corrections and self._journal.books.unfinished_erasure is not None:
+            self.finish_erasure()  # of the same call, which was killed
         remarks: list[Remark] = []
         try:
             extend_study(
@@ -302,13 +309,18 @@ class Study:
                 table,
                 min_cohort=min_cohort,
                 skip_known=skip_known,
+                accept_corrections=accept_corrections,
                 accept_reset=accept_reset,
+                finish_erasure=self.finish_erasure,
                 remark=remarks.append,
             )
         except NothingNewError:
             return [UNCHANGED]
         books = self._journal.books
-        return [*remarks, *table_remarks(books.look_at(len(books.cohorts)))]
+        joined = books.look_at(len(books.cohorts))
+        if joined.cohort.corrected:
+            remarks.append(Remark("corrected", {"records": joined.cohort.corrected}))
+        return [*remarks, *table_remarks(joined)]
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""

@@ -114,6 +114,14 @@ def _known_skipped(*, records: int) -> str:
     return f"{counted} left out: they are in the study already"
 
 
+def _corrected(*, records: int) -> str:
+    counted = "1 record joined" if records == 1 else f"{records:,} records joined"
+    return (
+        f"{counted} again with other values: earlier answers about them stand, and whoever holds "
+        "these and new ones may hold up to twice the limits about such a record"
+    )
+
+
 def _values_changed(*, records: int) -> str:
     counted = "1 of them has" if records == 1 else f"{records:,} of them have"
     return (
@@ -219,6 +227,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "rows do"
     ),
     "chain_broken": _fill("{reason}"),
+    "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
     "entry_lost": _entry_lost,
     "entry_lost_by_ledger": _fill(
