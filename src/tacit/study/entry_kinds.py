@@ -546,8 +546,7 @@ def _apply_erasure(books: Books, record: ErasureRecord, entry: Entry) -> Books:
     hashes = [digits[at : at + ID_HASH_DIGITS] for at in range(0, len(digits), ID_HASH_DIGITS)]
     if len(hashes) != record.records or hashes != sorted(set(hashes)):
         raise ValueError(f"{record.records:,} records have other hashes")
-    erasure = Erasure(entry.number, frozenset(hashes))
-    return replace(books, erasures=(*books.erasures, erasure))
+    return replace(books, unfinished_erasure=Erasure(entry.number, frozenset(hashes)))
 
 
 def _check_erasure(replay: Replay, after: Books, record: ErasureRecord) -> Iterator[str]:
@@ -585,7 +584,8 @@ def _apply_erased(books: Books, record: ErasedRecord, entry: Entry) -> Books:
     return replace(
         books,
         intents=books.intents | left_out,
-        erasures=(*books.erasures[:-1], replace(erasure, done=record)),
+        erasures=(*books.erasures, replace(erasure, digests=dict(record.digests))),
+        unfinished_erasure=None,
         n_erased=books.n_erased + len(erasure.id_hashes),
         snapshot_digest=record.snapshot_digest,
         snapshot_seal=record.snapshot_seal,

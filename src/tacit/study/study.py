@@ -41,9 +41,9 @@ from tacit.study.erasure import (
     find_listed,
     finish_erasure,
     record_erasure,
-    refuse_unfinished,
     refuse_unknown,
     report_erasure,
+    unfinished_error,
 )
 from tacit.study.folder import (
     Configuration,
@@ -736,7 +736,8 @@ class Study:
     def _writer(self) -> ReleaseWriter:
         """Writes releases with the study's key and snapshot, which are checked byte by byte."""
         self._journal.refuse_closed(self._journal.books)
-        refuse_unfinished(self._journal.books)
+        if self._journal.books.unfinished_erasure is not None:
+            raise unfinished_error(self._journal.books.unfinished_erasure)
         study, created = self.configuration.study, self._journal.books.created
         keys = StudyKeys.load(self._layout, study, created)
         refuse_changed_snapshot(self.snapshot, keys.snapshot, self._journal.books)

@@ -34,7 +34,6 @@ from tacit.similar_names import nearest_first
 from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
-    ErasedRecord,
     HoldingRecord,
     IntentRecord,
     Measure,
@@ -376,12 +375,13 @@ class Erasure:
     Attributes:
         number: of the entry that records it.
         id_hashes: keyed hashes of their ids.
-        done: says that they are gone; ``None`` until then.
+        digests: number of each release that was delivered before -> the digest of its file
+            without them.
     """
 
     number: int
     id_hashes: frozenset[str]
-    done: ErasedRecord | None = None
+    digests: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -404,7 +404,8 @@ class Books:
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed.
-        erasures: all of them; only the last one can be unfinished.
+        erasures: those that are done.
+        unfinished_erasure: one that was recorded, and whose records may still be there.
         n_erased: how many records are gone.
         snapshot_digest: of the encoded table as it has to be now.
         snapshot_seal: of its files; ``None`` in studies that 0.1 made.
@@ -425,15 +426,10 @@ class Books:
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
     erasures: tuple[Erasure, ...] = ()
+    unfinished_erasure: Erasure | None = None
     n_erased: int = 0
     snapshot_digest: str = ""
     snapshot_seal: str | None = None
-
-    @property
-    def unfinished_erasure(self) -> Erasure | None:
-        """The erasure that was recorded last, if its records may still be there."""
-        last = self.erasures[-1] if self.erasures else None
-        return None if last is None or last.done is not None else last
 
     @property
     def before_erasures(self) -> list[Books]:
@@ -442,21 +438,20 @@ class Books:
         digests: dict[int, str] = {}
         n_erased = 0
         for erasure in self.erasures:
-            if erasure.done is None:
-                break
             intents = {
                 number: replace(each, digest=digests.get(number, each.first_digest))
                 for number, each in self.intents.items()
             }
             stages.append(replace(self, intents=intents, n_erased=n_erased))
-            digests |= dict(erasure.done.digests)
+            digests |= erasure.digests
             n_erased += len(erasure.id_hashes)
         return stages
 
     @property
     def erased_ids(self) -> frozenset[str]:
         """Keyed hashes of the ids of all records that were erased, or are to be."""
-        return frozenset().union(*(each.id_hashes for each in self.erasures))
+        unfinished = () if self.unfinished_erasure is None else (self.unfinished_erasure,)
+        return frozenset().union(*(each.id_hashes for each in (*self.erasures, *unfinished)))
 
     def with_policy(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""
