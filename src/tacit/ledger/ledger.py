@@ -267,6 +267,12 @@ class Ledger:
             connection.execute(insert(entries), asdict(new))
         return added
 
+    def entries_of_kind(self, kind: str) -> list[Entry]:
+        """All entries of a kind, of every study; the chains are not checked."""
+        rows = select(entries).where(entries.c.kind == kind)
+        with self._database.reading() as connection:
+            return [StoredEntry(*row).entry() for row in connection.execute(rows)]
+
     def registration_seal(self, study: str, sketch: Sketch) -> str:
         """What an entry has to name in its field ``REGISTRATION``, if it comes with this sketch."""
         return StoredStudy(study, sketch.n_records, sketch.as_text).seal(self.salt)

@@ -41,9 +41,9 @@ from tacit.study.erasure import (
     find_listed,
     finish_erasure,
     record_erasure,
-    refuse_unfinished,
     refuse_unknown,
     report_erasure,
+    unfinished_error,
 )
 from tacit.study.extension import MIN_COHORT, extend_study
 from tacit.study.folder import (
@@ -843,7 +843,8 @@ class Study:
         """Writes releases with the study's key and snapshots, which are checked byte by byte."""
         journal, books = self._journal, self._journal.books
         journal.refuse_closed(books)
-        refuse_unfinished(books)
+        if books.unfinished_erasure is not None:
+            raise unfinished_error(books.unfinished_erasure)
         keys = StudyKeys.load(self._layout, journal.study, books.created)
         cohorts = open_cohorts(self._layout, journal.engine, books)
         for records, cohort in zip(cohorts, books.cohorts, strict=True):

@@ -174,6 +174,14 @@ def _erased_again(*, records: int) -> str:
     return f"{were} erased since the backup was made, and erased again"
 
 
+def _erased_elsewhere(*, records: int) -> str:
+    were = "1 record was" if records == 1 else f"{records:,} records were"
+    return (
+        f"{were} erased from studies in this ledger, and nobody can tell whether they are in this "
+        "table: leave them out, for their bits would be counted from 0 again"
+    )
+
+
 def _erased_in_files(*, releases: list[int]) -> str:
     which = "release" if len(releases) == 1 else "releases"
     return (
@@ -239,6 +247,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "entry_still_lost": _entry_still_lost,
     "entry_wrong": _fill("entry {entry}: {reason}"),
     "erased_again": _erased_again,
+    "erased_elsewhere": _erased_elsewhere,
     "erased_in_backups": _say(
         "backups made before still hold them: remove these, or erase again after restoring one "
         "together with its ledger"

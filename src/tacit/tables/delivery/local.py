@@ -155,7 +155,7 @@ class LocalEngine:
         draw = _Draw.of(records, files.after(before), release)
 
         def attempt(order: Order, pool: ThreadPoolExecutor) -> str:
-            steps = _Steps(progress, 2 * records.n_records - records.n_erased)
+            steps = _Steps(progress, records.n_records + draw.n_left)
             with files.writing(release.name, release.n_states) as append:
                 _draw_all(draw, order, pool, append, steps)
             with atomic_file(target) as file:
@@ -326,7 +326,13 @@ class _Draw:
     @staticmethod
     def of(records: Snapshot, state: Codes, release: RecordedRelease) -> _Draw:
         sampler = Sampler(release.channel, release.class_of_x, release.next_state)
-        return _Draw(records.x, records.no_cell, state, sampler, release.draw_key)
+        no_cell = len(release.class_of_x)
+        return _Draw(records.x, no_cell, state, sampler, release.draw_key)
+
+    @property
+    def n_left(self) -> int:
+        """How many records were not erased."""
+        return int(np.count_nonzero(self.x != self.no_cell))
 
     def batch(self, batch: range) -> tuple[Codes, Codes]:
         """Letters and next states of some records; no letter, and state 0, where one was erased."""
