@@ -14,6 +14,7 @@ from tests.pages import ROOT, page, text_of_all
 
 WITH_EXAMPLES = (
     "study",
+    "cohorts",
     "engine",
     "scheme",
     "audit",

@@ -86,6 +86,8 @@ def test_results_of_every_command_are_json(
 ) -> None:
     """All but demo, reproduce and serve, which have tests of their own."""
     monkeypatch.chdir(tmp_path)
+    [known, *_] = Path(patients).read_text().splitlines()[1:]
+    Path("leavers.csv").write_text(f"patient_id\n{known.partition(',')[0]}\n")
     keys = {
         ("init", "c", "--table", patients, "--id", "patient_id", *PRIVATE): "small_cells",
         ("party", "add", "c", "lab", "--limit", "0.3"): "limit",
@@ -113,6 +115,7 @@ def test_results_of_every_command_are_json(
         ("party", "remove", "c", "other"): "party",
         ("backup", "c", "monday.tar"): "has_key",
         ("restore", "monday.tar", "c"): "files",
+        ("erase", "c", "--ids", "leavers.csv", "--yes"): "left",
         ("close", "c", "--yes"): "is_closed",
         ("doctor",): "checks",
     }

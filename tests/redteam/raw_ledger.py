@@ -87,15 +87,16 @@ class RawLedger:
 
     @property
     def start(self) -> str:
-        """What the first entry has to name as the one before it."""
+        """What the last entry that names a registration has to name; the first names one."""
         study, n_records, sketch = self.registration
         named = {"study": study, "n_records": n_records, "sketch": sketch}
         return _sha256_of(named | {"salt": self.salt.hex()})
 
     def faults(self) -> Iterator[str]:
         """Everything that is wrong with the chain."""
-        last = self.start
+        registered = last = self.rows[0].previous if self.rows else ""
         for place, row in enumerate(self.rows, 1):
+            registered = row.body.get("registration", registered)
             if row.number != place:
                 yield f"entry {row.number} stands at place {place}"
             if row.previous != last:
@@ -103,6 +104,8 @@ class RawLedger:
             if row.hash != row.seal:
                 yield f"entry {row.number} has another content than its hash says"
             last = row.hash
+        if registered != self.start:
+            yield "the registration is not the one that was named last"
 
 
 def ledger_address(folder: Path) -> tuple[str, str]:

@@ -69,7 +69,7 @@ def test_a_kind_from_outside_is_checked_by_its_own_rule(clinic: Path) -> None:
     append_note(clinic, 1, "with a table", b"table")
     assert in_words(verify_study(clinic).problems) == [
         "entry 4: it is a remark on entry 9, which is not before it",
-        "entry 5: it carries a table, which only a release has",
+        "entry 5: it carries bytes beside its body, which such an entry has not",
     ]
 
 
@@ -102,7 +102,14 @@ def test_a_study_begins_only_once(clinic: Path) -> None:
 def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
     entries = entries_of(unpack_0_1(tmp_path) / "closed")
     described = {entry.kind: describe_entry(entry) for entry in entries}
-    assert described.keys() == KINDS.keys() - {"rollback", "renamed", "removed", "approval"}
+    assert described.keys() == KINDS.keys() - {
+        "rollback",
+        "renamed",
+        "removed",
+        "approval",
+        "erasure",
+        "erased",
+    }
     assert all(described.values())
 
 

@@ -405,6 +405,8 @@ def test_a_second_study_is_noticed_by_who_is_left(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "patients.csv", tmp_path / "again")
     with pytest.raises(LedgerError, match="overlap"):
         make_clinic(tmp_path / "again", shared)
+    with make_clinic(tmp_path / "again", shared, accept_reset=True) as study:
+        assert Remark("erased_elsewhere", {"records": 2}) in study.remarks
 
 
 def test_an_old_ledger_with_a_new_folder_is_noticed(tmp_path: Path) -> None:

@@ -32,6 +32,15 @@ def extend(
         bool,
         typer.Option("--skip-known", help="Leave out records whose ids are in the study."),
     ] = False,
+    accept_corrections: Annotated[
+        bool,
+        typer.Option(
+            "--accept-corrections",
+            help="Erase records whose private values are others than in the study, and let them "
+            "join again; and those that were erased before. Earlier answers about them stand: "
+            "whoever holds these and new ones may hold up to twice the limits about them.",
+        ),
+    ] = False,
     accept_reset: Annotated[
         bool,
         typer.Option(
@@ -54,7 +63,11 @@ def extend(
         Study.open(folder, accept_rollback=accept_rollback) as study,
     ):
         remarks = study.extend(
-            table, min_cohort=min_cohort, skip_known=skip_known, accept_reset=accept_reset
+            table,
+            min_cohort=min_cohort,
+            skip_known=skip_known,
+            accept_corrections=accept_corrections,
+            accept_reset=accept_reset,
         )
         cohorts = study.status().cohorts
     last = cohorts[-1]

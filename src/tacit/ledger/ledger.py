@@ -193,6 +193,11 @@ class Ledger:
             _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
         return entry
 
+    def refuse_overlap(self, study: str, sketch: Sketch) -> None:
+        """Raise what ``extend`` would for ids that join a study, if no overlap is accepted."""
+        with self._database.reading() as connection:
+            self._refuse_overlap(connection, sketch, {study}, "extend")
+
     def overlapping(self, sketch: Sketch) -> list[Overlap]:
         """The studies that share records with a sketch, largest share first."""
         with self._database.reading() as connection:
@@ -261,6 +266,12 @@ class Ledger:
             head = added[-1].head
             connection.execute(insert(entries), asdict(new))
         return added
+
+    def entries_of_kind(self, kind: str) -> list[Entry]:
+        """All entries of a kind, of every study; the chains are not checked."""
+        rows = select(entries).where(entries.c.kind == kind)
+        with self._database.reading() as connection:
+            return [StoredEntry(*row).entry() for row in connection.execute(rows)]
 
     def registration_seal(self, study: str, sketch: Sketch) -> str:
         """What an entry has to name in its field ``REGISTRATION``, if it comes with this sketch."""

@@ -606,8 +606,7 @@ def _apply_erasure(books: Books, record: ErasureRecord, entry: Entry) -> Books:
     hashes = [digits[at : at + ID_HASH_DIGITS] for at in range(0, len(digits), ID_HASH_DIGITS)]
     if len(hashes) != record.records or hashes != sorted(set(hashes)):
         raise ValueError(f"{record.records:,} records have other hashes")
-    erasure = Erasure(entry.number, frozenset(hashes))
-    return replace(books, erasures=(*books.erasures, erasure))
+    return replace(books, unfinished_erasure=Erasure(entry.number, frozenset(hashes)))
 
 
 def _check_erasure(replay: Replay, after: Books, record: ErasureRecord) -> Iterator[str]:
@@ -639,11 +638,12 @@ def _apply_erased(books: Books, record: ErasedRecord, entry: Entry) -> Books:
     erasure = books.unfinished_erasure
     if erasure is None or erasure.number != record.erasure:
         raise ValueError(f"entry {record.erasure} is no erasure that is to be finished")
-    done = replace(erasure, done=record)
-    left = zip(books.cohorts, record.by_cohort(len(done.id_hashes)), strict=True)
-    cohorts = (cohort.without(gone, dict(record.digests)) for cohort, gone in left)
-    erasures = (*books.erasures[:-1], done)
-    return replace(books, erasures=erasures).with_cohorts(*cohorts)
+    left, digests = record.by_cohort(len(erasure.id_hashes)), dict(record.digests)
+    done = replace(erasure, digests=digests, by_cohort=tuple(each.erased for each in left))
+    cohorts = zip(books.cohorts, left, strict=True)
+    return replace(books, erasures=(*books.erasures, done), unfinished_erasure=None).with_cohorts(
+        *(cohort.without(gone, digests) for cohort, gone in cohorts)
+    )
 
 
 def _check_erased(replay: Replay, after: Books, record: ErasedRecord) -> Iterator[str]:

@@ -129,13 +129,16 @@ def record_erasure(journal: Journal, listed: ListedRecords) -> None:
 
 def refuse_unfinished(books: Books) -> None:
     """Refuse to go on with records that are to be erased."""
-    unfinished = books.unfinished_erasure
-    if unfinished is not None:
-        raise InvalidInputError(
-            f"the erasure of {len(unfinished.id_hashes):,} records was not finished: finish it "
-            "first",
-            suggestions=[Suggestion("erase")],
-        )
+    if books.unfinished_erasure is not None:
+        raise unfinished_error(books.unfinished_erasure)
+
+
+def unfinished_error(erasure: Erasure) -> InvalidInputError:
+    """The error for a study whose erasure was interrupted."""
+    return InvalidInputError(
+        f"the erasure of {len(erasure.id_hashes):,} records was not finished: finish it first",
+        suggestions=[Suggestion("erase")],
+    )
 
 
 def finish_erasure(journal: Journal, keys: StudyKeys, erasure: Erasure) -> None:

@@ -42,10 +42,11 @@ from tacit.study.erasure import (
     find_listed,
     finish_erasure,
     record_erasure,
-    refuse_unfinished,
     refuse_unknown,
     report_erasure,
+    unfinished_error,
 )
+from tacit.study.extension import MIN_COHORT, extend_study
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
@@ -105,7 +106,6 @@ from tacit.study.requests.quote import (
 from tacit.study.requests.risk import complete_receipt, list_variables, tell_held
 from tacit.study.requests.surface import RequestSurface, trace_request
 from tacit.study.setup.creation import Plan, create_study
-from tacit.study.setup.extension import MIN_COHORT, extend_study
 from tacit.study.setup.limits import (
     UNCHANGED,
     check_max_error,
@@ -278,6 +278,7 @@ class Study:
         *,
         min_cohort: int = MIN_COHORT,
         skip_known: bool = False,
+        accept_corrections: bool = False,
         accept_reset: bool = False,
     ) -> list[Remark]:
         """Let records that came since join, as a cohort of their own.
@@ -291,6 +292,10 @@ class Study:
             min_cohort: refuse fewer new records: whoever knows the counts of a small cohort learns
                 more than the limits say, from everybody else's rows.
             skip_known: leave out records whose ids are in the study, instead of refusing the table.
+            accept_corrections: erase records whose private values are others than in the study,
+                and let them join again with those; and records that were erased before. Answers
+                that were given about them stand, so that who holds these and new ones may hold up
+                to twice the limits about such a record.
             accept_reset: whether a ledger that knows these records under another study may take
                 them, and so begin to count their bits anew.
 
@@ -302,6 +307,8 @@ class Study:
                 too few; nothing was changed.
         """
         self._journal.settle_rollback()
+        if accept_corrections and self._journal.books.unfinished_erasure is not None:
+            self.finish_erasure()  # of the same call, which was killed
         remarks: list[Remark] = []
         try:
             extend_study(
@@ -310,13 +317,18 @@ class Study:
                 table,
                 min_cohort=min_cohort,
                 skip_known=skip_known,
+                accept_corrections=accept_corrections,
                 accept_reset=accept_reset,
+                finish_erasure=self.finish_erasure,
                 remark=remarks.append,
             )
         except NothingNewError:
             return [UNCHANGED]
         books = self._journal.books
-        return [*remarks, *table_remarks(books.look_at(len(books.cohorts)))]
+        joined = books.look_at(len(books.cohorts))
+        if joined.cohort.corrected:
+            remarks.append(Remark("corrected", {"records": joined.cohort.corrected}))
+        return [*remarks, *table_remarks(joined)]
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""
@@ -867,7 +879,8 @@ class Study:
         """Writes releases with the study's key and snapshots, which are checked byte by byte."""
         journal, books = self._journal, self._journal.books
         journal.refuse_closed(books)
-        refuse_unfinished(books)
+        if books.unfinished_erasure is not None:
+            raise unfinished_error(books.unfinished_erasure)
         keys = StudyKeys.load(self._layout, journal.study, books.created)
         cohorts = open_cohorts(self._layout, journal.engine, books)
         for records, cohort in zip(cohorts, books.cohorts, strict=True):

@@ -114,6 +114,14 @@ def _known_skipped(*, records: int) -> str:
     return f"{counted} left out: they are in the study already"
 
 
+def _corrected(*, records: int) -> str:
+    counted = "1 record joined" if records == 1 else f"{records:,} records joined"
+    return (
+        f"{counted} again with other values: earlier answers about them stand, and whoever holds "
+        "these and new ones may hold up to twice the limits about such a record"
+    )
+
+
 def _values_changed(*, records: int) -> str:
     counted = "1 of them has" if records == 1 else f"{records:,} of them have"
     return (
@@ -157,6 +165,14 @@ def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
 def _erased_again(*, records: int) -> str:
     were = "1 record was" if records == 1 else f"{records:,} records were"
     return f"{were} erased since the backup was made, and erased again"
+
+
+def _erased_elsewhere(*, records: int) -> str:
+    were = "1 record was" if records == 1 else f"{records:,} records were"
+    return (
+        f"{were} erased from studies in this ledger, and nobody can tell whether they are in this "
+        "table: leave them out, for their bits would be counted from 0 again"
+    )
 
 
 def _erased_in_files(*, releases: list[int]) -> str:
@@ -212,6 +228,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "rows do"
     ),
     "chain_broken": _fill("{reason}"),
+    "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
     "entry_lost": _fill_trace("the ledger has lost entries, {trace}: verify the study"),
     "entry_lost_by_ledger": _fill(
@@ -223,6 +240,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "entry_still_lost": _fill_trace("the ledger still lacks entries, {trace}"),
     "entry_wrong": _fill("entry {entry}: {reason}"),
     "erased_again": _erased_again,
+    "erased_elsewhere": _erased_elsewhere,
     "erased_in_backups": _say(
         "backups made before still hold them: remove these, or erase again after restoring one "
         "together with its ledger"

@@ -37,7 +37,6 @@ from tacit.study.books.records import (
     CreatedRecord,
     DeliveredRecord,
     ErasedCohortRecord,
-    ErasedRecord,
     HoldingRecord,
     IntentRecord,
     JoinedRecord,
@@ -461,12 +460,15 @@ class Erasure:
     Attributes:
         number: of the entry that records it.
         id_hashes: keyed hashes of their ids.
-        done: says that they are gone; ``None`` until then.
+        digests: number of each release that was delivered before -> the digest of its file
+            without them.
+        by_cohort: how many records of each cohort are gone; empty until they are.
     """
 
     number: int
     id_hashes: frozenset[str]
-    done: ErasedRecord | None = None
+    digests: Mapping[int, str] = field(default_factory=dict)
+    by_cohort: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -579,7 +581,8 @@ class Books:
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed.
-        erasures: all of them; only the last one can be unfinished.
+        erasures: those that are done.
+        unfinished_erasure: one that was recorded, and whose records may still be there.
     """
 
     head: Head
@@ -595,6 +598,7 @@ class Books:
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
     erasures: tuple[Erasure, ...] = ()
+    unfinished_erasure: Erasure | None = None
 
     @property
     def n_erased(self) -> int:
@@ -607,35 +611,31 @@ class Books:
         return sum(each.n_left for each in self.cohorts)
 
     @property
-    def unfinished_erasure(self) -> Erasure | None:
-        """The erasure that was recorded last, if its records may still be there."""
-        last = self.erasures[-1] if self.erasures else None
-        return None if last is None or last.done is not None else last
-
-    @property
     def before_erasures(self) -> list[Books]:
         """The books as they were before each erasure, as far as files and papers show it."""
         stages = []
         digests: dict[int, str] = {}
         n_erased = {each.number: 0 for each in self.cohorts}
         for erasure in self.erasures:
-            if erasure.done is None:
-                break
             before = (each.before_erasures(digests, n_erased[each.number]) for each in self.cohorts)
             stages.append(self.with_cohorts(*before))
-            digests |= dict(erasure.done.digests)
-            for number, left in enumerate(erasure.done.by_cohort(len(erasure.id_hashes)), 1):
-                n_erased[number] += left.erased
+            digests |= erasure.digests
+            for number, erased in enumerate(erasure.by_cohort, 1):
+                n_erased[number] += erased
         return stages
 
     @property
     def erased_ids(self) -> frozenset[str]:
         """Keyed hashes of the ids of all records that were erased, or are to be."""
-        return frozenset().union(*(each.id_hashes for each in self.erasures))
+        return self._erased_after(0)
 
     def erased_ids_of(self, cohort: Cohort) -> frozenset[str]:
         """Those of erasures after a cohort joined: records erased before may join again in it."""
-        later = (each for each in self.erasures if each.number > cohort.joined)
+        return self._erased_after(cohort.joined)
+
+    def _erased_after(self, entry: int) -> frozenset[str]:
+        unfinished = () if self.unfinished_erasure is None else (self.unfinished_erasure,)
+        later = (each for each in (*self.erasures, *unfinished) if each.number > entry)
         return frozenset().union(*(each.id_hashes for each in later))
 
     def look_at(self, number: int) -> Books:

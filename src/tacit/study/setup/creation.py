@@ -25,6 +25,7 @@ from tacit.study.books.records import (
     AttributeRecord,
     CohortRecord,
     CreatedRecord,
+    ErasureRecord,
     ExternalRecord,
     PolicyRecord,
 )
@@ -228,8 +229,16 @@ def _registration(
     snapshot = find_engine(plan.engine, plan.master).open(layout.snapshot)
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
+    plan.remarks.extend(_remarks_on_erased(ledger))
     sketch = sketch_ids([snapshot], ledger.salt)
     return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
+
+
+def _remarks_on_erased(ledger: Ledger) -> list[Remark]:
+    """That the ledger no longer knows people who were erased from its studies."""
+    erasures = [ErasureRecord.of(entry) for entry in ledger.entries_of_kind("erasure")]
+    erased = sum(each.records for each in erasures)
+    return [Remark("erased_elsewhere", {"records": erased})] if erased else []
 
 
 def sketch_ids(cohorts: Sequence[Records], salt: bytes) -> Sketch:

@@ -136,6 +136,7 @@ class Engine(Protocol[SomeRecords]):
         folder: Path,
         *,
         skip_known: bool,
+        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> SomeRecords:
         """Read a table, encode its records that are in no cohort yet as those were, freeze them.
@@ -147,6 +148,8 @@ class Engine(Protocol[SomeRecords]):
             cohorts: all records that are known.
             folder: where the records will be; it must not exist.
             skip_known: leave out records that are known, instead of refusing them.
+            accept_corrections: freeze known records whose private values changed, too; they are
+                erased from their cohorts afterwards.
             remark: called with what the custodian should know about the table.
 
         Raises:

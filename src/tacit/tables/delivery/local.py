@@ -81,10 +81,18 @@ class LocalEngine:
         folder: Path,
         *,
         skip_known: bool,
+        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> Snapshot:
         """Freeze new records of a table in a new folder."""
-        return build_cohort(source, cohorts, folder, skip_known=skip_known, remark=remark)
+        return build_cohort(
+            source,
+            cohorts,
+            folder,
+            skip_known=skip_known,
+            accept_corrections=accept_corrections,
+            remark=remark,
+        )
 
     def open(self, folder: Path) -> Snapshot:
         """The snapshot in a folder."""

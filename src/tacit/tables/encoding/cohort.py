@@ -36,6 +36,7 @@ def build_cohort(
     folder: Path,
     *,
     skip_known: bool,
+    accept_corrections: bool,
     remark: Callable[[Remark], None],
 ) -> Snapshot:
     """Read the records of a source that are in no cohort yet, and freeze them in a new folder.
@@ -45,6 +46,7 @@ def build_cohort(
         cohorts: all records that are known.
         folder: where the snapshot will be; it must not exist.
         skip_known: leave out records that are known, instead of refusing them.
+        accept_corrections: freeze known records whose private values changed, too.
         remark: called with what the custodian should know about the table.
 
     Raises:
@@ -61,6 +63,8 @@ def build_cohort(
                 f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}"
             )
             _find_known(table, cohorts)
+            if accept_corrections:
+                _let_changed_in(table)
             _refuse_nothing_new(table, cohorts, skip_known=skip_known)
             _leave_known_out(table, skip_known=skip_known)
             n_fresh = table.count("levels")
@@ -120,15 +124,19 @@ def _convert(table: StagingTable, name: str, sql_type: str) -> None:
 
 
 def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
-    """Make the table ``known``: ids, row, cohort, and whether the private values changed."""
+    """Make the table ``known``: ids, row, cohort, and whether id and private values are others."""
     encoding, connection = cohorts[0].encoding, table.connection
     ids = [f"id_{k}" for k in range(len(encoding.ids))]
     name = normalised_id_sql(len(ids))
-    connection.execute("CREATE TABLE held (name VARCHAR, cohort INTEGER, x UINTEGER)")
     for number, snapshot in enumerate(cohorts, 1):
+        into = "INSERT INTO held" if number > 1 else "CREATE TABLE held AS"
         connection.register("cohort_records", snapshot.records())
-        connection.execute(f"INSERT INTO held SELECT {name}, {number}, x FROM cohort_records")
+        connection.execute(
+            f"{into} SELECT {name} AS name, {number} AS cohort, CAST(x AS UINTEGER) AS x, "
+            f"{', '.join(f'{each} AS held_{each}' for each in ids)} FROM cohort_records"
+        )
         connection.unregister("cohort_records")
+    is_same_id = " AND ".join(f"held_{each} = {each}" for each in ids)
     is_row = " AND ".join(
         f"staged.{quote_name(one.name)} = found.id_{k}" for k, one in enumerate(encoding.ids)
     )
@@ -136,10 +144,22 @@ def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
     connection.execute(
         f"CREATE TABLE known AS SELECT found.*, staged.rowid + 1 AS row FROM ("
         f"SELECT {listed}, max(cohort) AS cohort, "
-        "NOT bool_or(mine.x IS NOT DISTINCT FROM held.x) AS is_changed "
+        "NOT bool_or(mine.x IS NOT DISTINCT FROM held.x) AS is_changed, "
+        f"bool_or({is_same_id}) AS is_same_id "
         f"FROM (SELECT *, {name} AS name FROM ({codes_sql('levels', encoding)})) AS mine "
         f"JOIN held USING (name) GROUP BY {listed}) AS found JOIN staged ON {is_row}"
     )
+
+
+def _let_changed_in(table: StagingTable) -> None:
+    """Take records whose private values changed for new ones; refuse an id in another spelling."""
+    other = "known WHERE is_changed AND NOT is_same_id"
+    if table.count(other):
+        raise InvalidInputError(
+            f"the ids of changed records are spelt otherwise in the study ({_rows(table, other)}): "
+            "spell them as there"
+        )
+    table.connection.execute("DELETE FROM known WHERE is_changed")
 
 
 def _refuse_nothing_new(
@@ -164,7 +184,10 @@ def _leave_known_out(table: StagingTable, *, skip_known: bool) -> None:
         raise InvalidInputError(
             f"{n_known:,} of {table.n_records:,} records are in the study already "
             f"({_rows(table, 'known')}){_changes(table, n_changed)}: leave them out",
-            suggestions=[Suggestion("extend", {"skip_known": True})],
+            suggestions=[
+                Suggestion("extend", {"skip_known": True}),
+                *([Suggestion("extend", {"accept_corrections": True})] if n_changed else []),
+            ],
         )
     if n_known:
         table.remarks.append(Remark("known_skipped", {"records": n_known}))
@@ -186,7 +209,8 @@ def _changes(table: StagingTable, n_changed: int) -> str:
         return ""
     return (
         f", and {n_changed:,} have other private values than then "
-        f"({_rows(table, 'known WHERE is_changed')}), about which earlier answers stand"
+        f"({_rows(table, 'known WHERE is_changed')}): earlier answers stand, and later ones are "
+        "about the values that they joined with, unless they are erased and join again"
     )
 
 

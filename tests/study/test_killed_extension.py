@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tacit.study import Study, verify_study
-from tests.study.clinic import entries_of, files_in, make_clinic, write_patients
+from tests.study.clinic import (
+    entries_of,
+    files_in,
+    make_clinic,
+    read_patients,
+    write_patients,
+    write_rows,
+)
 from tests.study.doomed import Doomed, doomed
 
 EVERY = 40
@@ -52,9 +59,16 @@ def put_back(kept: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_killed_while_records_join(kept: Path, server: Doomed) -> None:
+@pytest.mark.parametrize("n_corrected", [0, 1])
+def test_killed_while_records_join(kept: Path, server: Doomed, n_corrected: int) -> None:
+    known = read_patients(kept / "patients.csv")[0]
+    moved = (known[0], "20" if int(known[1]) > 65 else "90", *known[2:])
+    write_rows(
+        kept / "3.csv", [*read_patients(kept / "3.csv")[n_corrected:], *[moved] * n_corrected]
+    )
     place = put_back(kept)
     command = ("extend", str(place / "clinic"), "--table", str(place / "3.csv"))
+    command = (*command, *["--accept-corrections"] * n_corrected)
     ended = server.rehearse(*command)
     assert ended.code == 0, ended.output
     files = set(files_in(place))
@@ -69,7 +83,9 @@ def test_killed_while_records_join(kept: Path, server: Doomed) -> None:
         assert sum(each.kind == "cohort" for each in entries_of(place / "clinic")) == 2
         assert set(files_in(place)) == files
         with Study.open(place / "clinic") as study:
-            assert [each.records for each in study.status().cohorts] == [200, 60, 60]
+            status = study.status()
+            assert [each.records for each in status.cohorts] == [200, 60, 60]
+            assert (status.erased, status.corrected) == (n_corrected, n_corrected)
         assert verify_study(place / "clinic").problems == ()
     assert joined_before == {1, 2}
 

@@ -159,11 +159,59 @@ def test_known_records_are_refused_by_their_rows_or_left_out(study: Study, tmp_p
         study.extend(str(tmp_path / "both.csv"))
     assert "2 of 122 records are in the study already (rows 1, 122)" in str(refused.value)
     assert "and 1 have other private values than then (row 122)" in str(refused.value)
+    assert [each.arguments for each in refused.value.suggestions] == [
+        {"skip_known": True},
+        {"accept_corrections": True},
+    ]
     assert known[0][0] not in str(refused.value)
     remarks = study.extend(str(tmp_path / "both.csv"), skip_known=True)
     assert Remark("known_skipped", {"records": 2}) in remarks
     assert Remark("values_changed", {"records": 1}) in remarks
     assert [each.records for each in study.status().cohorts] == [200, 120]
+
+
+def test_a_corrected_record_is_erased_and_joins_again(study: Study, tmp_path: Path) -> None:
+    known, new = read_patients(tmp_path / "patients.csv"), read_patients(tmp_path / "new.csv")
+    moved = (known[1][0], "20" if int(known[1][1]) > 65 else "90", *known[1][2:])
+    write_rows(tmp_path / "new.csv", [known[0], *new, moved])
+    with pytest.raises(InvalidInputError, match=r"1 of 122 .* \(row 1\): leave them out"):
+        study.extend(str(tmp_path / "new.csv"), accept_corrections=True)
+    remarks = study.extend(str(tmp_path / "new.csv"), accept_corrections=True, skip_known=True)
+    assert Remark("corrected", {"records": 1}) in remarks
+    assert kinds_of(tmp_path)[-3:] == ["erasure", "erased", "cohort"]
+    status = study.status()
+    assert (status.records, status.erased, status.corrected) == (321, 1, 1)
+    assert [(each.records, each.erased) for each in status.cohorts] == [(200, 1), (121, 0)]
+    study.release("lab-a", "age", out=tmp_path / "age.csv", bits=0.1)
+    files = [read_release(tmp_path / name)[1] for name in ("age.csv", "age.cohort-2.csv")]
+    assert list(map(len, files)) == [199, 121]
+    assert verify_study(tmp_path / "clinic").problems == ()
+    ids = tmp_path / "ids.csv"
+    ids.write_text(f"patient\n{moved[0]}\n")
+    assert study.erase(str(ids)).records == 1  # who joined again can be erased again
+    assert [each.erased for each in study.status().cohorts] == [1, 1]
+    assert verify_study(tmp_path / "clinic").problems == ()
+
+
+def test_an_erased_record_joins_again_only_if_that_is_accepted(
+    study: Study, tmp_path: Path
+) -> None:
+    known, new = read_patients(tmp_path / "patients.csv"), read_patients(tmp_path / "new.csv")
+    ids = tmp_path / "ids.csv"
+    ids.write_text(f"patient\n{known[0][0]}\n")
+    study.erase(str(ids))
+    write_rows(tmp_path / "new.csv", [*new, known[0]])
+    with pytest.raises(InvalidInputError, match="1 of the new records were erased"):
+        study.extend(str(tmp_path / "new.csv"))
+    assert len(study.status().cohorts) == 1
+    study.extend(str(tmp_path / "new.csv"), accept_corrections=True)
+    assert study.status().corrected == 1
+    study.close()
+    # A backup that brings nobody back leaves who joined again where they are.
+    back_up(tmp_path / "clinic", tmp_path / "backup.tar")
+    shutil.rmtree(tmp_path / "clinic")
+    assert restore(tmp_path / "backup.tar", tmp_path / "clinic").remarks == ()
+    assert verify_study(tmp_path / "clinic").problems == ()
 
 
 def test_ids_in_another_type_or_spelling_are_known(tmp_path: Path) -> None:

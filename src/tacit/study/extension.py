@@ -1,0 +1,197 @@
+"""Extending a study: records that came since join it as a cohort of their own.
+
+The snapshot is written first and the ledger told last, so that what a killed process leaves is no
+loss: the same command clears it and begins anew. Known records whose values changed are erased in
+between, if that is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from shutil import rmtree
+
+from tacit.errors import InvalidInputError, Suggestion
+from tacit.remark import Remark
+from tacit.storage import atomic_folder, locked
+from tacit.study.books.records import CohortRecord
+from tacit.study.erasure import ListedRecords, known_in, record_erasure, refuse_unfinished
+from tacit.study.folder import Layout, TableRead, file_evidence, store_evidence
+from tacit.study.journal import Journal
+from tacit.study.releases.release import ReleaseWriter
+from tacit.study.setup.creation import cohort_record, sketch_ids
+from tacit.tables.delivery.engine import Records
+from tacit.tables.encoding.erasure import hash_ids
+from tacit.tables.sources.source import find_source
+
+MIN_COHORT = 50
+"""As for a new study: a cohort has public counts of its own, and in a small one whoever knows the
+counts learns much about a person from everybody else's rows."""
+
+
+def extend_study(
+    journal: Journal,
+    writer: ReleaseWriter,
+    table: str,
+    *,
+    min_cohort: int,
+    skip_known: bool,
+    accept_corrections: bool,
+    accept_reset: bool,
+    finish_erasure: Callable[[], object],
+    remark: Callable[[Remark], None],
+) -> None:
+    """Let the new records of a table join a study; arguments as for ``Study.extend``.
+
+    Args:
+        journal: of the study.
+        writer: which has the study's key and cohorts, checked.
+        table: names it.
+        min_cohort: refuse fewer new records.
+        skip_known: leave out records that are known, instead of refusing them.
+        accept_corrections: erase known records whose values changed, and let them join again.
+        accept_reset: whether records may join that the ledger knows from another study.
+        finish_erasure: removes the records of an erasure that is recorded.
+        remark: called with what the custodian should know about the table.
+    """
+    layout, number = journal.layout, len(writer.cohorts) + 1
+    layout.cohorts.mkdir(mode=0o700, exist_ok=True)
+    with locked(layout.cohorts):  # of two who extend at once, the second sees what the first did
+        _refuse_moved_on(journal, number)
+        _clear(layout, number)
+        with atomic_folder(layout.of_cohort(number).folder) as place:
+            records = _fill(
+                Layout(place),
+                writer,
+                table,
+                skip_known=skip_known,
+                accept_corrections=accept_corrections,
+                remark=remark,
+            )
+            _refuse_few(records.n_records, table, min_cohort)
+            returning = _find_returning(journal, writer, records, table)
+            if not accept_corrections:
+                _refuse_erased(returning)
+            record = cohort_record(records, table, writer.keys)
+        records = journal.engine.open(layout.of_cohort(number).snapshot)
+        try:
+            _let_join(
+                journal,
+                writer,
+                records,
+                record,
+                returning,
+                accept_reset=accept_reset,
+                finish_erasure=finish_erasure,
+            )
+        except BaseException:
+            if len(journal.refresh().cohorts) < number:  # the ledger knows these records, say
+                _clear(layout, number)
+            raise
+
+
+def _refuse_moved_on(journal: Journal, number: int) -> None:
+    """Refuse where a cohort of this number has joined, or records are to be erased."""
+    books = journal.refresh()
+    refuse_unfinished(books)
+    if len(books.cohorts) >= number:
+        raise InvalidInputError(
+            "another cohort has joined meanwhile: extend the study again; if it joined from "
+            "another copy of the folder, bring the copies together before"
+        )
+
+
+def _clear(layout: Layout, number: int) -> None:
+    """Remove what a killed process left where a cohort is to be; the ledger does not know it."""
+    place = layout.of_cohort(number).folder
+    if place.exists():
+        rmtree(place)
+
+
+def _fill(
+    place: Layout,
+    writer: ReleaseWriter,
+    table: str,
+    *,
+    skip_known: bool,
+    accept_corrections: bool,
+    remark: Callable[[Remark], None],
+) -> Records:
+    """Snapshot, and which table it is of."""
+    read = TableRead.of(table)
+    seen = file_evidence(read.file)
+    records: Records = writer.engine.count_cohort(
+        table,
+        writer.cohorts,
+        place.snapshot,
+        skip_known=skip_known,
+        accept_corrections=accept_corrections,
+        remark=remark,
+    )
+    if seen is not None and seen == file_evidence(read.file):
+        store_evidence(place, seen)
+    place.table.touch(mode=0o600)  # an address of a server may hold a password
+    place.table.write_text(read.model_dump_json(indent=2) + "\n")
+    return records
+
+
+def _refuse_few(n_records: int, table: str, min_cohort: int) -> None:
+    if n_records < min_cohort:
+        raise InvalidInputError(
+            f"{find_source(table).shown} has {n_records:,} new records and {min_cohort:,} is the "
+            f"fewest for a cohort, {min_cohort - n_records:,} are missing: its counts are public, "
+            "and in a small cohort they tell whoever knows them much about each person; wait for "
+            "more records, or accept that",
+            suggestions=[Suggestion("extend", {"min_cohort": n_records})],
+        )
+
+
+def _find_returning(
+    journal: Journal, writer: ReleaseWriter, records: Records, table: str
+) -> frozenset[str]:
+    """Keyed hashes of the ids of new records that are in a cohort, or were erased."""
+    rows = hash_ids(records.encoding, table, writer.keys.ids, journal.layout.folder)
+    listed = {hashed for hashed in rows.values() if hashed is not None}
+    new = writer.engine.known(records, writer.keys.ids, listed)
+    return frozenset(new & (known_in(writer, new) | journal.books.erased_ids))
+
+
+def _refuse_erased(returning: frozenset[str]) -> None:
+    if returning:
+        raise InvalidInputError(
+            f"{len(returning):,} of the new records were erased from the study: answers about them "
+            "would be drawn a second time, and who kept the first ones may hold up to twice the "
+            "limits about them; leave them out, or accept that",
+            suggestions=[Suggestion("extend", {"accept_corrections": True})],
+        )
+
+
+def _let_join(
+    journal: Journal,
+    writer: ReleaseWriter,
+    records: Records,
+    record: CohortRecord,
+    returning: frozenset[str],
+    *,
+    accept_reset: bool,
+    finish_erasure: Callable[[], object],
+) -> None:
+    """Erase who is to join again, then tell the ledger of the cohort."""
+    joining = sketch_ids([records], journal.ledger.salt)
+    if not accept_reset:  # before anything is erased
+        journal.ledger.refuse_overlap(journal.study, joining)
+    present = frozenset(known_in(writer, returning))
+    if present:
+        left = journal.books.n_left - len(present)
+        record_erasure(journal, ListedRecords(present, (), (), left))
+        finish_erasure()
+    sketch = sketch_ids([*writer.cohorts, records], journal.ledger.salt)
+    number = len(writer.cohorts) + 1
+    while not journal.append_cohort(
+        record,
+        journal.books,
+        corrected=len(returning),
+        joining=joining,
+        sketch=sketch,
+        accept_reset=accept_reset,
+    ):
+        _refuse_moved_on(journal, number)
