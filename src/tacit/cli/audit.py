@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.display import plain, show_json, waiting
+from tacit.cli.display import plain, show_json, show_remarks, waiting
 from tacit.cli.options import AsJson, Folder
 
 
@@ -25,8 +25,10 @@ def audit(
 
     with Study.open(folder) as study, waiting("attacking simulated records"):
         found = study.audit(records=records)
+        remarks = study.status().remarks
     if as_json:
         show_json(found.as_dict())
-    else:
-        for line in found.as_text().split("\n"):
-            print(plain(line))
+        return
+    for line in found.as_text().split("\n"):
+        print(plain(line))
+    show_remarks(each for each in remarks if each.code == "records_erased")

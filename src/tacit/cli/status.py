@@ -31,8 +31,9 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
     from tacit.policy import limit_in_words, times_in_words
 
     closed = " CLOSED." if found.is_closed else ""
+    erased = f" ({found.erased:,} erased)" if found.erased else ""
     print(
-        f"{plain(str(folder))}: {counted(found.records, 'record')}, "
+        f"{plain(str(folder))}: {counted(found.records, 'record')}{erased}, "
         f"{found.entropy_bits:.4f} bits to learn about each, "
         f"{counted(found.releases, 'release')}.{closed}"
     )
