@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.display import plain, show_json, show_rows, waiting
+from tacit.cli.display import plain, show_json, show_remarks, show_rows, waiting
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.quote import show_risks
 
@@ -37,7 +37,8 @@ def audit(
         _show_risk(folder, parties.split(","), as_json=as_json)
         return
     with Study.open(folder) as study, waiting("attacking simulated records"):
-        told = [each.number for each in study.status().cohorts if each.releases]
+        status = study.status()
+        told = [each.number for each in status.cohorts if each.releases]
         numbers = told or [FIRST_COHORT]  # which says that there is nothing to audit
         found = {number: study.audit(records=records, cohort=number) for number in numbers}
     worst = max(found, key=lambda number: found[number].everyone.exposure.mutual_information)
@@ -51,6 +52,7 @@ def audit(
             print(f"cohort {number}{', of which everyone holds most' * (number == worst)}:")
         for line in each.as_text().split("\n"):
             print(plain(line))
+    show_remarks(each for each in status.remarks if each.code == "records_erased")
 
 
 def _show_risk(folder: Path, parties: list[str], *, as_json: bool) -> None:

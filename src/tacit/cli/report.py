@@ -52,7 +52,9 @@ def _show_report(found: StudyReport) -> None:
     from tacit.study.reports.receipts import time_in_words
 
     print(plain(f"{found.organisation or 'organisation not recorded'}: {found.table or 'a table'}"))
-    print(f"  {counted(found.status.records, 'record')}, begun {time_in_words(found.made)}")
+    erased = f" ({found.status.erased:,} erased)" if found.status.erased else ""
+    begun = time_in_words(found.made)
+    print(f"  {counted(found.status.records, 'record')}{erased}, begun {begun}")
     print(f"  private columns: {plain(', '.join(found.columns))}")
     rows = [
         (

@@ -30,8 +30,9 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
 
 def _show_status(found: StudyStatus, folder: Path) -> None:
     closed = " CLOSED." if found.is_closed else ""
+    erased = f" ({found.erased:,} erased)" if found.erased else ""
     print(
-        f"{plain(str(folder))}: {counted(found.records, 'record')}, "
+        f"{plain(str(folder))}: {counted(found.records, 'record')}{erased}, "
         f"{found.entropy_bits:.4f} bits to learn about each, "
         f"{counted(found.releases, 'release')}.{closed}"
     )

@@ -350,6 +350,12 @@ class Study:
         return (*(each.name for each in self.attributes), *self._journal.books.externals)
 
     @property
+    def n_left(self) -> int:
+        """How many records were not erased: so many rows has a file that is written now."""
+        books = self._journal.refresh()
+        return books.created.records - books.n_erased
+
+    @property
     def policy(self) -> Policy:
         """Limits on coalitions."""
         return self._journal.refresh().policy

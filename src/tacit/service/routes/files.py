@@ -1,4 +1,7 @@
-"""Release files: written once, or again where this server does not have them; always the same."""
+"""Release files: written once, or again where this server does not have them; always the same.
+
+Only an erasure changes them: they are written again without the erased records.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ async def read_certificate(service: Service, caller: Caller, number: int) -> dic
 
 async def _find_file(service: Service, caller: Caller, number: int, file_format: Format) -> Path:
     path = release_path(service.settings.files, number, file_format)
-    if path.exists() and certificate_path(path).exists():
+    if await to_thread.run_sync(_has_file, service, path):
         return path
     arguments = {"number": number, "format": file_format}
     job = await to_thread.run_sync(service.submit, "deliver", arguments, caller)
@@ -51,6 +54,14 @@ async def _find_file(service: Service, caller: Caller, number: int, file_format:
     if job.state != DONE:
         raise FailureError(_failure_for(caller, job.error))
     return path
+
+
+def _has_file(service: Service, path: Path) -> bool:
+    """Whether this server has a file, written since records were last erased."""
+    if not (path.exists() and certificate_path(path).exists()):
+        return False
+    with service.reading() as study:
+        return Certificate.beside(path).records == study.n_left
 
 
 def _failure_for(caller: Caller, error: dict[str, object] | None) -> Failure:
