@@ -109,12 +109,18 @@ class SparkEngine:
         folder: Path,
         *,
         skip_known: bool,
+        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> PartedSnapshot:
         """Freeze the new records of a table in a new folder; the driver reads and encodes them."""
         with scratch_folder(folder) as scratch, self._local_copy(source, cohorts, scratch) as copy:
             found = build_cohort(
-                copy, cohorts, scratch / "snapshot", skip_known=skip_known, remark=remark
+                copy,
+                cohorts,
+                scratch / "snapshot",
+                skip_known=skip_known,
+                accept_corrections=accept_corrections,
+                remark=remark,
             )
             return PartedSnapshot.of(found, folder)
 
