@@ -58,6 +58,7 @@ def made(
     return scheme
 
 
+@pytest.mark.slow
 @given(
     counts=weights((3, 2)),
     caps=st.tuples(*[st.sampled_from([0.0, 0.3, 1.0, 2.0, inf])] * 3),

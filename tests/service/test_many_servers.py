@@ -25,6 +25,7 @@ EVERYONE = 0.22
 ORDERS = [{"asked": [asked], "bits": bits} for asked in ("age", "smoker") for bits in (0.03, 0.05)]
 
 
+@pytest.mark.slow
 def test_two_servers_and_eight_clients(tmp_path: Path, postgres_url: str) -> None:
     with make_clinic(tmp_path, postgres_url, everyone=EVERYONE) as study:
         for party in PARTIES:
