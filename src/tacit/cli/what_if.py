@@ -74,16 +74,12 @@ def what_if(
 def _show(found: RequestSurface) -> None:
     from tacit.accounting import bits_up
     from tacit.policy import limit_in_words
-    from tacit.study.reports.receipts import value_in_words
 
     party = plain(found.party)
     limits = f"{limit_in_words(found.limit)} bits for {party} and "
     limits += f"{limit_in_words(found.everyone)} for everyone"
     print(f"{plain(found.request)} for {party}, with {limits}:")
-    if found.value is None:
-        print("  these limits leave nothing")
-    else:
-        print(f"  {value_in_words(found.measure, found.value, found.blind, found.objective)}")
+    print(f"  {found.in_words}")
     now = bits_up(found.held), bits_up(found.everyone_held)
     print(f"  {party} holds {now[0]} bits now, everyone together {now[1]}")
     worth = "bits about what is asked" if found.measure == "information" else "error"

@@ -21,7 +21,7 @@ from tacit.policy import limit_in_words
 from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API
 from tacit.study.reports.page import chance_up, fullness, times_up
-from tacit.study.reports.receipts import time_in_words, value_in_units, worth_in_words
+from tacit.study.reports.receipts import time_in_words, worth_in_words
 from tacit.words.commands import command_of
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -48,7 +48,6 @@ _ENVIRONMENT.filters |= {
     "first_up": lambda text: text[:1].upper() + text[1:],
     "fullest_first": lambda held: sorted(held, key=_percent, reverse=True),
     "fullness": fullness,
-    "in_units": lambda value, kind: value_in_units(kind, value),
     "limit": lambda bits: limit_in_words(inf if bits is None else bits),
     "percent_of": lambda held, bits: _percent({"held": held, "limit": bits}),
     "seconds": lambda then: time_in_words(datetime.fromtimestamp(then, UTC).isoformat()),

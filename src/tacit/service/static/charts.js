@@ -109,6 +109,13 @@ function draw() {
   }
 }
 
+// Once for all that moved since the last picture: depth takes long to draw on some machines.
+let isDue = false;
+function drawSoon() {
+  if (!isDue) requestAnimationFrame(() => { isDue = false; draw(); });
+  isDue = true;
+}
+
 function say() {
   const place = document.getElementById("read"), told = charts.find((each) => each.kind === "surface")?.told;
   if (!place || !told) return;
@@ -119,10 +126,10 @@ function say() {
 
 for (const slider of document.querySelectorAll("[data-moves]")) {
   const field = document.getElementsByName(slider.dataset.moves)[0];
-  const move = (value) => { chosen[slider.dataset.moves] = value; draw(); say(); };
+  const move = (value) => { chosen[slider.dataset.moves] = value; say(); drawSoon(); };
   slider.addEventListener("input", () => { field.value = slider.value; move(Number(slider.value)); });
   field.addEventListener("change", () => { if (Number(field.value) > 0) { slider.value = field.value; move(Number(field.value)); } });
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-draw();
 say();
+draw();

@@ -15,6 +15,7 @@ from tacit.policy import Everyone, Policy
 from tacit.scheme import Scheme, Variable
 from tacit.solution import GAP_TOL
 from tacit.study.books.books import Books, Request
+from tacit.study.reports.receipts import value_in_words
 
 _STEPS = 5
 """Limits of a grid, beside those that are asked about."""
@@ -71,9 +72,16 @@ class RequestSurface:
         """The worth at ``limit`` and ``everyone`` if no other limit were in force."""
         return self.values[self.individual.index(self.limit)][self.collusion.index(self.everyone)]
 
+    @property
+    def in_words(self) -> str:
+        """What ``value`` is worth, beside a blind guess."""
+        if self.value is None:
+            return "these limits leave nothing"
+        return value_in_words(self.measure, self.value, self.blind, self.objective)
+
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"alone": self.alone}
+        return asdict(self) | {"alone": self.alone, "in_words": self.in_words}
 
 
 def trace_request(
