@@ -321,7 +321,7 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         fair_table,
         two_columns,
         "happy, affairs",
-        ((2_000, 0.4, 600), (6_366, 0.2, 600)),
+        ((2_000, 0.4, 2_000), (6_366, 0.2, 600)),
     ),
     (
         "logistic, covariate",
@@ -335,21 +335,21 @@ CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, floa
         adult_table,
         logistic_outcome,
         "income",
-        ((3_000, 0.2, 600), (20_000, 0.2, 1_500)),
+        ((3_000, 0.2, 600), (20_000, 0.2, 600)),
     ),
     (
         "linear, covariate",
         adult_table,
         linear_covariate,
         "education",
-        ((3_000, 0.4, 6_000), (20_000, 0.4, 1_500)),
+        ((3_000, 0.4, 600), (20_000, 0.4, 600)),
     ),
     (
         "logistic, both",
         fair_table,
         logistic_both,
         "affairs, happy",
-        ((3_000, 0.4, 1_500), (6_366, 0.4, 1_500)),
+        ((3_000, 0.4, 600), (6_366, 0.4, 600)),
     ),
     ("imputed", adult_table, imputed, "education", ((2_000, 0.8, 2_000),)),
 ]
