@@ -60,7 +60,7 @@ from tacit.study.releases.release import (
     cohort_file,
     deliver_release,
     draft_or_refuse,
-    find_missing,
+    find_answers,
     open_cohorts,
     record_intents,
 )
@@ -686,6 +686,7 @@ class Study:
         intents = self._find_or_record(
             read,
             cohort,
+            writer.cohorts,
             max_error=max_error,
             again=again,
             reason=reason,
@@ -712,7 +713,9 @@ class Study:
         Args:
             number: of a release in the ledger.
         """
-        books = self._journal.refresh()
+        books = self._journal.books
+        if len(books.cohorts) == 1:
+            return ()
         intent = books.releases[number]
         same = [each.find(intent.record.identity) for each in books.by_cohort]
         others = [each for each in same if each is not None and each.cohort != intent.cohort]
@@ -754,7 +757,7 @@ class Study:
         if reason is not None:
             check_text(reason, "the reason")
         self._journal.settle_rollback()
-        self._writer()  # nothing is spent on a study whose key or snapshot is damaged
+        writer = self._writer()  # nothing is spent on a study whose key or snapshot is damaged
 
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
@@ -762,6 +765,7 @@ class Study:
         intents = self._find_or_record(
             read,
             cohort,
+            writer.cohorts,
             max_error=max_error,
             again=again,
             reason=reason,
@@ -817,6 +821,7 @@ class Study:
         self,
         read: Callable[[Books], Request],
         cohort: int | None,
+        cohorts: Sequence[Records],
         *,
         max_error: float | None,
         again: bool,
@@ -828,25 +833,21 @@ class Study:
         """The releases that answer a request, one for each cohort: recorded before, or now."""
         journal = self._journal
         # What others append from here on is noticed when the intents are appended.
-        if find_missing(journal.books, read, cohort, again=again):
-            # Those that were made before need no source: the snapshot counts.
-            cohorts = open_cohorts(self._layout, journal.engine, journal.books)
-            for remark in source_remarks(self._layout, self.configuration, journal.engine, cohorts):
-                notify(remark)
-            record_intents(
-                journal,
-                read,
-                cohort,
-                max_error=max_error,
-                again=again,
-                reason=reason,
-                watch=watch,
-                confirm=confirm,
-            )
-        books = journal.books
-        asked = books.by_cohort if cohort is None else [books.look_at(cohort)]
-        found = [each.find(read(each).identity) for each in asked]
-        return [each for each in found if each is not None]
+        answers = find_answers(journal.books, read, cohort, again=again)
+        found = [intent for _, _, intent in answers if intent is not None]
+        if len(found) == len(answers):  # what was made before needs no source: the snapshot counts
+            return found
+        for remark in source_remarks(self._layout, self.configuration, journal.engine, cohorts):
+            notify(remark)
+        return record_intents(
+            journal,
+            answers,
+            lambda books: find_answers(books, read, cohort, again=again),
+            max_error=max_error,
+            reason=reason,
+            watch=watch,
+            confirm=confirm,
+        )
 
     def _request(
         self,

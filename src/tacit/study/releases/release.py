@@ -92,10 +92,10 @@ def find_intent(books: Books, request: Request, *, again: bool) -> Intent | None
     return None if is_new else recorded
 
 
-def find_missing(
+def find_answers(
     books: Books, read: ReadRequest, cohort: int | None, *, again: bool
-) -> list[Books]:
-    """The books of the cohorts that a request was not answered for yet.
+) -> list[tuple[Books, Request, Intent | None]]:
+    """For each cohort its books, the request there, and its release if it was recorded before.
 
     Args:
         books: of the study.
@@ -103,21 +103,21 @@ def find_missing(
         cohort: the only one that is asked about; ``None`` for all.
         again: whether a new release is asked for.
     """
-    asked = books.by_cohort if cohort is None else [books.look_at(cohort)]
-    return [each for each in asked if find_intent(each, read(each), again=again) is None]
+    views = books.by_cohort if cohort is None else [books.look_at(cohort)]
+    requests = [(each, read(each)) for each in views]
+    return [(each, asked, find_intent(each, asked, again=again)) for each, asked in requests]
 
 
 def record_intents(
     journal: Journal,
-    read: ReadRequest,
-    cohort: int | None,
+    answers: list[tuple[Books, Request, Intent | None]],
+    look_again: Callable[[Books], list[tuple[Books, Request, Intent | None]]],
     *,
     max_error: float | None,
-    again: bool,
     reason: str | None,
     watch: DesignProgress | None,
     confirm: Callable[[], None] | None,
-) -> None:
+) -> list[Intent]:
     """Design a request's releases for the cohorts that lack one, and record them: all or none.
 
     This spends their bits. They are designed outside any lock, and appended only if nothing else
@@ -126,25 +126,29 @@ def record_intents(
 
     Args:
         journal: of the study.
-        read: makes the request of the books of a cohort, and refuses what they do not allow.
-        cohort: the only one that is asked about; ``None`` for all.
+        answers: what ``find_answers`` found in the journal's books.
+        look_again: does the same in later books.
         max_error: refuse answers whose cost, as it is judged, is above this.
-        again: whether a new release is asked for.
         reason: why it is released, as the custodian says it.
         watch: as for ``draft_or_refuse``.
         confirm: called before the bits are spent; an exception that it raises ends the request.
+
+    Returns:
+        The release for each cohort, recorded before or now.
     """
-    books = journal.books
-    while missing := find_missing(books, read, cohort, again=again):
-        drafted = []
-        for each in missing:
-            best = draft_or_refuse(each, read(each), max_error, watch)
-            drafted.append((intent_record(best, each.cohort, reason), best.channel.to_bytes()))
-        if confirm is not None:
+    while True:
+        drafted, books = [], journal.books
+        for each, request, found in answers:
+            if found is None:
+                best = draft_or_refuse(each, request, max_error, watch)
+                drafted.append((intent_record(best, each.cohort, reason), best.channel.to_bytes()))
+        if drafted and confirm is not None:
             confirm()
-        if journal.record_intents(drafted, books) is not None:
-            return
-        books = journal.refresh()
+        recorded = journal.record_intents(drafted, books) if drafted else []
+        if recorded is not None:
+            new = iter(recorded)
+            return [next(new) if found is None else found for _, _, found in answers]
+        answers = look_again(journal.refresh())
 
 
 def deliver_release(
