@@ -196,12 +196,16 @@ def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[
     if books.is_closed and layout.key.exists():
         problems.append(Remark("key_not_destroyed"))
     try:
-        facts = public_facts(engine.open(layout.snapshot))
+        records = engine.open(layout.snapshot)
+        facts = public_facts(records)
+        n_erased = records.n_erased
     except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
         return [*problems, Remark("snapshot_unreadable", _reason(error))]
     for name, found in facts.items():
         if getattr(books.created, name) != found:
             problems.append(Remark("snapshot_differs", {"fact": name}))
+    if books.unfinished_erasure is None and n_erased != books.n_erased:
+        problems.append(Remark("snapshot_differs", {"fact": "erased records"}))
     return problems
 
 
@@ -254,16 +258,20 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
 
 
 def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books) -> list[Remark]:
-    """Whether every release, drawn again while there is a key, is what was delivered."""
+    """What takes the key: whether erased records are gone, and every release, drawn again, is what
+    was delivered.
+    """
     if books.is_closed or not layout.key.exists():
         return []
     keys = StudyKeys.load(layout, study, books.created)
     records = engine.open(layout.snapshot)
     writer = ReleaseWriter(keys, layout, engine, records, books.created.is_id_public)
+    back = engine.known(records, keys.ids, books.erased_ids) if books.erasures else ()
+    still_there = [Remark("erased_still_there", {"records": len(back)})] if back else []
     try:
-        return list(writer.problems(books))
+        return [*still_there, *writer.problems(books)]
     except InvalidInputError as error:
-        return [Remark("not_drawn_again", _reason(error))]
+        return [*still_there, Remark("not_drawn_again", _reason(error))]
 
 
 def _is_there(file: Path) -> bool:
