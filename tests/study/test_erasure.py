@@ -23,6 +23,10 @@ from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
 from tacit.study.folder import Layout, StudyKeys
+from tacit.study.releases.release import ReleaseWriter
+from tacit.tables.delivery.engine import StateStore
+from tacit.tables.delivery.local import LocalEngine
+from tacit.tables.encoding.snapshot import Snapshot
 from tests.study.clinic import entries_of, files_in, make_clinic, read_patients, read_release
 from tests.study.doomed import Doomed, doomed
 from tests.study.made_before import unpack_0_1, unpack_0_2
@@ -426,6 +430,37 @@ def test_a_snapshot_that_is_emptied_by_hand_is_noticed(folder_clinic: Path) -> N
     shutil.rmtree(kept)
     shutil.copytree(folder_clinic / "snapshot", kept)
     assert [each.code for each in verify_study(kept.parent).problems] == ["snapshot_changed"]
+
+
+@pytest.mark.parametrize("instead", [(), ("p000003", "p000004")])
+def test_an_erasure_that_is_only_claimed_is_noticed(
+    folder_clinic: Path, monkeypatch: pytest.MonkeyPatch, instead: Sequence[str]
+) -> None:
+    """By a custodian who erases nobody, or others than the ledger says."""
+    honest = LocalEngine.erase
+
+    def pretend(
+        engine: LocalEngine, records: Snapshot, states: StateStore, key: bytes, _: object
+    ) -> None:
+        typed = [f"t{len(patient)}:{patient}".encode() for patient in instead]
+        others = [hmac.new(key, text, "sha256").hexdigest()[:32] for text in typed]
+        honest(engine, records, states, key, others)
+
+    monkeypatch.setattr(LocalEngine, "erase", pretend)
+    erase(folder_clinic)
+    found = [each.code for each in verify_study(folder_clinic).problems]
+    assert found == ["erased_still_there" if instead else "snapshot_differs"]
+
+
+def test_a_forged_digest_of_a_file_is_noticed(
+    folder_clinic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a custodian who wants to hand out another file after an erasure."""
+    with monkeypatch.context() as patch:
+        patch.setattr(ReleaseWriter, "redraw", lambda *_: dict.fromkeys((3, 5, 7), "0" * 64))
+        erase(folder_clinic)
+    found = [each.code for each in verify_study(folder_clinic).problems]
+    assert found == ["drawn_otherwise"] * 3
 
 
 # -- killed ---------------------------------------------------------------------------------------

@@ -250,6 +250,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{release} again"
     ),
     "erased_in_files": _erased_in_files,
+    "erased_still_there": _fill("records that the ledger says were erased are there: {records:,}"),
     "erasure_unfinished": _erasure_unfinished,
     "external_column": _as_in_papers("external_column"),
     "few_records": _few_records,

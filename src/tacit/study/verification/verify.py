@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.reports.receipts import remarks_on_erased
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
-from tacit.tables.delivery.engine import Engine
+from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.delivery.registry import find_engine
 from tacit.tables.delivery.release_reader import digest_of
 
@@ -210,11 +210,14 @@ def _cohort_problems(
 ) -> list[Remark]:
     """Whether the snapshot of a cohort has the public facts that the ledger has."""
     try:
-        facts = public_facts(engine.open(place.snapshot))
+        records = engine.open(place.snapshot)
+        facts, n_erased = public_facts(records), records.n_erased
     except (InvalidInputError, OSError, ValueError, KeyError, BadZipFile) as error:
         return [Remark("snapshot_unreadable", _reason(error))]
     said = dict(cohort.record) | {"attributes": books.created.attributes}
     wrong = [name for name, found in facts.items() if said[name] != found]
+    if books.unfinished_erasure is None and n_erased != cohort.n_erased:
+        wrong.append("erased records")
     return [Remark("snapshot_differs", {"fact": name}) for name in wrong]
 
 
@@ -270,16 +273,33 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
 
 
 def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books) -> list[Remark]:
-    """Whether every release, drawn again while there is a key, is what was delivered."""
+    """What takes the key: whether erased records are gone, and every release, drawn again, is what
+    was delivered.
+    """
     if books.is_closed or not layout.key.exists():
         return []
     keys = StudyKeys.load(layout, study, books.created)
     cohorts = open_cohorts(layout, engine, books)
     writer = ReleaseWriter(keys, layout, engine, cohorts, books.created.is_id_public)
+    still_there = _still_there(engine, keys, books, cohorts)
     try:
-        return list(writer.problems(books))
+        return [*still_there, *writer.problems(books)]
     except InvalidInputError as error:
-        return [Remark("not_drawn_again", _reason(error))]
+        return [*still_there, Remark("not_drawn_again", _reason(error))]
+
+
+def _still_there(
+    engine: Engine[Any], keys: StudyKeys, books: Books, cohorts: Sequence[Records]
+) -> list[Remark]:
+    """How many erased records a snapshot still has, unless they are being erased."""
+    if not books.erasures or books.unfinished_erasure is not None:
+        return []
+    found = (
+        engine.known(records, keys.ids, books.erased_ids_of(cohort))
+        for records, cohort in zip(cohorts, books.cohorts, strict=True)
+    )
+    n_back = sum(map(len, found))
+    return [Remark("erased_still_there", {"records": n_back})] if n_back else []
 
 
 def _is_there(file: Path) -> bool:
