@@ -18,6 +18,7 @@ from tacit.storage import atomic_file
 from tacit.study.books.books import Cohort
 from tacit.study.books.records import FIRST_COHORT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
+from tacit.tables.delivery.registry import ENGINES, find_engine
 from tacit.tables.sources.source import find_source
 
 FOLDER_FORMAT = 3
@@ -138,6 +139,12 @@ class Configuration(BaseModel):
     ledger: str | None
     engine: str = "local"
     master: str | None = None
+
+    @property
+    def delivery(self) -> Engine[Any]:
+        """What reads and writes the records."""
+        name, master = self.engine, self.master
+        return ENGINES[name] if master is None else find_engine(name, master)
 
     @property
     def table_file(self) -> Path | None:

@@ -36,7 +36,6 @@ from tacit.study.books.records import (
 from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.engine import Engine
-from tacit.tables.delivery.registry import find_engine
 
 _LARGEST_NUMBER = 2**63 - 1
 """That a ledger can hold."""
@@ -157,7 +156,7 @@ class Journal:
         self.layout = layout
         self.configuration = configuration
         self.study = configuration.study
-        self.engine = find_engine(configuration.engine, configuration.master)
+        self.engine = configuration.delivery
         self.ledger = ledger
         self._accept_rollback = accept_rollback
         self._author = {} if by is None else {AUTHOR: by}

@@ -118,10 +118,10 @@ from tacit.study.setup.limits import (
 from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Cells, Column, Question
-from tacit.tables.delivery.engine import Progress, Records
+from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.registry import LOCAL
-from tacit.tables.delivery.release_file import check_target, guards_any
+from tacit.tables.delivery.release_file import Progress, check_target, guards_any
 from tacit.tables.encoding.cohort import NothingNewError
 
 

@@ -82,7 +82,9 @@ def quote_file(path: Path) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What DuckDB or a driver complains about, in one line and without the data it quotes."""
+    """What DuckDB, a driver or the system complains about, in one line, without data it quotes."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     noise = ("Original Line", "Possible", "LINE ", "Query was", " ", "\t", "^")
     lines = [line for line in str(error).splitlines() if line and not line.startswith(noise)]
     kind = re.compile(r"^[A-Z][\w ]* Error: ")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
-from tacit.tables.delivery.engine import Progress, StateStore
+from tacit.tables.delivery.engine import StateStore
 from tacit.tables.delivery.local import LocalEngine, StateFiles
-from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
+from tacit.tables.delivery.release_file import Alphabet, Progress, RecordedRelease
 from tacit.tables.encoding.attribute import Attribute, Bins
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.snapshot import Snapshot

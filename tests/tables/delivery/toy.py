@@ -21,10 +21,11 @@ from tacit.errors import DeliveryError, InvalidInputError
 from tacit.remark import Remark
 from tacit.sampling import keyed_digest, pseudonyms, uniforms
 from tacit.storage import atomic_file
-from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
+from tacit.tables.delivery.engine import MissingStatesError, StateStore
 from tacit.tables.delivery.release_file import (
     Block,
     ContentDigest,
+    Progress,
     RecordedRelease,
     release_writer,
 )

@@ -27,8 +27,8 @@ from tacit.study.requests.refusals import (
     refusal_with_suggestion,
     worthless_refusal,
 )
-from tacit.tables.delivery.engine import Engine, MissingStatesError, Progress, Records, StateStore
-from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
+from tacit.tables.delivery.engine import Engine, MissingStatesError, Records, StateStore
+from tacit.tables.delivery.release_file import Alphabet, Progress, RecordedRelease
 
 ReadRequest = Callable[[Books], Request]
 """Makes a request of the books of a cohort, and refuses what they do not allow."""

@@ -23,7 +23,6 @@ from tacit.study.reports.receipts import remarks_on_erased
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.delivery.registry import find_engine
 from tacit.tables.delivery.release_reader import digest_of
 
 PROVED_NEAR = 1e-5
@@ -82,7 +81,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     layout, configuration = Layout(Path(folder)), Configuration.read(Path(folder))
     paper = None if receipt is None else KeptPaper.read(Path(receipt))
     study = configuration.study
-    engine = find_engine(configuration.engine, configuration.master)
+    engine = configuration.delivery
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
         problems = [Remark("chain_broken", {"reason": each}) for each in ledger.verify(study)]
         if paper is not None and problems and not _is_in(ledger, study, paper):

@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 from tacit.errors import DeliveryError
 from tacit.remark import Remark
 from tacit.tables.delivery.links import Links
-from tacit.tables.delivery.release_file import RecordedRelease
+from tacit.tables.delivery.release_file import Progress, RecordedRelease
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.column import Column
-
-Progress = Callable[[int, int], None]
-"""Called with steps done and steps in all: each record is drawn once and written once."""
 
 
 class MissingStatesError(DeliveryError):

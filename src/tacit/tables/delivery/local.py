@@ -26,26 +26,25 @@ import numpy as np
 from tacit.remark import Remark
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file, sync
-from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
+from tacit.tables.connection import reason
+from tacit.tables.delivery.engine import MissingStatesError, StateStore
 from tacit.tables.delivery.links import Links, link
-from tacit.tables.delivery.output import (
-    Steps,
-    digest_release,
-    not_written,
-    states_not_written,
-    told,
-    without_collisions,
-    write_release,
-)
 from tacit.tables.delivery.release_file import (
     N_THREADS,
     ByPseudonym,
     ByPublicId,
     Order,
+    Progress,
     RecordedRelease,
+    Steps,
     batches,
+    digest_release,
     in_order,
+    not_written,
     release_writer,
+    states_not_written,
+    without_collisions,
+    write_release,
 )
 from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.cohort import build_cohort
@@ -135,7 +134,7 @@ class LocalEngine:
                 for _, next_states in in_order(pool, draw.batch, batches(records.n_records)):
                     append(next_states)
         except OSError as error:
-            raise states_not_written(states.folder, told(error)) from error
+            raise states_not_written(states.folder, reason(error)) from error
 
     def deliver(
         self,
@@ -154,7 +153,7 @@ class LocalEngine:
         draw = _Draw.of(records, files.after(before), release)
 
         def attempt(key: bytes | None) -> str:
-            steps = Steps(progress, 2 * records.n_records - records.n_erased)
+            steps = Steps(progress, records.n_records + draw.n_left)
             with ThreadPoolExecutor(N_THREADS) as pool:
                 order = _order(records, draw.sampler.n_letters, key, pool)
                 with files.writing(release.name, release.n_states) as append:
@@ -165,7 +164,7 @@ class LocalEngine:
         try:
             return without_collisions(release, attempt)
         except (OSError, duckdb.Error) as error:
-            raise not_written(target, told(error)) from error
+            raise not_written(target, reason(error)) from error
 
     def redraw(
         self, records: Snapshot, states: StateStore, releases: Sequence[RecordedRelease]
@@ -318,6 +317,11 @@ class _Draw:
     def of(records: Snapshot, state: Codes, release: RecordedRelease) -> _Draw:
         sampler = Sampler(release.channel, release.class_of_x, release.next_state)
         return _Draw(records.x, state, sampler, release.draw_key)
+
+    @property
+    def n_left(self) -> int:
+        """How many records were not erased."""
+        return int(np.count_nonzero(self.x != self.sampler.no_cell))
 
     def batch(self, batch: range) -> tuple[Codes, Codes]:
         """Letters and next states of some records."""

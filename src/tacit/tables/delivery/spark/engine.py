@@ -20,23 +20,22 @@ import pyarrow as pa
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
 from tacit.storage import scratch_folder
-from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
+from tacit.tables.connection import reason
+from tacit.tables.delivery.engine import MissingStatesError, StateStore
 from tacit.tables.delivery.links import Links, link
-from tacit.tables.delivery.output import (
-    Steps,
-    digest_release,
-    not_written,
-    states_not_written,
-    told,
-    without_collisions,
-    write_release,
-)
 from tacit.tables.delivery.release_file import (
     N_THREADS,
     Block,
     ByPublicId,
+    Progress,
     RecordedRelease,
+    Steps,
+    digest_release,
+    not_written,
     release_writer,
+    states_not_written,
+    without_collisions,
+    write_release,
 )
 from tacit.tables.delivery.spark.census import read_table, take_census
 from tacit.tables.delivery.spark.draw import (
@@ -212,7 +211,7 @@ class SparkEngine:
                 steps.add(records.n_records)
                 return _in_order(records, kept.folder, reached, release, write)
         except (OSError, duckdb.Error) as error:
-            raise not_written(target, told(error)) from error
+            raise not_written(target, reason(error)) from error
         except SparkError as error:
             raise not_written(target, told_by_spark(error)) from error
 
