@@ -64,6 +64,10 @@ WAITING_BYTES = 2**29
 COMPARED_ENTRIES = 2**29
 """Pairs of letters that are compared after a release, times the entries (m, x) of each."""
 
+COMPARED_IN_ONE = 2**25
+"""The same for one view, where there are several states. Few coalitions do not get more letters
+than this: they would cost time and hardly lower what merging costs."""
+
 FEWEST_LETTERS = 16
 """Where many coalitions are carried, each may have fewer letters, but no fewer than these."""
 
@@ -399,7 +403,10 @@ class BoundedMemory:
         as many views. The answers of one release may always stay apart.
         """
         entries = n_states * self.mass.shape[1] * len(self.carried)
-        compared = int(np.clip(sqrt(COMPARED_ENTRIES / entries), FEWEST_LETTERS, MOST_LETTERS))
+        pairs = COMPARED_ENTRIES / entries
+        if n_states > 1:
+            pairs = min(pairs, COMPARED_IN_ONE * len(self.carried) / entries)
+        compared = int(np.clip(sqrt(pairs), FEWEST_LETTERS, MOST_LETTERS))
         share = CARRIED_BYTES // (4 * self.mass.itemsize * entries)
         return compared if n_states > 1 else min(compared, max(share, n_rhat))
 
