@@ -160,41 +160,8 @@ class Ledger:
             connection.execute(insert(entries), asdict(first))
         return first.entry()
 
-    def extend(
-        self,
-        study: str,
-        kind: str,
-        body: Mapping[str, object],
-        *,
-        head: Head,
-        joining: Sketch,
-        sketch: Sketch,
-        accepting: Collection[str] = (),
-    ) -> Entry:
-        """As ``append``, where more records join a study.
-
-        Args:
-            study: a registered study.
-            kind: what happened, in a word.
-            body: a JSON object; with the ``registration_seal`` in the field ``REGISTRATION``.
-            head: the last entry that the caller has taken into account.
-            joining: of the ids that join.
-            sketch: of all ids that the study has from this entry on.
-            accepting: other studies that may share records with those that join.
-
-        Raises:
-            HeadMovedError: the chain ends elsewhere; nothing was recorded.
-            LedgerError: records are shared with another study that is not in ``accepting``.
-        """
-        with self._database.writing() as connection:
-            _lock_registrations(connection)
-            self._refuse_overlap(connection, joining, {study, *accepting}, "extend")
-            [entry] = self._add(connection, study, kind, [(body, b"")], head)
-            _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
-        return entry
-
     def refuse_overlap(self, study: str, sketch: Sketch) -> None:
-        """Raise what ``extend`` would for ids that join a study, if no overlap is accepted."""
+        """Raise what ``append_all`` would for ids that join a study, if no overlap is accepted."""
         with self._database.reading() as connection:
             self._refuse_overlap(connection, sketch, {study}, "extend")
 
@@ -239,32 +206,40 @@ class Ledger:
         *,
         head: Head,
         sketch: Sketch | None = None,
+        joining: Sketch | None = None,
+        accepting: Collection[str] = (),
     ) -> list[Entry]:
-        """As ``append``, for several entries of a kind, each a body and a payload: all or none."""
+        """As ``append``, for several entries of a kind, each a body and a payload: all or none.
+
+        Args:
+            study: a registered study.
+            kind: what happened, in a word.
+            contents: of each entry.
+            head: the last entry that the caller has taken into account.
+            sketch: as for ``append``.
+            joining: of ids that join the study, and may be in no other one.
+            accepting: other studies that may have them.
+
+        Raises:
+            HeadMovedError: the chain ends elsewhere; nothing was recorded.
+            LedgerError: a study that is not in ``accepting`` has records that join.
+        """
+        lock, end, added = _lock_of(study), _end_of(study), []
         with self._database.writing() as connection:
-            added = self._add(connection, study, kind, contents, head)
+            if joining is not None:
+                _lock_registrations(connection)
+                self._refuse_overlap(connection, joining, {study, *accepting}, "extend")
+            connection.execute(lock)
+            last = connection.execute(end).one_or_none()
+            if last is None or Head(*last) != head:
+                raise self._other_head(study, last, head)
+            for body, payload in contents:
+                new = seal_entry(study, head, kind, body, payload)
+                added.append(new.entry())
+                connection.execute(insert(entries), asdict(new))
+                head = Head(new.number, new.hash)
             if sketch is not None:
                 _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
-        return added
-
-    def _add(
-        self,
-        connection: Connection,
-        study: str,
-        kind: str,
-        contents: Sequence[tuple[Mapping[str, object], bytes]],
-        head: Head,
-    ) -> list[Entry]:
-        connection.execute(_lock_of(study))
-        last = connection.execute(_end_of(study)).one_or_none()
-        if last is None or Head(*last) != head:
-            raise self._other_head(study, last, head)
-        added = []
-        for body, payload in contents:
-            new = seal_entry(study, head, kind, body, payload)
-            added.append(new.entry())
-            head = added[-1].head
-            connection.execute(insert(entries), asdict(new))
         return added
 
     def entries_of_kind(self, kind: str) -> list[Entry]:

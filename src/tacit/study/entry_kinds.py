@@ -270,7 +270,7 @@ def _apply_cohort(books: Books, record: JoinedRecord, entry: Entry) -> Books:
         raise ValueError("the erasure before it is not finished")
     if len(record.counts) != len(first.counts) or _levels(record) != _levels(first):
         raise ValueError("a cohort has other levels than its study")
-    return books.with_cohorts(Cohort.of(len(books.cohorts) + 1, record, entry))
+    return books.with_cohorts((*books.cohorts, Cohort.of(len(books.cohorts) + 1, record, entry)))
 
 
 def _levels(record: CohortRecord) -> dict[str, tuple[object, object]]:
@@ -490,19 +490,21 @@ register_kind(
 
 
 def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
-    cohort = books.look_at(record.cohort).cohort
-    intent = _read_intent(books.look_at(record.cohort), record, entry)
+    cohort = books.cohorts[record.cohort - FIRST_COHORT]
+    view = books if cohort is books.cohort else books.look_at(record.cohort)
+    intent = _read_intent(view, record, entry)
     after = replace(
         cohort,
         intents=cohort.intents | {entry.number: intent},
         past=intent.past,
         account=None if cohort.account is None else intent.add_to(cohort.account),
     )
-    return books.with_cohorts(after)
+    cohorts = (*books.cohorts[: cohort.number - 1], after, *books.cohorts[cohort.number :])
+    return replace(books, cohorts=cohorts, cohort=cohorts[books.cohort.number - 1])
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
-    transition, n_cells = record.transition, len(books.counts)
+    transition, n_cells = record.transition, len(books.cohort.counts)
     n_states, n_letters = transition.next_state.shape
     n_before, question = books.n_states, books.question(record.question)
     if n_states != n_before or question.counts.shape[0] != n_cells:
@@ -515,7 +517,7 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
     channel = IntegerChannel.from_bytes(entry.payload, shape)
     # Only whether a ``draw`` is recorded is used, not what it says: ``verify`` compares the two.
     named_by = None if record.is_on_cells else classes
-    draw = entry.hash if record.draw is None else draw_of(books.past, channel, named_by)
+    draw = entry.hash if record.draw is None else draw_of(books.cohort.past, channel, named_by)
     return Intent(
         entry,
         record,
@@ -524,9 +526,10 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
         classes,
         transition,
         draw,
-        next_past(books.past, draw, transition.next_state),
+        next_past(books.cohort.past, draw, transition.next_state),
         books.limits[record.party],
         books.own_limit(record.party),
+        len(books.cohorts),
     )
 
 
@@ -570,9 +573,11 @@ register_kind(
 
 
 def _apply_delivered(books: Books, record: DeliveredRecord, entry: Entry) -> Books:
-    delivered = replace(books.releases[record.intent], delivery=record, digest=record.digest)
-    cohort = books.look_at(delivered.cohort).cohort
-    return books.with_cohorts(replace(cohort, intents=cohort.intents | {record.intent: delivered}))
+    [cohort] = (each for each in books.cohorts if record.intent in each.intents)
+    delivered = replace(cohort.intents[record.intent], delivery=record, digest=record.digest)
+    after = replace(cohort, intents=cohort.intents | {record.intent: delivered})
+    cohorts = (*books.cohorts[: cohort.number - 1], after, *books.cohorts[cohort.number :])
+    return replace(books, cohorts=cohorts, cohort=cohorts[books.cohort.number - 1])
 
 
 def _check_delivered(replay: Replay, after: Books, record: DeliveredRecord) -> Iterator[str]:
@@ -642,7 +647,7 @@ def _apply_erased(books: Books, record: ErasedRecord, entry: Entry) -> Books:
     done = replace(erasure, digests=digests, by_cohort=tuple(each.erased for each in left))
     cohorts = zip(books.cohorts, left, strict=True)
     return replace(books, erasures=(*books.erasures, done), unfinished_erasure=None).with_cohorts(
-        *(cohort.without(gone, digests) for cohort, gone in cohorts)
+        cohort.without(gone, digests) for cohort, gone in cohorts
     )
 
 

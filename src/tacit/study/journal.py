@@ -28,7 +28,9 @@ from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Books, Intent
 from tacit.study.books.records import (
     AUTHOR,
+    FIRST_COHORT,
     CohortRecord,
+    IntentRecord,
     JoinedRecord,
     Record,
     RollbackRecord,
@@ -81,7 +83,8 @@ class Traces:
 
     def lost(self, books: Books, ledger: Ledger, study: str) -> Traces:
         """Those that the ledger does not know, and that no rollback has been accepted for."""
-        known = {intent.state_name for intent in books.releases.values()} | books.accepted
+        intents = [each for cohort in books.cohorts for each in cohort.intents.values()]
+        known = {intent.state_name for intent in intents} | books.accepted
         return Traces(
             {
                 file: head
@@ -232,7 +235,7 @@ class Journal:
             self.refresh()
 
     def record_intents(
-        self, drafted: Sequence[tuple[Record, bytes]], books: Books
+        self, drafted: Sequence[tuple[IntentRecord, bytes]], books: Books
     ) -> list[Intent] | None:
         """Spend the bits of releases: append all or none, and remember that the ledger has them.
 
@@ -255,7 +258,12 @@ class Journal:
                 f"({error.strerror}): mend that and ask for the same release again, which costs "
                 "nothing"
             ) from error
-        return [each for number, each in after.releases.items() if number > books.head.number]
+        new = [record.cohort for record, _ in drafted]
+        numbers = range(books.head.number + 1, after.head.number + 1)
+        return [
+            after.cohorts[cohort - FIRST_COHORT].intents[number]
+            for cohort, number in zip(new, numbers, strict=True)
+        ]
 
     def append_cohort(
         self,
@@ -281,10 +289,10 @@ class Journal:
         record = JoinedRecord(**dict(cohort), corrected=corrected, registration=seal)
         known = self.ledger.overlapping(joining) if accept_reset else []
         try:
-            entry = self.ledger.extend(
+            [entry] = self.ledger.append_all(
                 self.study,
                 "cohort",
-                record.model_dump(mode="json") | self._author,
+                [(record.model_dump(mode="json") | self._author, b"")],
                 head=books.head,
                 joining=joining,
                 sketch=sketch,

@@ -56,11 +56,12 @@ from tacit.study.folder import (
 )
 from tacit.study.journal import Journal
 from tacit.study.releases.release import (
+    Answer,
     ReleaseWriter,
     cohort_file,
     deliver_release,
     draft_or_refuse,
-    find_answers,
+    find_intent,
     open_cohorts,
     record_intents,
 )
@@ -347,7 +348,7 @@ class Study:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of all columns that can be asked for."""
-        return (*(each.name for each in self.attributes), *self._journal.books.externals)
+        return (*(each.name for each in self.attributes), *self._journal.books.cohort.externals)
 
     @property
     def n_left(self) -> int:
@@ -668,10 +669,10 @@ class Study:
             DeliveryError: the release is recorded but its file was not written.
         """
         target, journal = Path(out), self._journal
-        n_cohorts = 1 if cohort is not None else len(journal.books.cohorts)
-        for number in range(FIRST_COHORT, n_cohorts + 1):
-            check_target(cohort_file(target, number))
-            refuse_own_files(self._layout, self.configuration, cohort_file(target, number))
+        later = journal.books.cohorts[1:] if cohort is None else ()
+        for file in (target, *(cohort_file(target, each.number) for each in later)):
+            check_target(file)
+            refuse_own_files(self._layout, self.configuration, file)
         measure = Measure.of_utility(utility, objective, ceilings)
         if max_error is not None:
             check_max_error(max_error, measure)
@@ -698,7 +699,8 @@ class Study:
             writer = self._writer()
         certificates = []
         for intent in intents:
-            file = target if cohort is not None else cohort_file(target, intent.cohort)
+            is_only = cohort is not None or intent.record.cohort == FIRST_COHORT
+            file = target if is_only else cohort_file(target, intent.record.cohort)
             certificates.append(deliver_release(journal, writer, intent, file, progress))
             record = intent.record
             for remark in remarks_on_time(record.is_out_of_time, record.value, record.bound):
@@ -718,7 +720,8 @@ class Study:
             return ()
         intent = books.releases[number]
         same = [each.find(intent.record.identity) for each in books.by_cohort]
-        others = [each for each in same if each is not None and each.cohort != intent.cohort]
+        mine = intent.record.cohort
+        others = [each for each in same if each is not None and each.record.cohort != mine]
         return tuple(receipt_of(books, each) for each in others)
 
     def record(
@@ -833,21 +836,34 @@ class Study:
         """The releases that answer a request, one for each cohort: recorded before, or now."""
         journal = self._journal
         # What others append from here on is noticed when the intents are appended.
-        answers = find_answers(journal.books, read, cohort, again=again)
-        found = [intent for _, _, intent in answers if intent is not None]
-        if len(found) == len(answers):  # what was made before needs no source: the snapshot counts
-            return found
+        answers = self._find_answers(journal.books, read, cohort, again=again)
+        *_, found = zip(*answers, strict=True)
+        if None not in found:  # what was made before needs no source: the snapshot counts
+            return list(found)
         for remark in source_remarks(self._layout, self.configuration, journal.engine, cohorts):
             notify(remark)
         return record_intents(
             journal,
             answers,
-            lambda books: find_answers(books, read, cohort, again=again),
+            lambda books: self._find_answers(books, read, cohort, again=again),
             max_error=max_error,
             reason=reason,
             watch=watch,
             confirm=confirm,
         )
+
+    @staticmethod
+    def _find_answers(
+        books: Books, read: Callable[[Books], Request], cohort: int | None, *, again: bool
+    ) -> list[Answer]:
+        """A request in each cohort that is asked about, and what was recorded for it."""
+        is_single = cohort is None and len(books.cohorts) == 1
+        views = [books] if is_single else books.look_at_each(cohort)
+        answers: list[Answer] = []
+        for each in views:
+            request = read(each)
+            answers.append((each, request, find_intent(each, request, again=again)))
+        return answers
 
     def _request(
         self,
@@ -860,7 +876,8 @@ class Study:
         analysable: bool,
     ) -> Request:
         """A request as the books understand it; refused where they do not."""
-        self._journal.refuse_closed(books)
+        if books.is_closed:
+            self._journal.refuse_closed(books)
         known = books.find_party(party)
         question = self._question(books, asked, sql)
         request = Request(known, question, measure, bits, analysable)
@@ -875,8 +892,9 @@ class Study:
             seen = "neither attributes nor an SQL expression is asked for" if sql is None else both
             raise InvalidInputError(f"{seen}: give one of the two")
         names = (asked,) if isinstance(asked, str) else tuple(asked or ())
-        if len(names) == 1 and names[0] in books.externals:
-            return books.externals[names[0]]
+        externals = books.cohort.externals
+        if len(names) == 1 and names[0] in externals:
+            return externals[names[0]]
         cells = Cells(self.attributes)
         if sql is not None:
             return cells.evaluate(sql)
@@ -885,11 +903,14 @@ class Study:
     def _writer(self) -> ReleaseWriter:
         """Writes releases with the study's key and snapshots, which are checked byte by byte."""
         journal, books = self._journal, self._journal.books
-        journal.refuse_closed(books)
+        if books.is_closed:
+            journal.refuse_closed(books)
         if books.unfinished_erasure is not None:
             raise unfinished_error(books.unfinished_erasure)
         keys = StudyKeys.load(self._layout, journal.study, books.created)
-        cohorts = open_cohorts(self._layout, journal.engine, books)
+        cohorts = [self.snapshot]
+        if len(books.cohorts) > 1:
+            cohorts += open_cohorts(self._layout, journal.engine, books)[1:]
         for records, cohort in zip(cohorts, books.cohorts, strict=True):
             refuse_changed_snapshot(records, keys.snapshot, cohort)
         return ReleaseWriter(

@@ -7,7 +7,7 @@ have equal books. What each kind of entry changes in the books is in ``tacit.stu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -353,6 +353,7 @@ class Intent:
         past: name of all that was released up to it, itself included.
         party_limit: its party's limit at that time, as it was set.
         own_limit: that, or the limit of a coalition around the party where it was lower.
+        n_cohorts: how many the study had at that time.
         delivery: says that its file was written; ``None`` until then.
         digest: of what its file says when it is written now, without records that were erased;
             ``None`` until it was delivered.
@@ -368,6 +369,7 @@ class Intent:
     past: str
     party_limit: float
     own_limit: float
+    n_cohorts: int
     delivery: DeliveredRecord | None = None
     digest: str | None = None
 
@@ -375,11 +377,6 @@ class Intent:
     def first_digest(self) -> str | None:
         """Of its file as it was delivered first."""
         return None if self.delivery is None else self.delivery.digest
-
-    @property
-    def cohort(self) -> int:
-        """Number of the cohort that it is about."""
-        return self.record.cohort
 
     @property
     def is_of_0_1(self) -> bool:
@@ -618,7 +615,7 @@ class Books:
         n_erased = {each.number: 0 for each in self.cohorts}
         for erasure in self.erasures:
             before = (each.before_erasures(digests, n_erased[each.number]) for each in self.cohorts)
-            stages.append(self.with_cohorts(*before))
+            stages.append(self.with_cohorts(before))
             digests |= erasure.digests
             for number, erased in enumerate(erasure.by_cohort, 1):
                 n_erased[number] += erased
@@ -657,10 +654,14 @@ class Books:
         """The books for each cohort."""
         return [self.look_at(each.number) for each in self.cohorts]
 
-    def with_cohorts(self, *changed: Cohort) -> Books:
-        """The books with some cohorts in the place of those of their numbers, or after them."""
-        cohorts = {each.number: each for each in (*self.cohorts, *changed)}
-        return replace(self, cohorts=tuple(cohorts.values()), cohort=cohorts[self.cohort.number])
+    def look_at_each(self, cohort: int | None) -> list[Books]:
+        """The books for one cohort, or for each."""
+        return self.by_cohort if cohort is None else [self.look_at(cohort)]
+
+    def with_cohorts(self, cohorts: Iterable[Cohort]) -> Books:
+        """The books with other cohorts in the place of all."""
+        others = tuple(cohorts)
+        return replace(self, cohorts=others, cohort=others[self.cohort.number - FIRST_COHORT])
 
     @property
     def counts(self) -> Counts:
@@ -689,22 +690,15 @@ class Books:
             return self.cohort.intents
         return dict(sorted(each for one in self.cohorts for each in one.intents.items()))
 
-    def had_cohorts(self, intent: Intent) -> bool:
-        """Whether there was more than one cohort when a release was recorded."""
-        return any(
-            each.number > FIRST_COHORT and each.joined < intent.entry.number
-            for each in self.cohorts
-        )
-
     def with_policy(self, policy: Policy) -> Books:
         """The books if this were the policy: what is carried depends on it, and starts anew."""
         anew = (replace(each, account=None) for each in self.cohorts)
-        return replace(self, policy=policy).with_cohorts(*anew)
+        return replace(self, policy=policy).with_cohorts(anew)
 
     @property
     def p_x(self) -> Array:
         """The public law of a record's cell."""
-        return np.asarray(self.counts / self.counts.sum())
+        return np.asarray(self.cohort.counts / self.cohort.counts.sum())
 
     @property
     def proved_account(self) -> Account:
@@ -712,7 +706,7 @@ class Books:
         if self.cohort.account is not None:
             return self.cohort.account
         account = self.empty_account
-        intents = [*self.intents.values()]
+        intents = [*self.cohort.intents.values()]
         if intents:
             with refuse_nonsense(intents[0].entry) as reading:
                 for intent in intents:
@@ -724,14 +718,14 @@ class Books:
     @property
     def empty_account(self) -> Account:
         """The account before the first release: no two cells are told apart."""
-        nothing_told = np.zeros(len(self.counts), dtype=np.intp)
-        return Account.start(self.counts, self.memory, self.policy, nothing_told)
+        nothing_told = np.zeros(len(self.cohort.counts), dtype=np.intp)
+        return Account.start(self.cohort.counts, self.memory, self.policy, nothing_told)
 
     @property
     def class_of_x(self) -> ClassOfX:
         """Class of each cell: what no release or request so far has told apart."""
-        last = next(reversed(self.intents.values()), None)
-        return np.zeros(len(self.counts), dtype=np.intp) if last is None else last.class_of_x
+        last = next(reversed(self.cohort.intents.values()), None)
+        return np.zeros(len(self.cohort.counts), dtype=np.intp) if last is None else last.class_of_x
 
     def classes_for(self, question: Question) -> ClassOfX:
         """The classes, refined so that a question has one law in each ([M] fact 10).
@@ -763,7 +757,7 @@ class Books:
                 intent.transition,
                 intent.record.everyone_bits,
             )
-            for intent in self.intents.values()
+            for intent in self.cohort.intents.values()
         ]
         return Scheme.resume(self.p_x, account.memory, steps, policy, reserve=RESERVE_BITS)
 
@@ -784,13 +778,13 @@ class Books:
     @property
     def n_states(self) -> int:
         """States that a record can be in now."""
-        last = next(reversed(self.intents.values()), None)
+        last = next(reversed(self.cohort.intents.values()), None)
         return 1 if last is None else int(last.next_state.max()) + 1
 
     @property
     def holders(self) -> Parties:
         """Parties that received something about the cohort."""
-        return frozenset(intent.request.party for intent in self.intents.values())
+        return frozenset(intent.request.party for intent in self.cohort.intents.values())
 
     def holding(self, coalition: Parties) -> HoldingRecord:
         """What was recorded of a coalition after the last release that fed it.
@@ -799,7 +793,7 @@ class Books:
         limited the coalition, or an earlier version recorded less.
         """
         parties = coalition & self.holders
-        fed = [each for each in self.intents.values() if each.request.party in parties]
+        fed = [each for each in self.cohort.intents.values() if each.request.party in parties]
         for holding in fed[-1].record.holdings if fed else ():
             if parties == frozenset(holding.parties) and holding.worst_answer is not None:
                 return holding
@@ -848,7 +842,7 @@ class Books:
 
     def find(self, identity: str) -> Intent | None:
         """The latest release for a request about the cohort, if there is one."""
-        same = [each for each in self.intents.values() if each.record.identity == identity]
+        same = [each for each in self.cohort.intents.values() if each.record.identity == identity]
         return same[-1] if same else None
 
     def range_given_r(self, intent: Intent) -> tuple[Array, Array]:
@@ -859,14 +853,16 @@ class Books:
         nothing else. That is so where its table reads r only, and for a copy of the letters of such
         a release.
         """
-        some_x = np.unique(np.where(self.counts > 0, intent.class_of_x, -1), return_index=True)[1]
-        some_x = some_x[self.counts[some_x] > 0]
+        some_x = np.unique(
+            np.where(self.cohort.counts > 0, intent.class_of_x, -1), return_index=True
+        )[1]
+        some_x = some_x[self.cohort.counts[some_x] > 0]
         asked = intent.request.question.p_r_given_x[some_x]
         # States that a record of the cell can be in; laws of earlier letters that read no past,
         # with the letters that are possible in each state.
         reached = np.ones((1, len(some_x)), dtype=bool)
         drawn: list[tuple[Array, NDArray[np.bool_]]] = []
-        for each in self.intents.values():
+        for each in self.cohort.intents.values():
             rows = each.channel.law[:, each.class_of_x[some_x]]
             if each.entry.number == intent.entry.number:
                 break
@@ -887,7 +883,7 @@ class Books:
     def question(self, record: QuestionRecord) -> Question:
         """A question as it stands in the ledger."""
         if record.external is not None:
-            return self.externals[record.external]
+            return self.cohort.externals[record.external]
         letter = np.array(record.letter_of_cell, dtype=np.intp)
         return Question.of_function(
             record.name, record.labels, record.numbers, letter, sql=record.sql

@@ -30,8 +30,8 @@ from tacit.study.requests.refusals import (
 from tacit.tables.delivery.engine import Engine, MissingStatesError, Records, StateStore
 from tacit.tables.delivery.release_file import Alphabet, Progress, RecordedRelease
 
-ReadRequest = Callable[[Books], Request]
-"""Makes a request of the books of a cohort, and refuses what they do not allow."""
+Answer = tuple[Books, Request, Intent | None]
+"""The books of a cohort, a request there, and its release if it was recorded before."""
 
 _STATES_KEPT = 2
 """States of older releases are computed anew when an old release is asked for again."""
@@ -92,26 +92,10 @@ def find_intent(books: Books, request: Request, *, again: bool) -> Intent | None
     return None if is_new else recorded
 
 
-def find_answers(
-    books: Books, read: ReadRequest, cohort: int | None, *, again: bool
-) -> list[tuple[Books, Request, Intent | None]]:
-    """For each cohort its books, the request there, and its release if it was recorded before.
-
-    Args:
-        books: of the study.
-        read: makes the request of the books of a cohort, and refuses what they do not allow.
-        cohort: the only one that is asked about; ``None`` for all.
-        again: whether a new release is asked for.
-    """
-    views = books.by_cohort if cohort is None else [books.look_at(cohort)]
-    requests = [(each, read(each)) for each in views]
-    return [(each, asked, find_intent(each, asked, again=again)) for each, asked in requests]
-
-
 def record_intents(
     journal: Journal,
-    answers: list[tuple[Books, Request, Intent | None]],
-    look_again: Callable[[Books], list[tuple[Books, Request, Intent | None]]],
+    answers: list[Answer],
+    look_again: Callable[[Books], list[Answer]],
     *,
     max_error: float | None,
     reason: str | None,
@@ -126,8 +110,8 @@ def record_intents(
 
     Args:
         journal: of the study.
-        answers: what ``find_answers`` found in the journal's books.
-        look_again: does the same in later books.
+        answers: for each cohort that is asked about, by the journal's books.
+        look_again: gives the same by later books.
         max_error: refuse answers whose cost, as it is judged, is above this.
         reason: why it is released, as the custodian says it.
         watch: as for ``draft_or_refuse``.
@@ -171,8 +155,10 @@ def deliver_release(
             "mend that and ask for the same release again, which costs nothing"
         ) from error
 
+    cohort = intent.record.cohort - FIRST_COHORT
+
     def make(books: Books) -> DeliveredRecord | None:
-        if books.releases[number].delivery is not None:
+        if books.cohorts[cohort].intents[number].delivery is not None:
             return None
         return DeliveredRecord(intent=number, digest=digest, file=str(target.resolve()))
 
@@ -229,7 +215,7 @@ class ReleaseWriter:
         """
         states = StateStore(self.layout.states, self.keys.states)
         number, records = intent.entry.number, self.records_of(intent)
-        same = books.look_at(intent.cohort).intents
+        same = books.cohorts[intent.record.cohort - FIRST_COHORT].intents
         earlier = [each for each in same.values() if each.entry.number < number]
         before = self.release_of(earlier[-1]) if earlier else None
         deliver = partial(
@@ -282,7 +268,7 @@ class ReleaseWriter:
 
     def records_of(self, intent: Intent) -> Records:
         """The cohort that a release is about."""
-        return self.cohorts[intent.cohort - FIRST_COHORT]
+        return self.cohorts[intent.record.cohort - FIRST_COHORT]
 
     def release_of(self, intent: Intent) -> RecordedRelease:
         """A release as the engine draws it."""
@@ -297,7 +283,7 @@ class ReleaseWriter:
             draw_key,
             digest_key,
             Alphabet(intent.record.letters, shares if shares > 1 else None),
-            None if self.is_id_public else self.keys.pseudonym_key(party, intent.cohort),
+            None if self.is_id_public else self.keys.pseudonym_key(party, intent.record.cohort),
         )
 
     def _remember_all(self, states: StateStore, intents: list[Intent]) -> None:

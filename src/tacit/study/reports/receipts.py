@@ -412,7 +412,8 @@ def certificate_path(release: Path) -> Path:
 
 def receipt_of(books: Books, intent: Intent) -> Receipt:
     """The custodian's receipt of a release."""
-    books = books.look_at(intent.cohort)
+    if intent.record.cohort != books.cohort.number:
+        books = books.look_at(intent.record.cohort)
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     levels, answers = record.question.labels, _answers(record)
@@ -470,7 +471,8 @@ def entry_receipt(entry: Entry, in_words: str) -> EntryReceipt:
 
 def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes) -> Certificate:
     """The recipient's certificate of a release."""
-    books = books.look_at(intent.cohort)
+    if intent.record.cohort != books.cohort.number:
+        books = books.look_at(intent.record.cohort)
     least, most = books.range_given_r(intent)
     is_analysable = np.array_equal(least, most)
     own = _own_holding(intent)
@@ -498,6 +500,8 @@ def _own_holding(intent: Intent) -> HoldingRecord:
 
 
 def _common(books: Books, intent: Intent) -> dict[str, Any]:
+    cohort = books.cohort
+    left = cohort.record.records - cohort.n_erased
     record, measure = intent.record, intent.record.measure
     return {
         "study": intent.entry.study,
@@ -509,10 +513,10 @@ def _common(books: Books, intent: Intent) -> dict[str, Any]:
         "measure": measure.kind,
         "in_words": value_in_words(measure.kind, record.value, record.blind, measure.objective),
         "party_bits": _own_holding(intent).bits,
-        "records": books.cohort.n_left,
+        "records": left,
         "remarks": remarks_on(intent.request.question.external)
-        + remarks_on_erased(books.cohort.n_erased, books.cohort.n_left),
-        "cohort": intent.cohort if books.had_cohorts(intent) else None,
+        + remarks_on_erased(cohort.n_erased, left),
+        "cohort": cohort.number if intent.n_cohorts > 1 else None,
     }
 
 

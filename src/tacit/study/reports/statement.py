@@ -84,5 +84,5 @@ def _own_release(intent: Intent) -> OwnRelease:
         measure=measure.kind,
         in_words=value_in_words(measure.kind, record.value, record.blind, measure.objective),
         is_delivered=intent.delivery is not None,
-        cohort=intent.cohort,
+        cohort=intent.record.cohort,
     )

@@ -213,7 +213,7 @@ class PaperCheck:
     def _of_release(self, books: Books, intent: Intent, entries: list[Entry]) -> Paper:
         """The paper as it would be made now, except where a genuine paper may differ."""
         said = self.paper.content
-        books = self._at_time_of_paper(books.look_at(intent.cohort))
+        books = self._at_time_of_paper(books.look_at(intent.record.cohort))
         intent = books.intents[intent.entry.number]
         delivery = intent.delivery
         if not self.paper.is_certificate:
