@@ -21,9 +21,14 @@ from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
 from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout, refuse_own_files
-from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
+from tacit.study.journal import (
+    Journal,
+    Traces,
+    find_engine,
+    refuse_unregistered,
+    update_high_water_mark,
+)
 from tacit.study.setup.creation import IN_FOLDER
-from tacit.tables.delivery.registry import find_engine
 from tacit.tables.encoding.snapshot import is_snapshot_file
 
 _SNAPSHOT = "snapshot/"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ from tacit.study.books.records import AUTHOR, Record, RollbackRecord
 from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout
 from tacit.tables.delivery.engine import Engine
-from tacit.tables.delivery.registry import find_engine
+from tacit.tables.delivery.registry import ENGINES
+from tacit.tables.delivery.spark.engine import SparkEngine
 
 _LARGEST_NUMBER = 2**63 - 1
 """That a ledger can hold."""
@@ -282,6 +283,19 @@ class Journal:
             self.append_settled("rollback", lambda _: lost.record)
         else:  # entries may have been appended elsewhere, or just before a crash
             update_high_water_mark(self.layout, self.books.head, self.books.accepted)
+
+
+def find_engine(name: str, master: str | None = None) -> Engine[Any]:
+    """The engine of a name; ``master`` is the address of its cluster, where it has one."""
+    engine = ENGINES[name]
+    if master is None:
+        return engine
+    if not isinstance(engine, SparkEngine):
+        raise InvalidInputError(
+            f"the engine {name} runs on this machine and has no master: leave {master!r} out, or "
+            f"use the engine spark"
+        )
+    return replace(engine, master=master)
 
 
 def refuse_unregistered(layout: Layout, study: str, ledger: Ledger) -> None:

@@ -16,13 +16,12 @@ from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import check_entry, read_books, read_on
 from tacit.study.folder import Configuration, Layout, StudyKeys
-from tacit.study.journal import Traces
+from tacit.study.journal import Traces, find_engine
 from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.tables.delivery.engine import Engine
-from tacit.tables.delivery.registry import find_engine
 from tacit.tables.delivery.release_reader import digest_of
 
 PROVED_NEAR = 1e-5

@@ -17,30 +17,29 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 import duckdb
 import numpy as np
 
+from tacit.errors import DeliveryError
 from tacit.remark import Remark
 from tacit.sampling import Codes, Sampler, pseudonyms, uniforms
 from tacit.storage import atomic_file
+from tacit.tables.connection import reason
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.links import Links, link
-from tacit.tables.delivery.output import (
-    Steps,
-    digest_release,
-    not_written,
-    states_not_written,
-    told,
-    without_collisions,
-    write_release,
-)
 from tacit.tables.delivery.release_file import (
     N_THREADS,
+    Alphabet,
+    Block,
     ByPseudonym,
     ByPublicId,
+    ContentDigest,
     Order,
+    PseudonymCollisionError,
     RecordedRelease,
     batches,
     in_order,
@@ -50,6 +49,8 @@ from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.snapshot import Snapshot
+
+Result = TypeVar("Result")
 
 _STATES = ".npy"
 _SEAL_BYTES = 32
@@ -126,7 +127,7 @@ class LocalEngine:
         progress: Progress | None = None,
     ) -> str:
         """Write a release's state file and its own."""
-        release_writer(target)  # a name that cannot be used is refused before any work
+        write = release_writer(target)  # a name that cannot be used is refused before any work
         files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
 
@@ -137,7 +138,9 @@ class LocalEngine:
                 with files.writing(release.name, release.n_states) as append:
                     _draw_all(draw, order, pool, append, steps)
                 blocks = order.blocks(pool)
-                return write_release(target, release, blocks, pool, expected=expected, steps=steps)
+                return write_release(
+                    target, write, release, blocks, pool, expected=expected, steps=steps
+                )
 
         try:
             return without_collisions(release, attempt)
@@ -330,3 +333,104 @@ def _order(
     if pseudonym_key is None:
         return ByPublicId(records.ids_sql, records.n_records, n_letters)
     return ByPseudonym(partial(pseudonyms, pseudonym_key), records.n_records, n_letters, pool)
+
+
+# -- what every engine does with records that are in order --------------------------------------
+
+
+@dataclass(slots=True)
+class Steps:
+    """Counts finished steps and reports them to ``progress``."""
+
+    progress: Progress | None
+    total: int
+    done: int = 0
+
+    def add(self, steps: int) -> None:
+        """Count steps that are finished."""
+        self.done += steps
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+
+def without_collisions(
+    release: RecordedRelease, attempt: Callable[[bytes | None], Result]
+) -> Result:
+    """Try the party's pseudonym keys in turn; return the first result without equal pseudonyms.
+
+    Args:
+        release: whose party.
+        attempt: gets the key of pseudonyms; ``None`` where records are called by their own ids.
+    """
+    for number in count():
+        try:
+            return attempt(None if release.pseudonym_key is None else release.pseudonym_key(number))
+        except PseudonymCollisionError:
+            continue
+    raise AssertionError("there is always another attempt")
+
+
+def write_release(
+    target: Path,
+    write: Callable[[BinaryIO, Alphabet, Iterator[Block]], None],
+    release: RecordedRelease,
+    blocks: Iterator[Block],
+    pool: ThreadPoolExecutor,
+    *,
+    expected: str | None,
+    steps: Steps,
+) -> str:
+    """Write the file of a release, whole or not at all, and return its content digest.
+
+    Args:
+        target: the file.
+        write: what ``release_writer`` gives for it.
+        release: whose file.
+        blocks: its records in the order of the file.
+        pool: digests while the file is written.
+        expected: the digest when the release was delivered before; ``None`` the first time.
+        steps: counts the records that are written.
+    """
+    with atomic_file(target) as file:
+        digest = ContentDigest(release.digest_key)
+        write(file, release.alphabet, digest.follow(blocks, release.alphabet, pool, steps.add))
+        content = digest.hexdigest()
+        _refuse_other_content(target, content, expected)
+    return content
+
+
+def digest_release(release: RecordedRelease, blocks: Iterator[Block]) -> str:
+    """The content digest that the file of a release must have; no file is written."""
+    digest = ContentDigest(release.digest_key)
+    for block in blocks:
+        digest.update(release.alphabet.columns(block))
+    return digest.hexdigest()
+
+
+def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
+    if expected is not None and found != expected:
+        raise DeliveryError(
+            f"the release comes out differently from when it was first delivered, so {target} was "
+            "not written: the snapshot or the key was changed; verify the study"
+        )
+
+
+def not_written(target: Path, told: str) -> DeliveryError:
+    """The error of a file that could not be written."""
+    return DeliveryError(
+        f"the release is recorded but {target} was not written ({told}): "
+        "mend that and ask for the same release again, which costs nothing"
+    )
+
+
+def states_not_written(folder: Path, told: str) -> DeliveryError:
+    """The error of states that could not be written."""
+    return DeliveryError(
+        f"the states in {folder} cannot be written ({told}): "
+        "mend that and ask for the same release again, which costs nothing"
+    )
+
+
+def told(error: OSError | duckdb.Error) -> str:
+    """What went wrong, in a few words."""
+    return (isinstance(error, OSError) and error.strerror) or reason(error)

@@ -22,7 +22,7 @@ from tacit.remark import Remark
 from tacit.storage import scratch_folder
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.links import Links, link
-from tacit.tables.delivery.output import (
+from tacit.tables.delivery.local import (
     Steps,
     digest_release,
     not_written,
@@ -158,13 +158,15 @@ class SparkEngine:
         progress: Progress | None = None,
     ) -> str:
         """Write the states after a release, and its file."""
-        release_writer(target)  # a name that cannot be used is refused before any work
+        writer = release_writer(target)  # a name that cannot be used is refused before any work
         kept = StateParts.of(states)
         steps = Steps(progress, 2 * records.n_records)
 
         def write(blocks: Iterator[Block]) -> str:
             with ThreadPoolExecutor(N_THREADS) as pool:
-                return write_release(target, release, blocks, pool, expected=expected, steps=steps)
+                return write_release(
+                    target, writer, release, blocks, pool, expected=expected, steps=steps
+                )
 
         try:
             with _jobs(self.master) as session:
