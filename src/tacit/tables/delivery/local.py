@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -131,19 +131,21 @@ class LocalEngine:
         files = StateFiles.of(states, records.n_records)
         draw = _Draw.of(records, files.after(before), release)
 
-        def attempt(key: bytes | None) -> str:
+        def attempt(number: int) -> str:
             steps = Steps(progress, 2 * records.n_records)
             with ThreadPoolExecutor(N_THREADS) as pool:
-                order = _order(records, draw.sampler.n_letters, key, pool)
+                order = _order(records, release, number, pool)
                 with files.writing(release.name, release.n_states) as append:
                     _draw_all(draw, order, pool, append, steps)
-                blocks = order.blocks(pool)
-                return write_release(
-                    target, write, release, blocks, pool, expected=expected, steps=steps
-                )
+                with atomic_file(target) as file:
+                    content = digest_while(
+                        partial(write, file), release, order.blocks(pool), pool, steps
+                    )
+                    refuse_other_content(target, content, expected)
+            return content
 
         try:
-            return without_collisions(release, attempt)
+            return without_collisions(attempt)
         except (OSError, duckdb.Error) as error:
             raise not_written(target, told(error)) from error
 
@@ -316,23 +318,25 @@ def _redraw(records: Snapshot, release: RecordedRelease, states: Codes) -> tuple
     """The content digest that a release's file must have, and the states after it; no file."""
     draw = _Draw.of(records, states, release)
 
-    def attempt(key: bytes | None) -> tuple[str, Codes]:
+    def attempt(number: int) -> tuple[str, Codes]:
         next_states: list[Codes] = []
         with ThreadPoolExecutor(N_THREADS) as pool:
-            order = _order(records, draw.sampler.n_letters, key, pool)
+            order = _order(records, release, number, pool)
             _draw_all(draw, order, pool, next_states.append, Steps(None, 0))
             digest = digest_release(release, order.blocks(pool))
         return digest, np.concatenate(next_states)
 
-    return without_collisions(release, attempt)
+    return without_collisions(attempt)
 
 
 def _order(
-    records: Snapshot, n_letters: int, pseudonym_key: bytes | None, pool: ThreadPoolExecutor
+    records: Snapshot, release: RecordedRelease, attempt: int, pool: ThreadPoolExecutor
 ) -> Order:
-    if pseudonym_key is None:
-        return ByPublicId(records.ids_sql, records.n_records, n_letters)
-    return ByPseudonym(partial(pseudonyms, pseudonym_key), records.n_records, n_letters, pool)
+    n_records, n_letters = records.n_records, release.channel.weights.shape[-1]
+    if release.pseudonym_key is None:
+        return ByPublicId(records.ids_sql, n_records, n_letters)
+    words = partial(pseudonyms, release.pseudonym_key(attempt))
+    return ByPseudonym(words, n_records, n_letters, pool)
 
 
 # -- what every engine does with records that are in order --------------------------------------
@@ -353,50 +357,31 @@ class Steps:
             self.progress(self.done, self.total)
 
 
-def without_collisions(
-    release: RecordedRelease, attempt: Callable[[bytes | None], Result]
-) -> Result:
+def without_collisions(attempt: Callable[[int], Result]) -> Result:
     """Try the party's pseudonym keys in turn; return the first result without equal pseudonyms.
 
     Args:
-        release: whose party.
-        attempt: gets the key of pseudonyms; ``None`` where records are called by their own ids.
+        attempt: gets the number of the key.
     """
     for number in count():
         try:
-            return attempt(None if release.pseudonym_key is None else release.pseudonym_key(number))
+            return attempt(number)
         except PseudonymCollisionError:
             continue
     raise AssertionError("there is always another attempt")
 
 
-def write_release(
-    target: Path,
-    write: Callable[[BinaryIO, Alphabet, Iterator[Block]], None],
+def digest_while(
+    write: Callable[[Alphabet, Iterator[Block]], None],
     release: RecordedRelease,
     blocks: Iterator[Block],
     pool: ThreadPoolExecutor,
-    *,
-    expected: str | None,
     steps: Steps,
 ) -> str:
-    """Write the file of a release, whole or not at all, and return its content digest.
-
-    Args:
-        target: the file.
-        write: what ``release_writer`` gives for it.
-        release: whose file.
-        blocks: its records in the order of the file.
-        pool: digests while the file is written.
-        expected: the digest when the release was delivered before; ``None`` the first time.
-        steps: counts the records that are written.
-    """
-    with atomic_file(target) as file:
-        digest = ContentDigest(release.digest_key)
-        write(file, release.alphabet, digest.follow(blocks, release.alphabet, pool, steps.add))
-        content = digest.hexdigest()
-        _refuse_other_content(target, content, expected)
-    return content
+    """Write a release's records, in the order of its file, and return their content digest."""
+    digest = ContentDigest(release.digest_key)
+    write(release.alphabet, digest.follow(blocks, release.alphabet, pool, steps.add))
+    return digest.hexdigest()
 
 
 def digest_release(release: RecordedRelease, blocks: Iterator[Block]) -> str:
@@ -407,7 +392,8 @@ def digest_release(release: RecordedRelease, blocks: Iterator[Block]) -> str:
     return digest.hexdigest()
 
 
-def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
+def refuse_other_content(target: Path, found: str, expected: str | None) -> None:
+    """Raise unless a file says what it said when it was first delivered."""
     if expected is not None and found != expected:
         raise DeliveryError(
             f"the release comes out differently from when it was first delivered, so {target} was "

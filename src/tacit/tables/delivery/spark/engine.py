@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +20,18 @@ import pyarrow as pa
 
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
-from tacit.storage import scratch_folder
+from tacit.storage import atomic_file, scratch_folder
 from tacit.tables.delivery.engine import MissingStatesError, Progress, StateStore
 from tacit.tables.delivery.links import Links, link
 from tacit.tables.delivery.local import (
     Steps,
     digest_release,
+    digest_while,
     not_written,
+    refuse_other_content,
     states_not_written,
     told,
     without_collisions,
-    write_release,
 )
 from tacit.tables.delivery.release_file import (
     N_THREADS,
@@ -163,10 +165,10 @@ class SparkEngine:
         steps = Steps(progress, 2 * records.n_records)
 
         def write(blocks: Iterator[Block]) -> str:
-            with ThreadPoolExecutor(N_THREADS) as pool:
-                return write_release(
-                    target, writer, release, blocks, pool, expected=expected, steps=steps
-                )
+            with ThreadPoolExecutor(N_THREADS) as pool, atomic_file(target) as file:
+                content = digest_while(partial(writer, file), release, blocks, pool, steps)
+                refuse_other_content(target, content, expected)
+            return content
 
         try:
             with _jobs(self.master) as session:
@@ -249,10 +251,11 @@ def _in_order(
     """What ``use`` makes of a release's records in the order of its file."""
     n_letters = release.channel.weights.shape[-1]
 
-    def attempt(key: bytes | None) -> str:
+    def attempt(number: int) -> str:
         with scratch_folder(place / "letters") as scratch, ThreadPoolExecutor(N_THREADS) as pool:
             parts = scratch / "letters.parquet"
-            if key is not None:
+            if release.pseudonym_key is not None:
+                key = release.pseudonym_key(number)
                 named = draw_named_letters(reached, release, key, records.n_records)
                 write_folder(named, parts)
                 return use(named_blocks(parts, n_letters))
@@ -262,7 +265,7 @@ def _in_order(
                 _put(order, batch)
             return use(order.blocks(pool))
 
-    return without_collisions(release, attempt)
+    return without_collisions(attempt)
 
 
 def _put(order: ByPublicId, batch: pa.RecordBatch) -> None:
