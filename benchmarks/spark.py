@@ -13,10 +13,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -40,22 +41,38 @@ SIZES = (1_000_000, 10_000_000, 100_000_000)
 TARGET_RATIO = 2.0
 FIGURE = ROOT / "docs" / "figures" / "spark.png"
 MASTER, DRIVER_MEMORY = "local[*]", "6g"
+
+Result = TypeVar("Result")
+Cost = tuple[float, float]
+"""Seconds of the clock, and of processors."""
+
 NO_ENCODING = Encoding(ids=(), attributes=())
 
 
 @dataclass(frozen=True, slots=True)
 class SparkResult:
-    """One size: seconds of the release in Spark, of the plain job, and of the local engine."""
+    """One size: the release in Spark, the plain job, and the local engine.
+
+    Seconds of the clock, and of processors: the latter do not depend on who else uses the machine.
+    """
 
     n_records: int
     spark_seconds: float
     plain_seconds: float
     local_seconds: float
+    spark_processor_seconds: float
+    plain_processor_seconds: float
+    local_processor_seconds: float
 
     @property
     def ratio(self) -> float:
-        """The release over the plain job."""
+        """The release over the plain job, by the clock."""
         return self.spark_seconds / self.plain_seconds
+
+    @property
+    def processor_ratio(self) -> float:
+        """The release over the plain job, in processor seconds."""
+        return self.spark_processor_seconds / self.plain_processor_seconds
 
 
 def run(*, quick: bool, sizes: tuple[int, ...] | None = None) -> list[SparkResult]:
@@ -70,8 +87,8 @@ def run(*, quick: bool, sizes: tuple[int, ...] | None = None) -> list[SparkResul
     session.stop()
     print_table(
         "Delivering a release with Spark (Parquet, sorted by record)",
-        ["records", "tacit in Spark", "plain Spark", "tacit / plain", "local engine"],
-        [_cells(result) for result in results],
+        ["records", "", "tacit in Spark", "plain Spark", "tacit / plain", "local engine"],
+        [cells for result in results for cells in _cells(result)],
     )
     print(f"Target: at most {TARGET_RATIO:g}x of the plain job", flush=True)
     if not quick:
@@ -99,11 +116,12 @@ def _compare(plain: SparkSession, session: SparkSession, n_records: int) -> Spar
         unsorted = place / "unsorted.parquet"
         released = read_folder(session, place / "spark" / "release.parquet")
         write_folder(released.repartition(_n_parts(n_records), "rhat", "record"), unsorted)
-        of_plain = _seconds(lambda: _sort(plain, unsorted, place / "sorted.parquet"))
+        of_plain = _measure(lambda: _sort(plain, unsorted, place / "sorted.parquet"))
         say(f"{n_records:,} records: local ...")
         of_local = _deliver(LocalEngine(), _write_files(place / "local", n_records))
     assert of_spark[1] == of_local[1], "the engines delivered different contents"
-    return SparkResult(n_records, of_spark[0], of_plain, of_local[0])
+    costs = zip(of_spark[0], of_plain[0], of_local[0], strict=True)
+    return SparkResult(n_records, *(seconds for three in costs for seconds in three))
 
 
 def _n_parts(n_records: int) -> int:
@@ -130,24 +148,39 @@ def _write_files(folder: Path, n_records: int) -> Snapshot:
     return Snapshot(folder, n_records, NO_ENCODING)
 
 
-def _deliver(engine: SparkEngine | LocalEngine, records: Snapshot) -> tuple[float, str]:
-    """Seconds of one delivery after an earlier release, and its digest."""
+def _deliver(engine: SparkEngine | LocalEngine, records: Snapshot) -> tuple[Cost, str]:
+    """What one delivery after an earlier release costs, and its digest."""
     before, now = recorded_releases()
     states = StateStore(records.folder / "states", SEAL_KEY)
     engine.remember(records, states, None, before)
-    target, digests = records.folder / "release.parquet", []
-    seconds = _seconds(lambda: digests.append(engine.deliver(records, states, before, now, target)))
-    return seconds, digests[0]
+    target = records.folder / "release.parquet"
+    return _measure(lambda: engine.deliver(records, states, before, now, target))
 
 
 def _sort(session: SparkSession, unsorted: Path, target: Path) -> None:
     read_folder(session, unsorted).orderBy("record").write.parquet(f"file://{target}")
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _measure(work: Callable[[], Result]) -> tuple[Cost, Result]:
+    """Seconds of the clock and of processors, and what was computed."""
+    start, before = time.perf_counter(), _processor_seconds()
+    result = work()
+    return (time.perf_counter() - start, _processor_seconds() - before), result
+
+
+def _processor_seconds() -> float:
+    """Of this process and all that it has started, Java and its Python workers included."""
+    own, parents = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            number = int(path.parent.name)
+            parents[number] = int(fields[1])
+            own[number] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    family = {os.getpid()}
+    while more := {each for each, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(own[each] for each in family)
 
 
 def draw(results: list[SparkResult]) -> None:
@@ -169,11 +202,22 @@ def draw(results: list[SparkResult]) -> None:
     plt.close(figure)
 
 
-def _cells(result: SparkResult) -> list[str]:
+def _cells(result: SparkResult) -> list[list[str]]:
     return [
-        f"{result.n_records:,}",
-        seconds_text(result.spark_seconds),
-        seconds_text(result.plain_seconds),
-        ratio_text(result.ratio),
-        seconds_text(result.local_seconds),
+        [
+            f"{result.n_records:,}",
+            "clock",
+            seconds_text(result.spark_seconds),
+            seconds_text(result.plain_seconds),
+            ratio_text(result.ratio),
+            seconds_text(result.local_seconds),
+        ],
+        [
+            "",
+            "processors",
+            seconds_text(result.spark_processor_seconds),
+            seconds_text(result.plain_processor_seconds),
+            ratio_text(result.processor_ratio),
+            seconds_text(result.local_processor_seconds),
+        ],
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from tacit.storage import atomic_file
 from tacit.study.books.books import Cohort
 from tacit.study.books.records import FIRST_COHORT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.delivery.registry import ENGINES, find_engine
+from tacit.tables.delivery.registry import ENGINES, SPARK
+from tacit.tables.delivery.spark.engine import SparkEngine
 from tacit.tables.sources.source import find_source
 
 FOLDER_FORMAT = 3
@@ -113,6 +114,19 @@ class TableRead(BaseModel):
         return cls(source=source, file=file and file.absolute())
 
 
+def find_engine(name: str, master: str | None = None) -> Engine[Any]:
+    """The engine of a name; ``master`` is the address of its cluster, where it has one."""
+    engine = ENGINES[name]
+    if master is None:
+        return engine
+    if not isinstance(engine, SparkEngine):
+        raise InvalidInputError(
+            f"the engine {name} runs on this machine and has no master: leave {master!r} out, or "
+            f"use the engine {SPARK}"
+        )
+    return replace(engine, master=master)
+
+
 class Configuration(BaseModel):
     """What never changes about a study.
 
@@ -143,8 +157,7 @@ class Configuration(BaseModel):
     @property
     def delivery(self) -> Engine[Any]:
         """What reads and writes the records."""
-        name, master = self.engine, self.master
-        return ENGINES[name] if master is None else find_engine(name, master)
+        return find_engine(self.engine, self.master)
 
     @property
     def table_file(self) -> Path | None:

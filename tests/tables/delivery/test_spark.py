@@ -26,10 +26,10 @@ from pyarrow import parquet
 from tacit.errors import InvalidInputError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms
 from tacit.study import Study
+from tacit.study.folder import find_engine
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records, StateStore
 from tacit.tables.delivery.local import LocalEngine
-from tacit.tables.delivery.registry import find_engine
 from tacit.tables.delivery.release_file import Alphabet, PseudonymCollisionError, RecordedRelease
 from tacit.tables.delivery.spark.draw import at, named_blocks
 from tacit.tables.delivery.spark.engine import SparkEngine

@@ -205,6 +205,8 @@ def worth_of_caps(statement: Statement, worths: Array) -> dict[ViewKey, float]:
 
     inf where the cap is reached everywhere: such views are held exact, and have no multipliers.
     """
+    if not statement.problem.caps:
+        return {}
     at_most = np.where(statement.is_spent_by_caps, inf, worths)
     of_view = zip(statement.keys, at_most.tolist(), strict=True)
     return {key: worth for key, worth in of_view if key in statement.problem.caps}

@@ -35,13 +35,13 @@ from tacit.study.folder import (
     StudyKeys,
     TableRead,
     file_evidence,
+    find_engine,
     store_evidence,
 )
 from tacit.study.journal import update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Records
-from tacit.tables.delivery.registry import find_engine
 from tacit.tables.sources.source import find_source
 
 IN_FOLDER = "folder"

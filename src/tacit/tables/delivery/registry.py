@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tacit.errors import InvalidInputError
@@ -22,16 +21,3 @@ class _Engines(dict[str, Engine[Any]]):
 
 
 ENGINES = _Engines({LOCAL: LocalEngine(), SPARK: SparkEngine()})
-
-
-def find_engine(name: str, master: str | None = None) -> Engine[Any]:
-    """The engine of a name; ``master`` is the address of its cluster, where it has one."""
-    engine = ENGINES[name]
-    if master is None:
-        return engine
-    if not isinstance(engine, SparkEngine):
-        raise InvalidInputError(
-            f"the engine {name} runs on this machine and has no master: leave {master!r} out, or "
-            f"use the engine {SPARK}"
-        )
-    return replace(engine, master=master)
