@@ -87,6 +87,8 @@ def test_results_of_every_command_are_json(
     """All but demo, reproduce and serve, which have tests of their own."""
     monkeypatch.chdir(tmp_path)
     [known, *_] = Path(patients).read_text().splitlines()[1:]
+    heading, *rows = Path(patients).read_text().splitlines()
+    Path("new.csv").write_text("\n".join([heading, *(f"new-{row}" for row in rows)]))
     Path("leavers.csv").write_text(f"patient_id\n{known.partition(',')[0]}\n")
     keys = {
         ("init", "c", "--table", patients, "--id", "patient_id", *PRIVATE): "small_cells",
@@ -116,6 +118,7 @@ def test_results_of_every_command_are_json(
         ("backup", "c", "monday.tar"): "has_key",
         ("restore", "monday.tar", "c"): "files",
         ("erase", "c", "--ids", "leavers.csv", "--yes"): "left",
+        ("extend", "c", "--table", "new.csv"): "cohorts",
         ("close", "c", "--yes"): "is_closed",
         ("doctor",): "checks",
     }

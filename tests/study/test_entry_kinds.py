@@ -109,6 +109,7 @@ def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
         "approval",
         "erasure",
         "erased",
+        "cohort",
     }
     assert all(described.values())
 
