@@ -154,7 +154,7 @@ def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
 
 
 def of_kind(entries: list[Entry]) -> list[Entry]:
-    return [*entries[:-1], replace(entries[-1], kind="cohort")]
+    return [*entries[:-1], replace(entries[-1], kind="merger")]
 
 
 def first_of_kind(entries: list[Entry]) -> list[Entry]:
@@ -176,7 +176,7 @@ def with_time(text: str) -> Callable[[list[Entry]], list[Entry]]:
 
 
 UNKNOWN: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
-    "kind": (of_kind, "is of the kind 'cohort', which this version of tacit does not know: update"),
+    "kind": (of_kind, "is of the kind 'merger', which this version of tacit does not know: update"),
     "first kind": (first_of_kind, "is of the kind 'founded', which this version of tacit does not"),
     "field": (
         with_field,

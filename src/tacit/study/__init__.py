@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacit.study.reports.report import StudyReport
     from tacit.study.reports.risk import Risk, Told
     from tacit.study.reports.statement import OwnRelease, PartyStatement
-    from tacit.study.reports.status import Holding, SmallCell, StudyStatus
+    from tacit.study.reports.status import CohortStatus, Holding, SmallCell, StudyStatus
     from tacit.study.requests.plan import (
         LimitMeaning,
         LimitPlan,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Backup",
     "Certificate",
+    "CohortStatus",
     "Configuration",
     "CurvePoint",
     "EntryReceipt",
@@ -112,7 +113,7 @@ __getattr__ = deferred(
         "reports.report": ("StudyReport",),
         "reports.risk": ("Risk", "Told"),
         "reports.statement": ("OwnRelease", "PartyStatement"),
-        "reports.status": ("Holding", "SmallCell", "StudyStatus"),
+        "reports.status": ("CohortStatus", "Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),
         "verification.verify": ("Verification", "verify_study"),
     },

@@ -164,18 +164,6 @@ class Configuration(BaseModel):
         """The file that the table is in; ``None`` for a server."""
         return find_source(self.source).file if self.format < _NAMES_FILE else self.file
 
-    def table_of(self, layout: Layout, cohort: int) -> TableRead:
-        """Which table a cohort was read from."""
-        if cohort == FIRST_COHORT:
-            return TableRead(source=self.source, file=self.table_file)
-        path = layout.of_cohort(cohort).table
-        try:
-            return TableRead.model_validate_json(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise InvalidInputError(
-                f"{path} cannot be read ({error}): restore it from a backup"
-            ) from error
-
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""
         path = Layout(folder).configuration
@@ -206,6 +194,19 @@ class Configuration(BaseModel):
             raise InvalidInputError(
                 f"{path} is damaged ({error.error_count()} fields do not fit): restore it"
             ) from error
+
+
+def _table_of(configuration: Configuration, layout: Layout, cohort: int) -> TableRead:
+    """Which table a cohort was read from."""
+    if cohort == FIRST_COHORT:
+        return TableRead(source=configuration.source, file=configuration.table_file)
+    path = layout.of_cohort(cohort).table
+    try:
+        return TableRead.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read ({error}): restore it from a backup"
+        ) from error
 
 
 def file_evidence(file: Path | None) -> dict[str, int] | None:
@@ -246,7 +247,7 @@ def source_remarks(
     """
     remarks = []
     for number, records in enumerate(cohorts, FIRST_COHORT):
-        table = configuration.table_of(layout, number)
+        table = _table_of(configuration, layout, number)
         place, now = layout.of_cohort(number), file_evidence(table.file)
         if table.file is None or now not in (None, _seen(place)):
             others = [each for each in cohorts if each is not records]
@@ -261,9 +262,9 @@ def source_remarks(
 def _refuse_changes(layout: Layout, table: TableRead, changes: list[str]) -> None:
     if changes:
         raise InvalidInputError(
-            f"{find_source(table.source).shown} has changed since {layout.folder} was made or "
-            f"extended by it ({'; '.join(changes)}): put it back, let new records join as a "
-            "cohort, or make a new study of it",
+            f"{find_source(table.source).shown} has changed since {layout.folder} was made "
+            f"({'; '.join(changes)}): put it back, or make a new study of it; records that were "
+            "added can join",
             suggestions=[Suggestion("extend", {"table": table.source, "skip_known": True})],
         )
 
@@ -287,7 +288,7 @@ def refuse_own_files(layout: Layout, configuration: Configuration, target: Path)
     refuse_study_files(target)
     later = (int(each.parent.name) for each in layout.cohorts.glob(f"[0-9]*/{layout.table.name}"))
     for cohort in (FIRST_COHORT, *later):
-        table = configuration.table_of(layout, cohort).file
+        table = _table_of(configuration, layout, cohort).file
         if table is not None and target.resolve() == table.resolve():
             raise InvalidInputError(
                 f"{target} belongs to the study, which was made of it: give another file"
