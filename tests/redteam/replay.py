@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from pathlib import Path
@@ -21,6 +21,7 @@ from tests.redteam.raw_ledger import (
     RawLedger,
     Row,
     classes_of_cells,
+    cohort_of,
     read_ledger,
     read_table_on_cells,
 )
@@ -86,19 +87,23 @@ def replay_ledger(
     ledger: RawLedger, drawn_from: DrawnFrom | None = None, *, most_seen: int = MOST_SEEN
 ) -> Replayed:
     """Replay a ledger that was read."""
-    walk = _Walk.start(ledger, drawn_from or {}, most_seen)
-    walk.found.faults += ledger.faults()
+    walks = [_Walk.start(ledger, drawn_from or {}, most_seen)]
+    walks[0].found.faults += ledger.faults()
     for row in ledger.rows[1:]:
-        walk.follow(row)
-    return walk.found
+        if row.kind == "cohort":
+            walks.append(walks[0].beside(ledger, row, len(walks) + 1))
+        for cohort, walk in enumerate(walks, 1):
+            if row.kind != "intent" or cohort == cohort_of(row):
+                walk.follow(row)
+    return walks[0].found
 
 
 @dataclass(slots=True)
 class _Walk:
-    """A replay on its way.
+    """A replay of the releases about one cohort, on its way.
 
     Attributes:
-        created: body of the first entry.
+        joined: what is said of the cohort's records, in the entry that they joined with.
         classes: number of a release -> class of each cell.
         cells: cells that have records.
         views: every coalition of parties that hold something, and nobody.
@@ -108,7 +113,7 @@ class _Walk:
         caps: in force now, on the worst single answer.
     """
 
-    created: dict[str, Any]
+    joined: dict[str, Any]
     classes: dict[int, list[int]]
     drawn_from: DrawnFrom
     most_seen: int
@@ -126,8 +131,8 @@ class _Walk:
         cells = [x for x, count in enumerate(created["counts"]) if count]
         view = View.of_nothing([created["counts"][x] for x in cells])
         return _Walk(
-            created=created,
-            classes=classes_of_cells(ledger.rows),
+            joined=created,
+            classes=classes_of_cells(ledger.rows, created),
             drawn_from=drawn_from,
             most_seen=most_seen,
             cells=cells,
@@ -136,6 +141,20 @@ class _Walk:
             chain=arb(0),
             limits=Limits.at_start(created),
             caps=Limits.at_start({"everyone": None}),
+        )
+
+    def beside(self, ledger: RawLedger, row: Row, cohort: int) -> _Walk:
+        """The walk of a cohort that joins; limits are the study's, and faults go to one list."""
+        counts = row.body["counts"]
+        cells = [x for x, count in enumerate(counts) if count]
+        return replace(
+            self,
+            joined=self.joined | row.body,
+            classes=classes_of_cells(ledger.rows, row.body, cohort),
+            cells=cells,
+            views={NOBODY: View.of_nothing([counts[x] for x in cells])},
+            bits={},
+            chain=arb(0),
         )
 
     @property
@@ -273,7 +292,7 @@ class _Walk:
     def _compare_worth(
         self, number: int, body: Mapping[str, Any], release: Release, before: View
     ) -> None:
-        worth = worth_of(body, self.created, release, before.by_state)
+        worth = worth_of(body, self.joined, release, before.by_state)
         for name, true in (("value", worth.value), ("blind", worth.blind)):
             is_same = body[name] is true is None or (
                 None not in (body[name], true)
@@ -327,7 +346,7 @@ def unlikely_draws(
     intents = [row for row in rows if row.kind == "intent"]
     counts = rows[0].body["counts"]
     laws = {(cell, ()): {0: 1} for cell, count in enumerate(counts) if count}
-    classes = classes_of_cells(rows)
+    classes = classes_of_cells(rows, rows[0].body)
     for row in intents:
         table = read_table_on_cells(row.payload, classes[row.number])
         laws = _histories_after(laws, table, row.body["next_state"])

@@ -133,7 +133,7 @@ def answer_chances(folder: Path) -> dict[str, dict[str, float]]:
     """Level -> logarithms of p(answer | level) by answer, and of p(level) under the empty name."""
     rows = read_ledger(folder).rows
     created, intents = rows[0].body, [row for row in rows if row.kind == "intent"]
-    classes = classes_of_cells(rows)[intents[-1].number]
+    classes = classes_of_cells(rows, rows[0].body)[intents[-1].number]
     [table] = read_table_on_cells(intents[-1].payload, classes)[:1]
     labels = intents[-1].body["letters"]
     letter_of_cell = intents[-1].body["question"]["letter_of_cell"]

@@ -108,7 +108,8 @@ def channel_of(intent: Entry) -> IntegerChannel:
 
 def classes_of(folder: Path) -> dict[int, NDArray[np.intp]]:
     """Number of each release -> class of each cell, computed as docs/reference/ledger.md says."""
-    classes = classes_of_cells(read_ledger(folder).rows)
+    rows = read_ledger(folder).rows
+    classes = classes_of_cells(rows, rows[0].body)
     return {number: np.array(each, dtype=np.intp) for number, each in classes.items()}
 
 
