@@ -358,7 +358,8 @@ def test_equal_pseudonyms_in_parts_are_noticed(tmp_path: Path) -> None:
         parquet.write_table(pa.table(columns), tmp_path / f"part-{number}.parquet")
     with pytest.raises(PseudonymCollisionError):
         list(named_blocks(tmp_path, N_LETTERS))
-    parquet.write_table(pa.table({"word": [2, 4], "letter": [1, 3]}), tmp_path / "part-1.parquet")
+    columns = {"word": np.array([2, 4]), "letter": np.array([1, 3], np.int32)}
+    parquet.write_table(pa.table(columns), tmp_path / "part-1.parquet")
     [block] = named_blocks(tmp_path, N_LETTERS)
     assert block.letters.tolist() == [0, 0, 1, 3]
     assert block.record.to_pylist()[0] == f"{2**63 - 5:016x}"
