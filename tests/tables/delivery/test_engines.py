@@ -96,6 +96,41 @@ def clinic(engine: Engine[Any], tmp_path: Path) -> Clinic:
     return count(engine, tmp_path)
 
 
+def join(clinic: Clinic, place: Path, *, skip_known: bool) -> Records:
+    """A cohort of 60 patients of whom 20 are known."""
+    table = write_patients(place / "later.csv", 60, seed=1, first=N_RECORDS - 20)
+    return clinic.engine.count_cohort(
+        str(table),
+        [clinic.records],
+        place / "cohort",
+        skip_known=skip_known,
+        accept_corrections=False,
+        remark=lambda remark: None,
+    )
+
+
+def test_who_joins_is_the_same_in_all_engines(clinic: Clinic, tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    reference = join(count(LocalEngine(), tmp_path / "reference"), tmp_path, skip_known=True)
+    (tmp_path / "joined").mkdir()
+    joined = join(clinic, tmp_path / "joined", skip_known=True)
+    assert joined.n_records == int(joined.counts.sum()) == 40
+    assert joined.digest(b"k") == reference.digest(b"k")
+    assert clinic.engine.open(tmp_path / "joined" / "cohort").digest(b"k") == joined.digest(b"k")
+    states = StateStore(tmp_path / "joined" / "states", b"s" * 32)
+    file = tmp_path / "joined" / "a.csv"
+    digest = clinic.engine.deliver(joined, states, None, clinic.first, file)
+    other = StateStore(tmp_path / "other", b"s" * 32)
+    assert digest == LocalEngine().deliver(reference, other, None, clinic.first, tmp_path / "b.csv")
+    assert file.read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_who_is_known_does_not_join(clinic: Clinic, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="in the study already"):
+        join(clinic, tmp_path, skip_known=False)
+    assert not (tmp_path / "cohort").exists()
+
+
 def cells(clinic: Clinic) -> list[int]:
     """The cell of each record in the order of ids, from the table itself."""
     return [cell_of(patient) for patient in sorted(read_patients(clinic.table))]

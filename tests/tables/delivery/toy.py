@@ -131,6 +131,27 @@ class ToyEngine:
             remark(Remark("counted_by_a_toy"))
         return self.open(folder)
 
+    def count_cohort(
+        self,
+        source: str,
+        cohorts: Sequence[ToyRecords],
+        folder: Path,
+        *,
+        skip_known: bool,
+        accept_corrections: bool,
+        remark: Callable[[Remark], None],
+    ) -> ToyRecords:
+        encoding = cohorts[0].encoding
+        held = {name for cohort in cohorts for name, _ in cohort.rows}
+        key = encoding.ids[0].name
+        rows = [row for row in _read(source) if row[key] not in held]
+        if len(rows) < len(_read(source)) and not skip_known:
+            raise InvalidInputError("records are in the study already")
+        folder.mkdir()
+        records = ToyRecords(folder, encoding, _encode(rows, encoding), _tables(rows, encoding))
+        _save(records, records.rows)
+        return self.open(folder)
+
     def open(self, folder: Path) -> ToyRecords:
         stored = json.loads((folder / "records.json").read_text())
         encoding = Encoding.model_validate(stored["encoding"])
