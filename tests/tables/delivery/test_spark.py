@@ -156,6 +156,39 @@ def test_a_killed_executor_changes_nothing(
     wait_until(lambda: len(set(executors(spark)) - {before[0]}) == 2)
 
 
+@pytest.mark.slow
+def test_a_killed_driver_leaves_nothing_that_counts(
+    counted: PartedSnapshot, local: tuple[Records, str], tmp_path: Path
+) -> None:
+    """A driver of its own, with its own Spark, is killed while it writes; another one goes on."""
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-c", _DRIVER, str(counted.folder), str(tmp_path)]
+    driver = subprocess.Popen(command, env=environment, start_new_session=True)
+    try:
+        wait_until(lambda: driver.poll() is not None or _is_writing(tmp_path / "states"))
+        assert driver.poll() is None
+    finally:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+    assert not (tmp_path / "release.parquet").exists()
+    assert deliver(SparkEngine(), counted, tmp_path) == local[1]
+
+
+_DRIVER = """
+import sys
+from pathlib import Path
+from tacit.tables.delivery.spark.engine import SparkEngine
+from tests.tables.delivery.test_spark import deliver
+engine = SparkEngine("local[1]")
+deliver(engine, engine.open(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+def _is_writing(states: Path) -> bool:
+    """Whether the states after the first release are there, and more is being written."""
+    return any(states.glob("*.parquet")) and any(states.glob(".*.partial"))
+
+
 def executors(spark: SparkSession) -> list[int]:
     """Processes of this Spark's executors."""
     application = spark.sparkContext.applicationId.encode()
