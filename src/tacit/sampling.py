@@ -322,20 +322,27 @@ class Sampler:
         is_dead_end = (channel.weights > 0).any(axis=1) & (next_state < 0)
         self._is_dead_end = is_dead_end.reshape(-1) if is_dead_end.any() else None
 
+    def draw_places(self, x: Codes, state: Codes, words: NDArray[np.uint32]) -> tuple[Codes, Codes]:
+        """As ``draw``, for places of which some may be empty, because a record was erased.
+
+        An empty place, whose cell is ``no_cell``, has the letter ``n_letters``, which is none, and
+        state 0.
+        """
+        is_there = x != self.no_cell
+        if is_there.all():
+            return self.draw(x, state, words)
+        drawn, followed = self.draw(x[is_there], state[is_there], words[is_there])
+        letters = np.full(len(x), self.n_letters, dtype=np.min_scalar_type(self.n_letters))
+        next_states = np.zeros(len(x), dtype=followed.dtype)
+        letters[is_there], next_states[is_there] = drawn, followed
+        return letters, next_states
+
     def draw(self, x: Codes, state: Codes, words: NDArray[np.uint32]) -> tuple[Codes, Codes]:
         """The letter and the next state of each record, from its uniform number.
 
         The letter is how many of its row's cumulative weights are not above the number: exact, and
-        never a letter of weight 0. A record that was erased, whose cell is ``no_cell``, has the
-        letter ``n_letters``, which is none, and state 0.
+        never a letter of weight 0.
         """
-        is_there = x != self.no_cell
-        if not is_there.all():
-            drawn, followed = self.draw(x[is_there], state[is_there], words[is_there])
-            letters = np.full(len(x), self.n_letters, dtype=np.min_scalar_type(self.n_letters))
-            next_states = np.zeros(len(x), dtype=followed.dtype)
-            letters[is_there], next_states[is_there] = drawn, followed
-            return letters, next_states
         self._refuse_unknown_codes(x, state)
         rows = state.astype(np.intp) * self._n_classes + self._class_of_x.take(x)
         row_start = rows * self._bounds.shape[1]

@@ -29,7 +29,7 @@ def test_the_demo_for_machines(tmp_path: Path) -> None:
 def test_the_whole_demo_fits(tmp_path: Path) -> None:
     [shown] = on_terminal(["demo"], cwd=tmp_path)
     assert shown.code == 0
-    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 26
+    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 30
     assert any("; what fits: tacit release" in line for line in shown.lines)
     senior = "age > 60 and education = 'bachelor and above'"
     assert f'lab-b --sql "{senior}" --out' in shown.sent

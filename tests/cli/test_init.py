@@ -157,8 +157,8 @@ def test_small_counts_with_an_external_column_are_listed() -> None:
     shutil.rmtree("clinic")
     found = done(*words, "--json").json
     assert found["small_cells"] == [
-        {"levels": ["none"], "records": 1, "external": ["income", "high"]},
-        {"levels": ["flu"], "records": 2, "external": ["income", "high"]},
+        {"levels": ["none"], "records": 1, "external": ["income", "high"], "cohort": 1},
+        {"levels": ["flu"], "records": 2, "external": ["income", "high"], "cohort": 1},
     ]
     assert len(found["remarks"]) == 2
     shutil.rmtree("clinic")

@@ -152,7 +152,7 @@ INIT = ("--id", "patient_id", "--private", "age:cut=30", "--private", "diagnosis
 
 
 @needs_proc
-@pytest.mark.parametrize("during", ["_sniff", "_copy", "_check_ids", "sketch"])
+@pytest.mark.parametrize("during", ["_sniff", "_copy", "check_ids", "sketch"])
 def test_init_of_a_large_table(
     many_patients: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
 ) -> None:

@@ -66,7 +66,7 @@ def test_a_snapshot_with_equal_counts_but_other_rows_is_refused(
     np.save(clinic / "snapshot" / "x.npy", x)
     before = entries_of(clinic)
     with Study.open(clinic) as study:
-        with pytest.raises(InvalidInputError, match="not what it was when the study began"):
+        with pytest.raises(InvalidInputError, match="not what it was when the ledger recorded it"):
             study.release("lab-a", "smoker", out=tmp_path / "3.csv", bits=0.2)
         assert any("not what it was" in problem for problem in in_words(study.verify().problems))
     assert entries_of(clinic) == before

@@ -21,6 +21,9 @@ from tacit.words.commands import command_line
 
 _SEED = 1996
 
+_NEWCOMERS, _LEAVERS = 2_000, 3
+"""People who come after the study began, and of those before them people who leave it."""
+
 _TOO_MUCH = "more.csv"
 """The file of the one request that is refused."""
 
@@ -42,6 +45,7 @@ def demo(
         )
     out.mkdir(parents=True, exist_ok=True)
     write_people(out)
+    _write_changes(out)
     steps = [_step(words, as_json) for words in _commands(out)]
     if as_json:
         show_json({"folder": str(out), "steps": steps})
@@ -51,7 +55,7 @@ def demo(
 
 def _commands(out: Path) -> Iterator[list[str]]:
     clinic = str(out / "clinic")
-    table, groups = str(out / "people.csv"), f"education:map={out / 'education.json'}"
+    table, groups = str(out / "first.csv"), f"education:map={out / 'education.json'}"
     private = ["--private", "age:cut=30,45,60", "--private", groups, "--private", "income"]
     limits = ["--everyone", "0.9", "--ledger", "folder"]
     yield ["init", clinic, "--table", table, "--id", "person", *private, *limits]
@@ -61,6 +65,7 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["party", "add", clinic, "registry", "--limit", "0.4"]
     yield ["collusion", "set", clinic, "--any", "2=0.5", "--group", "lab-a,lab-b=0.45"]
     yield ["quote", clinic, "lab-a", "education"]
+    yield ["what-if", clinic, "lab-a", "education", "--limit", "0.2"]
     yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a.parquet")]
     senior = "age > 60 and education = 'bachelor and above'"
     yield ["release", clinic, "lab-b", "--sql", senior, "--out", str(out / "lab-b.csv")]
@@ -78,6 +83,9 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["estimate", str(out / "lab-a.parquet")]
     yield ["crosstab", str(out / "lab-a.parquet")]
     yield ["link", clinic, "lab-a", table, "--out", str(out / "links.csv")]
+    yield ["extend", clinic, "--table", str(out / "newcomers.csv")]
+    yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a.parquet")]
+    yield ["erase", clinic, "--ids", str(out / "leavers.csv"), "--yes"]
     yield ["custodian", "token", clinic, "anna", "--expires", "1h"]
     yield ["backup", clinic, str(out / "friday.tar")]
     yield ["restore", str(out / "friday.tar"), clinic]
@@ -124,3 +132,12 @@ def write_people(out: Path) -> None:
         )
     groups = {level: name for name, members in EDUCATION_GROUPS.items() for level in members}
     (out / "education.json").write_text(json.dumps(groups, indent=2) + "\n")
+
+
+def _write_changes(out: Path) -> None:
+    """Those of the people that the study begins with, those who come later, and who leave."""
+    header, *people = (out / "people.csv").read_text().splitlines(keepends=True)
+    first, newcomers = people[:-_NEWCOMERS], people[-_NEWCOMERS:]
+    (out / "first.csv").write_text("".join([header, *first]))
+    (out / "newcomers.csv").write_text("".join([header, *newcomers]))
+    (out / "leavers.csv").write_text("".join([header, *first[:_LEAVERS]]))

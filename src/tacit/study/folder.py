@@ -155,11 +155,6 @@ class Configuration(BaseModel):
     master: str | None = None
 
     @property
-    def delivery(self) -> Engine[Any]:
-        """What reads and writes the records."""
-        return find_engine(self.engine, self.master)
-
-    @property
     def table_file(self) -> Path | None:
         """The file that the table is in; ``None`` for a server."""
         return find_source(self.source).file if self.format < _NAMES_FILE else self.file

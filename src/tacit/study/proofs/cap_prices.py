@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
 
 from tacit.arrays import Array
 from tacit.study.proofs.witness import MOST_PIVOTS, MOST_SECONDS, View
@@ -85,6 +83,9 @@ def _solve(
     They maximise sum p(m, x) t(m, x) such that no letter costs less than t(m, x) at (m, x). The
     common part of each pull is an unknown of its own, which keeps the program sparse.
     """
+    from scipy import sparse  # slow to load, and rarely needed
+    from scipy.optimize import linprog
+
     n_x, n_m, n_a = base.shape
     letters = sparse.identity(n_a, format="csr")
     lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))

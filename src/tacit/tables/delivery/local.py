@@ -327,7 +327,7 @@ class _Draw:
         """Letters and next states of some records."""
         some = slice(batch.start, batch.stop)
         words = uniforms(self.key, batch.start, batch.stop)
-        return self.sampler.draw(self.x[some], self.state[some], words)
+        return self.sampler.draw_places(self.x[some], self.state[some], words)
 
 
 def _draw_all(

@@ -95,7 +95,7 @@ def _drawing(release: RecordedRelease) -> Callable[[Batches], Iterator[Drawn]]:
         for batch in filter(len, batches):
             rows = batch["row"].to_numpy()
             x, state = (batch[name].to_numpy().astype(np.uint32) for name in ("x", "state"))
-            yield rows, x, *sampler.draw(x, state, at(numbers, rows))
+            yield rows, x, *sampler.draw_places(x, state, at(numbers, rows))
 
     return drawn
 
