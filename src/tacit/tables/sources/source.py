@@ -21,7 +21,9 @@ from tacit.similar_names import nearest_first
 
 SOURCES: dict[str, str] = {
     r"postgres(ql)?://.*": "tacit.tables.sources.postgresql:ServerTable",
-    r"(spark:|[a-z][a-z0-9]+://).+": "tacit.tables.sources.spark:SparkTable",
+    r"(spark:|(abfss?|dbfs|gs|hdfs|o3fs|ofs|s3a?|viewfs|wasbs?)://).+": (
+        "tacit.tables.sources.spark:SparkTable"  # what only a cluster reaches
+    ),
     r".+?\.duckdb((::|#).+)?": "tacit.tables.sources.duckdb:DuckDBFile",
     r"(?i:.*\.(csv|csv\.gz))": "tacit.tables.sources.csv:CsvFile",
     r"(?i:.*\.parquet)|.*/": "tacit.tables.sources.parquet:ParquetFile",
