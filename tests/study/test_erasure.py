@@ -519,7 +519,8 @@ EVERY = 60
 @pytest.mark.slow
 @pytest.mark.parametrize("again", ["same list", "no list"])
 def test_killed_at_many_points(folder_clinic: Path, server: Doomed, again: str) -> None:
-    place, kept = folder_clinic.parent, folder_clinic.parent.with_name("kept")
+    place = folder_clinic.parent
+    kept = place.with_name(f"{place.name}-kept")
     command = ("erase", str(folder_clinic), "--ids", write_ids(place), "--yes")
     shutil.copytree(place, kept)
     whole = server.rehearse(*command)

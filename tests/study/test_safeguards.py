@@ -123,6 +123,7 @@ def test_a_password_of_the_source_is_never_shown(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError) as refusal:
             study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
     assert "s3cret" not in str(refusal.value)
+    assert "s3cret" not in str([each.as_dict() for each in refusal.value.suggestions])
     assert "127.0.0.1" in str(refusal.value)
 
 

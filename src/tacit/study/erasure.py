@@ -193,7 +193,12 @@ def erase_again(layout: Layout, engine: Engine[Any], keys: StudyKeys, books: Boo
 
 def report_erasure(books: Books, erasure: Erasure | None) -> ErasureReport:
     """What was erased just now, and where the erased records still are: in files, in backups."""
-    delivered = [number for number, each in books.releases.items() if each.delivery is not None]
+    delivered = [
+        number
+        for cohort in books.cohorts
+        for number, each in cohort.intents.items()
+        if cohort.n_erased and each.delivery is not None
+    ]
     files = [Remark("erased_in_files", {"releases": delivered})] if delivered else []
     return ErasureReport(
         records=0 if erasure is None else len(erasure.id_hashes),

@@ -256,11 +256,12 @@ def source_remarks(
 
 def _refuse_changes(layout: Layout, table: TableRead, changes: list[str]) -> None:
     if changes:
+        shown = find_source(table.source).shown  # without a password
         raise InvalidInputError(
-            f"{find_source(table.source).shown} has changed since {layout.folder} was made "
+            f"{shown} has changed since {layout.folder} was made "
             f"({'; '.join(changes)}): put it back, or make a new study of it; records that were "
             "added can join",
-            suggestions=[Suggestion("extend", {"table": table.source, "skip_known": True})],
+            suggestions=[Suggestion("extend", {"table": shown, "skip_known": True})],
         )
 
 
