@@ -141,10 +141,15 @@ def _rebatched(batches: Batches) -> Batches:
     for batch in batches:
         waiting.append(batch)
         if sum(map(len, waiting)) >= BATCH:
-            joined = pa.concat_batches(waiting)
+            joined = _joined(waiting)
             n_whole = len(joined) - len(joined) % BATCH
             yield from (joined.slice(start, BATCH) for start in range(0, n_whole, BATCH))
             waiting = [joined.slice(n_whole)]
-    rest = pa.concat_batches(waiting)
-    if len(rest):
-        yield rest
+    if any(map(len, waiting)):
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches as one; at least one of them has rows. The lowest pyarrow has no concat_batches."""
+    [joined] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
