@@ -11,7 +11,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("", "recipient", "cli", "study", "plots", "postgresql", "excel", "service", "all", "docs")
+EXTRAS = ("", "recipient", "cli", "study", "plots", "postgresql", "excel", "service", "all")
+EXTRAS += ("spark", "docs")
 """Extras that people install; the first is tacit alone."""
 
 ROOT = Path(__file__).parent.parent

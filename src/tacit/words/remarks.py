@@ -109,8 +109,12 @@ def _strays_missing(*, column: str, records: int, example: str) -> str:
     return f"{counted} in {column} that cannot be read, such as {example!r}, and count as missing"
 
 
+def _records_were(records: int) -> str:
+    return "1 record was" if records == 1 else f"{records:,} records were"
+
+
 def _known_skipped(*, records: int) -> str:
-    counted = "1 record was" if records == 1 else f"{records:,} records were"
+    counted = _records_were(records)
     return f"{counted} left out: they are in the study already"
 
 
@@ -163,12 +167,12 @@ def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
 
 
 def _erased_again(*, records: int) -> str:
-    were = "1 record was" if records == 1 else f"{records:,} records were"
+    were = _records_were(records)
     return f"{were} erased since the backup was made, and erased again"
 
 
 def _erased_elsewhere(*, records: int) -> str:
-    were = "1 record was" if records == 1 else f"{records:,} records were"
+    were = _records_were(records)
     return (
         f"{were} erased from studies in this ledger, and nobody can tell whether they are in this "
         "table: leave them out, for their bits would be counted from 0 again"
@@ -184,7 +188,7 @@ def _erased_in_files(*, releases: list[int]) -> str:
 
 
 def _paper_before_erasure(*, paper: str, records: int) -> str:
-    were = "1 record was" if records == 1 else f"{records:,} records were"
+    were = _records_were(records)
     return f"{paper} was made before {were} erased"
 
 

@@ -193,12 +193,13 @@ class StateParts:
             parts = scratch / "parts"
             yield parts
             (parts / _SEAL_FILE).write_text(self._seal(name, parts))
-            shutil.rmtree(path, ignore_errors=True)
+            self.forget(name)
             parts.rename(path)
 
     def forget(self, name: str) -> None:
         """Remove the states after a release, if there are any."""
-        shutil.rmtree(self.path(name), ignore_errors=True)
+        if self.path(name).exists():
+            shutil.rmtree(self.path(name))
 
     def clear(self) -> None:
         """Remove all states, and what killed writers have left beside them."""
