@@ -13,20 +13,18 @@ Prices replace the limits of views with hardly any bits left, where a limit is t
 Newton's model.
 
 The library is built when tacit is installed (``hatch_build.py``). It borrows BLAS and LAPACK from
-SciPy. Its structs are mirrored here field by field: ``kernel.h`` says what each means.
+NumPy (``blas``). Its structs are mirrored here field by field: ``kernel.h`` says what each means.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.metadata import version
 from math import inf
 from pathlib import Path
 from threading import Lock
@@ -38,32 +36,16 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from tacit.arrays import Array
+from tacit.solvers.kernel import blas
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 7
+ABI = 8
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(
     "tacit_kernel.dll" if sys.platform == "win32" else "tacit_kernel.so"
 )
-
-_BORROWED = {
-    "dgemv": "ciiddididdi",
-    "dtrmv": "cccididi",
-    "dsyrk": "cciiddiddi",
-    "dtrmm": "cccciiddidi",
-    "dtrsm": "cccciiddidi",
-    "dgemm": "cciiiddididdi",
-    "dgesv": "iidiidii",
-    "dgetrf": "iidiii",
-    "dgetrs": "ciidiidii",
-    "dpotrf": "cidii",
-    "dpotrs": "ciididii",
-    "dtrtri": "ccidii",
-    "dgeqrf": "iididdii",
-}
-"""BLAS and LAPACK functions, and what their arguments point to: char, int or double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +249,7 @@ def _fields(kind: type, names: str) -> list[tuple[str, type]]:
 
 
 class _Lapack(ctypes.Structure):
-    _fields_ = _fields(ctypes.c_void_p, " ".join(_BORROWED))
+    _fields_ = _fields(ctypes.c_void_p, " ".join(blas.FUNCTIONS))
 
 
 class _Interpreter(ctypes.Structure):
@@ -333,7 +315,7 @@ def _kernel() -> tuple[Callable[..., bool], _Lapack, tuple[int | None, ...]]:
     api = ctypes.pythonapi
     python = (api.PyEval_SaveThread, api.PyEval_RestoreThread, api.PyErr_CheckSignals)
     addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value for function in python)
-    return run, _Lapack(*map(_borrowed_address, _BORROWED)), addresses
+    return run, _Lapack(**blas.borrow()), addresses
 
 
 def _not_usable(reason: str) -> ImportError:
@@ -341,38 +323,6 @@ def _not_usable(reason: str) -> ImportError:
         f"tacit's compiled kernel {_LIBRARY.name} cannot be loaded ({reason}): install tacit "
         "again, so that it is built for this machine (in a checkout, install it as editable)"
     )
-
-
-def _borrowed_address(name: str) -> int | None:
-    """The address of a BLAS or LAPACK function of SciPy, once its signature is what C calls.
-
-    Cython exports each function in a capsule whose name is its C signature.
-    """
-    from scipy.linalg import cython_blas, cython_lapack
-
-    offered = {**cython_lapack.__pyx_capi__, **cython_blas.__pyx_capi__}
-    capsule = offered[name]
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype = ctypes.c_char_p
-    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    signature: bytes = api.PyCapsule_GetName(capsule)
-    _check_signature(name, signature.decode())
-    address: int | None = api.PyCapsule_GetPointer(capsule, signature)
-    return address
-
-
-def _check_signature(name: str, signature: str) -> None:
-    """Refuse a function with other arguments, 64-bit integers for example."""
-    kinds = {"c": "char *", "i": "int *", "d": "double *"}
-    wanted = f"void ({', '.join(kinds[kind] for kind in _BORROWED[name])})"
-    # Cython's own name for double, as SciPy declares it.
-    if re.sub(r"__pyx_t_\w+_d\b", "double", signature) != wanted:
-        raise ImportError(
-            f"SciPy {version('scipy')} offers {name} as {signature!r} and tacit's kernel calls it "
-            f"as {wanted!r}: install a SciPy whose BLAS and LAPACK take 32-bit integers"
-        )
 
 
 # -- time --------------------------------------------------------------------------------------
@@ -409,11 +359,11 @@ _SET_THREADS = tuple(
     for prefix in ("scipy_", "")
     for suffix in ("", "64_", "_64")
 )
-"""Names of one function, in the builds of OpenBLAS that NumPy and SciPy come with."""
+"""Names of one function, in the builds of OpenBLAS that NumPy and others come with."""
 
 
 class _Pools:
-    """The thread pools of NumPy's and SciPy's BLAS, held to one thread while anybody solves.
+    """The thread pools of the BLAS libraries in use, held to one thread while anybody solves.
 
     OpenBLAS with its own threads has one thread count for the whole process. So the first holder
     sets it, and the last one restores what the first one found. Were each holder to restore what it
@@ -464,8 +414,6 @@ _FINDING = Lock()
 
 @cache
 def _find_pools() -> _Pools:
-    import scipy.linalg.cython_blas  # noqa: F401 - only pools that are loaded are found
-
     return _Pools()
 
 
@@ -473,8 +421,8 @@ def _find_pools() -> _Pools:
 def one_thread() -> Iterator[None]:
     """Run BLAS on one thread; solves in several threads may overlap.
 
-    The matrices are small, and NumPy's and SciPy's pools of threads slow each other down. Results
-    are then the same whatever the machine's number of threads.
+    The matrices are small: threads would only wait for each other. Results are then the same
+    whatever the machine's number of threads.
     """
     with _FINDING:
         pools = _find_pools()

@@ -62,14 +62,14 @@ static double largest_diagonal(const double *a, int n)
 }
 
 /* inverse = L^-1 for a = L L'; false if even jitter does not help. */
-bool invert_factor(const Solver *k, const double *a, int n, double *inverse)
+bool invert_factor(const Solver *k, const double *a, Integer n, double *inverse)
 {
     const double largest = largest_diagonal(a, n);
     for (int attempt = 0; attempt < N_JITTERS; attempt++) {
         memcpy(inverse, a, sizeof(double) * n * n);
         for (int i = 0; attempt && i < n; i++)
             inverse[(size_t)i * n + i] += JITTER[attempt] * (a[(size_t)i * n + i] + 1e-3 * largest);
-        int info = 0;
+        Integer info = 0;
         if (n <= SMALL)
             info = !factor_small(inverse, n);
         else
@@ -91,11 +91,11 @@ bool invert_factor(const Solver *k, const double *a, int n, double *inverse)
 
 /* The upper factor of a' a by Cholesky; false where a column is so close to those before it that
  * digits are lost. */
-static bool factor_gram(const Solver *k, const double *columns, int n_rows, int n, double *diagonal,
-                        double *upper)
+static bool factor_gram(const Solver *k, const double *columns, Integer n_rows, Integer n,
+                        double *diagonal, double *upper)
 {
     const double one = 1, none = 0;
-    int info;
+    Integer info = 0;
     k->lapack->dsyrk("U", "T", &n, &n_rows, &one, columns, &n_rows, &none, upper, &n);
     work(k, (double)n_rows * n * n);
     for (int i = 0; i < n; i++)
@@ -110,11 +110,11 @@ static bool factor_gram(const Solver *k, const double *columns, int n_rows, int 
 }
 
 /* The same by orthogonal factors, which keep the digits of what is small beside a' a. */
-static void factor_columns(const Solver *k, double *columns, int n_rows, int n, double *scratch,
-                           double *upper)
+static void factor_columns(const Solver *k, double *columns, Integer n_rows, Integer n,
+                           double *scratch, double *upper)
 {
-    const int n_work = (GRAM_SCRATCH - 1) * n;
-    int info;
+    const Integer n_work = (GRAM_SCRATCH - 1) * n;
+    Integer info = 0;
     k->lapack->dgeqrf(&n_rows, &n, columns, &n_rows, scratch, scratch + n, &n_work, &info);
     work(k, 2.0 * n_rows * n * n);
     for (int column = 0; column < n; column++)
@@ -124,10 +124,10 @@ static void factor_columns(const Solver *k, double *columns, int n_rows, int n, 
 
 /* inverse = L^-1 for a' a = L L', a given by its columns, which may be lost; large rows come first.
  * Scratch has room for GRAM_SCRATCH * n. */
-bool invert_factor_of_gram(const Solver *k, double *columns, int n_rows, int n, double *scratch,
-                           double *inverse)
+bool invert_factor_of_gram(const Solver *k, double *columns, Integer n_rows, Integer n,
+                           double *scratch, double *inverse)
 {
-    int info;
+    Integer info = 0;
     if (!factor_gram(k, columns, n_rows, n, scratch, inverse))
         factor_columns(k, columns, n_rows, n, scratch, inverse);
     k->lapack->dtrtri("U", "N", &n, inverse, &n, &info);
@@ -138,12 +138,12 @@ bool invert_factor_of_gram(const Solver *k, double *columns, int n_rows, int n, 
 }
 
 /* What follows a block of columns, less what that block explains, column block by column block. */
-static void update_rest(const Solver *k, double *a, int n, int first, int width)
+static void update_rest(const Solver *k, double *a, Integer n, int first, Integer width)
 {
     const Lapack *lapack = k->lapack;
     const double one = 1, minus = -1;
     for (int at = first + width; at < n; at += BLOCK) {
-        const int own = at + BLOCK < n ? BLOCK : n - at, below = n - at - own;
+        const Integer own = at + BLOCK < n ? BLOCK : n - at, below = n - at - own;
         const double *rows = a + (size_t)first * n + at;
         double *corner = a + (size_t)at * n + at;
         lapack->dsyrk("L", "N", &own, &width, &minus, rows, &n, &one, corner, &n);
@@ -156,14 +156,14 @@ static void update_rest(const Solver *k, double *a, int n, int first, int width)
 
 /* Cholesky, in place. LAPACK does it in one call where that is short; else block by block, so that
  * signals are seen in between. */
-static bool factor_in_blocks(const Solver *k, double *a, int n)
+static bool factor_in_blocks(const Solver *k, double *a, Integer n)
 {
-    const int width_of_all = (double)n * n * n / 3 < CALL_WORK ? n : BLOCK;
+    const Integer width_of_all = (double)n * n * n / 3 < CALL_WORK ? n : BLOCK;
     const double one = 1;
     for (int at = 0; at < n; at += width_of_all) {
-        const int width = at + width_of_all < n ? width_of_all : n - at, below = n - at - width;
+        const Integer width = at + width_of_all < n ? width_of_all : n - at, below = n - at - width;
         double *corner = a + (size_t)at * n + at;
-        int info;
+        Integer info = 0;
         k->lapack->dpotrf("L", &width, corner, &n, &info);
         if (info)
             return false;
@@ -194,54 +194,56 @@ bool cholesky(const Solver *k, double *a, int n, double *diagonal)
     return false;
 }
 
-void solve_factored(const Solver *k, const double *factor, int n, double *side)
+void solve_factored(const Solver *k, const double *factor, Integer n, double *side)
 {
-    int one = 1, info;
+    const Integer one = 1;
+    Integer info = 0;
     k->lapack->dpotrs("L", &n, &one, factor, &n, side, &n, &info);
 }
 
 /* out += factor a in, a of n_rows rows. */
-void add_product(const Solver *k, const double *a, int n_rows, int n, const double *in,
+void add_product(const Solver *k, const double *a, Integer n_rows, Integer n, const double *in,
                  double factor, double *out)
 {
     const double kept = 1;
-    const int one = 1;
+    const Integer one = 1;
     k->lapack->dgemv("T", &n, &n_rows, &factor, a, &n, in, &one, &kept, out, &one);
     work(k, (double)n * n_rows);
 }
 
 /* out += factor a' in. */
-void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int n, const double *in,
-                              double factor, double *out)
+void add_product_of_transpose(const Solver *k, const double *a, Integer n_rows, Integer n,
+                              const double *in, double factor, double *out)
 {
     const double kept = 1;
-    const int one = 1;
+    const Integer one = 1;
     k->lapack->dgemv("N", &n, &n_rows, &factor, a, &n, in, &one, &kept, out, &one);
     work(k, (double)n * n_rows);
 }
 
 /* side <- lower side. */
-void apply_lower(const Solver *k, const double *lower, int n, double *side)
+void apply_lower(const Solver *k, const double *lower, Integer n, double *side)
 {
-    const int one = 1;
+    const Integer one = 1;
     k->lapack->dtrmv("U", "T", "N", &n, lower, &n, side, &one);
 }
 
 /* side <- lower' side. */
-void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side)
+void apply_lower_transposed(const Solver *k, const double *lower, Integer n, double *side)
 {
-    const int one = 1;
+    const Integer one = 1;
     k->lapack->dtrmv("U", "N", "N", &n, lower, &n, side, &one);
 }
 
 /* product += factor a' a, on and below Fortran's diagonal. */
-void add_gram(const Solver *k, const double *a, int n_rows, int n, double factor, double *product)
+void add_gram(const Solver *k, const double *a, Integer n_rows, Integer n, double factor,
+              double *product)
 {
     const double one = 1;
     const double each = (double)n * n;
     const int n_at_once = (int)fmin(n_rows, fmax(1, CALL_WORK / each));
     for (int row = 0; row < n_rows; row += n_at_once) {
-        const int n_more = row + n_at_once < n_rows ? n_at_once : n_rows - row;
+        const Integer n_more = row + n_at_once < n_rows ? n_at_once : n_rows - row;
         k->lapack->dsyrk("L", "N", &n, &n_more, &factor, a + (size_t)row * n, &n, &one, product,
                          &n);
         work(k, each * n_more);
@@ -265,10 +267,10 @@ void gram(const Solver *k, const double *a, int n_rows, int n, double *product)
 }
 
 /* The same for the columns from ``first`` on. */
-void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int first,
+void gram_of_columns(const Solver *k, const double *a, Integer n_rows, Integer n, int first,
                      double *product)
 {
-    const int own = n - first;
+    const Integer own = n - first;
     const double one = 1, none = 0;
     k->lapack->dsyrk("L", "N", &own, &n_rows, &one, a + first, &n, &none, product, &own);
     work(k, (double)own * own * n_rows);
@@ -276,10 +278,10 @@ void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int fi
 }
 
 /* product = a1' a2, a1 the first columns of a and a2 the others. */
-void multiply_columns(const Solver *k, const double *a, int n_rows, int n, int n_first,
+void multiply_columns(const Solver *k, const double *a, Integer n_rows, Integer n, Integer n_first,
                       double *product)
 {
-    const int own = n - n_first;
+    const Integer own = n - n_first;
     const double one = 1, none = 0;
     k->lapack->dgemm("N", "T", &own, &n_first, &n_rows, &one, a + n_first, &n, a, &n, &none,
                      product, &own);
@@ -287,14 +289,14 @@ void multiply_columns(const Solver *k, const double *a, int n_rows, int n, int n
 }
 
 /* b <- lower b, b of n rows. */
-void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns)
+void multiply_lower(const Solver *k, const double *lower, Integer n, double *b, Integer n_columns)
 {
     const double one = 1;
     if (n > SMALL) {
         const double each = (double)n * n;
         const int n_at_once = (int)fmin(n_columns, fmax(1, CALL_WORK / each));
         for (int at = 0; at < n_columns; at += n_at_once) {
-            const int n_more = at + n_at_once < n_columns ? n_at_once : n_columns - at;
+            const Integer n_more = at + n_at_once < n_columns ? n_at_once : n_columns - at;
             k->lapack->dtrmm("R", "U", "N", "N", &n_more, &n, &one, lower, &n, b + at, &n_columns);
             work(k, each * n_more);
         }

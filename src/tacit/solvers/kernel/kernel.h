@@ -20,42 +20,52 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 7
+#define TACIT_ABI 8
 
-/* Fortran BLAS and LAPACK, as SciPy hands them out. */
+/* Fortran's integer. BLAS and LAPACK take it by reference and may have 64 or 32 bits. One kernel
+ * serves both: a 32-bit library reads and writes the low half, which comes first in memory. So set
+ * info to 0 before a call, and only hand pivots back. __init__.py checks this when it loads. */
+typedef int64_t Integer;
+
+/* Fortran BLAS and LAPACK, of the library that NumPy links. */
 typedef struct {
-    void (*dgemv)(const char *trans, const int *m, const int *n, const double *alpha,
-                  const double *a, const int *lda, const double *x, const int *incx,
-                  const double *beta, double *y, const int *incy);
-    void (*dtrmv)(const char *uplo, const char *trans, const char *diag, const int *n,
-                  const double *a, const int *lda, double *x, const int *incx);
-    void (*dsyrk)(const char *uplo, const char *trans, const int *n, const int *k,
-                  const double *alpha, const double *a, const int *lda, const double *beta,
-                  double *c, const int *ldc);
+    void (*dgemv)(const char *trans, const Integer *m, const Integer *n, const double *alpha,
+                  const double *a, const Integer *lda, const double *x, const Integer *incx,
+                  const double *beta, double *y, const Integer *incy);
+    void (*dtrmv)(const char *uplo, const char *trans, const char *diag, const Integer *n,
+                  const double *a, const Integer *lda, double *x, const Integer *incx);
+    void (*dsyrk)(const char *uplo, const char *trans, const Integer *n, const Integer *k,
+                  const double *alpha, const double *a, const Integer *lda, const double *beta,
+                  double *c, const Integer *ldc);
     void (*dtrmm)(const char *side, const char *uplo, const char *trans, const char *diag,
-                  const int *m, const int *n, const double *alpha, const double *a, const int *lda,
-                  double *b, const int *ldb);
+                  const Integer *m, const Integer *n, const double *alpha, const double *a,
+                  const Integer *lda, double *b, const Integer *ldb);
     void (*dtrsm)(const char *side, const char *uplo, const char *trans, const char *diag,
-                  const int *m, const int *n, const double *alpha, const double *a, const int *lda,
-                  double *b, const int *ldb);
-    void (*dgemm)(const char *trans_a, const char *trans_b, const int *m, const int *n,
-                  const int *k, const double *alpha, const double *a, const int *lda,
-                  const double *b, const int *ldb, const double *beta, double *c, const int *ldc);
-    void (*dgesv)(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b,
-                  const int *ldb, int *info);
-    void (*dgetrf)(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
-    void (*dgetrs)(const char *trans, const int *n, const int *nrhs, const double *a,
-                   const int *lda, const int *pivots, double *b, const int *ldb, int *info);
-    void (*dpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info);
-    void (*dpotrs)(const char *uplo, const int *n, const int *nrhs, const double *a, const int *lda,
-                   double *b, const int *ldb, int *info);
-    void (*dtrtri)(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
-                   int *info);
-    void (*dgeqrf)(const int *m, const int *n, double *a, const int *lda, double *tau, double *work,
-                   const int *lwork, int *info);
+                  const Integer *m, const Integer *n, const double *alpha, const double *a,
+                  const Integer *lda, double *b, const Integer *ldb);
+    void (*dgemm)(const char *trans_a, const char *trans_b, const Integer *m, const Integer *n,
+                  const Integer *k, const double *alpha, const double *a, const Integer *lda,
+                  const double *b, const Integer *ldb, const double *beta, double *c,
+                  const Integer *ldc);
+    void (*dgesv)(const Integer *n, const Integer *nrhs, double *a, const Integer *lda,
+                  Integer *pivots, double *b, const Integer *ldb, Integer *info);
+    void (*dgetrf)(const Integer *m, const Integer *n, double *a, const Integer *lda,
+                   Integer *pivots, Integer *info);
+    void (*dgetrs)(const char *trans, const Integer *n, const Integer *nrhs, const double *a,
+                   const Integer *lda, const Integer *pivots, double *b, const Integer *ldb,
+                   Integer *info);
+    void (*dpotrf)(const char *uplo, const Integer *n, double *a, const Integer *lda,
+                   Integer *info);
+    void (*dpotrs)(const char *uplo, const Integer *n, const Integer *nrhs, const double *a,
+                   const Integer *lda, double *b, const Integer *ldb, Integer *info);
+    void (*dtrtri)(const char *uplo, const char *diag, const Integer *n, double *a,
+                   const Integer *lda, Integer *info);
+    void (*dgeqrf)(const Integer *m, const Integer *n, double *a, const Integer *lda, double *tau,
+                   double *work, const Integer *lwork, Integer *info);
 } Lapack;
 
 /* What the kernel needs of Python's C interface: other threads run while it computes, and a signal
@@ -164,7 +174,7 @@ typedef struct {
     Order order;
     int n_coupled; /* histories whose y is among the unknowns left: all, or none */
     Letter letter;
-    int n_left;              /* unknowns after elimination */
+    Integer n_left;          /* unknowns after elimination */
     double *softness;        /* answer of a cell to a force, before its sum is held: cells */
     double *share;           /* softness / sum over rhat: cells */
     double *massive;         /* softness * mass: cells */
@@ -189,7 +199,7 @@ typedef struct {
     double *alpha_total;     /* alpha summed over x, 0 where no cap is: [row][rhat] */
     double *lean;            /* v = e / alpha of full collusion: cells */
     double *left_scale;      /* [n_left] */
-    int *left_pivots;        /* [n_left] */
+    Integer *left_pivots;    /* [n_left] */
     double *by_row, *u;      /* rows */
     double *left;            /* [n_left] */
     double *left_force, *correction; /* cells */
@@ -236,7 +246,7 @@ typedef struct {
     double *free, *force;   /* cells */
     double *schur, *factor; /* [limit][limit] */
     double *side;           /* [limit] */
-    int *pivots;
+    Integer *pivots;
     double *rows, *cells, *caps, *pulled; /* scratch */
     void *memory;                         /* what all of the above points into */
 } Solver;
@@ -318,25 +328,26 @@ void work(const Solver *k, double n_operations);
 double work_done(const Watch *watch);
 
 /* dense.c */
-bool invert_factor(const Solver *k, const double *a, int n, double *inverse);
-bool invert_factor_of_gram(const Solver *k, double *columns, int n_rows, int n, double *scratch,
-                           double *inverse);
+bool invert_factor(const Solver *k, const double *a, Integer n, double *inverse);
+bool invert_factor_of_gram(const Solver *k, double *columns, Integer n_rows, Integer n,
+                           double *scratch, double *inverse);
 bool cholesky(const Solver *k, double *a, int n, double *diagonal);
-void solve_factored(const Solver *k, const double *factor, int n, double *side);
+void solve_factored(const Solver *k, const double *factor, Integer n, double *side);
 void gram(const Solver *k, const double *a, int n_rows, int n, double *product);
-void add_product(const Solver *k, const double *a, int n_rows, int n, const double *in,
+void add_product(const Solver *k, const double *a, Integer n_rows, Integer n, const double *in,
                  double factor, double *out);
-void add_product_of_transpose(const Solver *k, const double *a, int n_rows, int n, const double *in,
-                              double factor, double *out);
-void apply_lower(const Solver *k, const double *lower, int n, double *side);
-void apply_lower_transposed(const Solver *k, const double *lower, int n, double *side);
-void add_gram(const Solver *k, const double *a, int n_rows, int n, double factor, double *product);
+void add_product_of_transpose(const Solver *k, const double *a, Integer n_rows, Integer n,
+                              const double *in, double factor, double *out);
+void apply_lower(const Solver *k, const double *lower, Integer n, double *side);
+void apply_lower_transposed(const Solver *k, const double *lower, Integer n, double *side);
+void add_gram(const Solver *k, const double *a, Integer n_rows, Integer n, double factor,
+              double *product);
 void mirror(double *a, int n);
-void gram_of_columns(const Solver *k, const double *a, int n_rows, int n, int first,
+void gram_of_columns(const Solver *k, const double *a, Integer n_rows, Integer n, int first,
                      double *product);
-void multiply_columns(const Solver *k, const double *a, int n_rows, int n, int n_first,
+void multiply_columns(const Solver *k, const double *a, Integer n_rows, Integer n, Integer n_first,
                       double *product);
-void multiply_lower(const Solver *k, const double *lower, int n, double *b, int n_columns);
+void multiply_lower(const Solver *k, const double *lower, Integer n, double *b, Integer n_columns);
 void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch);
 
 #endif

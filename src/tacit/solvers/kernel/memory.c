@@ -135,7 +135,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->alpha_total = doubles(arena, k->n_row_groups * n_rhat);
     n->lean = doubles(arena, k->p.full_cap ? k->n_cells : 0);
     n->left_scale = doubles(arena, k->n_groups ? n_left : 0);
-    n->left_pivots = take(arena, (k->n_groups ? n_left : 0) * sizeof(int));
+    n->left_pivots = take(arena, (k->n_groups ? n_left : 0) * sizeof(Integer));
     n->by_row = doubles(arena, n_rows);
     n->u = doubles(arena, n_rows);
     n->left = doubles(arena, n_left);
@@ -173,7 +173,7 @@ static void lay_out(Solver *k, Arena *arena)
     k->schur = doubles(arena, n_limits * n_limits);
     k->factor = doubles(arena, n_limits * n_limits);
     k->side = doubles(arena, n_limits);
-    k->pivots = take(arena, n_limits * sizeof(int));
+    k->pivots = take(arena, n_limits * sizeof(Integer));
     k->rows = doubles(arena, k->n_row_cells);
     k->cells = doubles(arena, n_cells);
     k->caps = doubles(arena, k->n_caps);

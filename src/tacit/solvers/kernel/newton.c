@@ -100,7 +100,7 @@ int unknowns_left(const Problem *p, Order order, int n_coupled)
 VECTORISED bool factorise_left(Solver *k)
 {
     Newton *n = &k->newton;
-    int info;
+    Integer info = 0;
     if (!k->n_groups)
         return cholesky(k, n->system, n->n_left, n->left);
     work(k, pow(n->n_left, 3));
@@ -122,7 +122,7 @@ VECTORISED bool factorise_left(Solver *k)
 void solve_left(const Solver *k, double *side)
 {
     const Newton *n = &k->newton;
-    int one = 1, info;
+    Integer one = 1, info = 0;
     if (!k->n_groups)
         solve_factored(k, n->system, n->n_left, side);
     else {

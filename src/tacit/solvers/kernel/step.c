@@ -105,8 +105,8 @@ static bool prepare(Solver *k, const Iterate *it)
 double frugal_response(Solver *k)
 {
     const Iterate *it = &k->now;
-    const int n = k->n_limits, one = 1;
-    int info;
+    const Integer n = k->n_limits, one = 1;
+    Integer info = 0;
     if (!prepare(k, it))
         return 0;
     solve(k, it, it->full_log_ratio, k->free);
@@ -147,8 +147,8 @@ static void direct_caps(const Solver *k, const Iterate *it, const double *aim, D
 static bool direct(Solver *k, const Iterate *it, const double *free, const double *cell_aim,
                    const double *aim, const double *cap_aim, Direction *out)
 {
-    const int n = k->n_limits, one = 1;
-    int info;
+    const Integer n = k->n_limits, one = 1;
+    Integer info = 0;
     for (int i = 0; i < n; i++) {
         out->slack[i] = k->side[i] = 0;
         if (!k->is_limited[i])
