@@ -91,11 +91,13 @@ GROUPS = {
 """The help of each group."""
 
 
-def command_tree(given: dict[str, Any] | None = None) -> typer.Typer:
-    """All commands of the table, as Typer runs them.
+def command_tree(given: dict[str, Any] | None = None, typed: Sequence[str] = ()) -> typer.Typer:
+    """The commands of the table, as Typer runs them.
 
     Args:
         given: filled with the arguments of the command that runs, by the names of its parameters.
+        typed: what stands after ``tacit``. If it begins with a command, the tree has only that one:
+            Typer needs longer to read the parameters of all commands than most of them run.
     """
     tree = typer.Typer(
         name="tacit",
@@ -107,7 +109,9 @@ def command_tree(given: dict[str, Any] | None = None) -> typer.Typer:
     groups = {name: typer.Typer(help=text, rich_markup_mode=None) for name, text in GROUPS.items()}
     for name, group in groups.items():
         tree.add_typer(group, name=name)
-    for words, command in COMMANDS.items():
+    named = [words for words in (" ".join(typed[:2]), *typed[:1]) if words in COMMANDS]
+    for words in named[:1] or COMMANDS:
+        command = COMMANDS[words]
         group_name, _, name = words.rpartition(" ")
         noted = command if given is None else _noting(command, given)
         (groups[group_name] if group_name else tree).command(name)(noted)
@@ -173,7 +177,7 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
     words = list(arguments) or ["--help"]
     given: dict[str, Any] = {}
     try:
-        code = command_tree(given)(words, prog_name="tacit", standalone_mode=False)
+        code = command_tree(given, words)(words, prog_name="tacit", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as in: tacit status clinic | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

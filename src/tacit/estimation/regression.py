@@ -4,43 +4,27 @@ Each row counts once for every combination of true levels, with the weight that 
 average (``NoisyColumn.weights``). The weighted estimating equations then have the mean that the
 equations of the true data have, whatever the law of the true values is: the estimate is consistent
 for what the same regression would find in the true data, no model of the noisy column is needed,
-and nothing is assumed about the outcome beyond what the regression itself assumes.
-
-Sources:
-    [N90] Nakamura, "Corrected score function for errors-in-variables models", Biometrika 77, 1990.
-    [AKN98] Akazawa, Kinukawa, Nakamura, "A note on the corrected score function adjusting for
-        misclassification", J. Japan Statist. Soc. 28, 1998.
-    [B92] Boos, "On generalized score tests", Amer. Statist. 46, 1992: the intervals. For one
-        covariate of a linear regression they are Fieller's.
+and nothing is assumed about the outcome beyond what the regression itself assumes. The equations
+and their sources are in ``corrected_scores``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, UnconvergedError
 from tacit.estimation.column import NoisyColumn, join
+from tacit.estimation.corrected_scores import CorrectedScores, Link
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
-
-Link = Literal["linear", "logistic"]
-
-_MAX_STEPS = 60
-_SCORE_TOL = 1e-9
-"""Of the mean score, in units of its standard deviation."""
-
-_FARTHEST = 60.0
-"""Standard errors from the estimate beyond which an end of an interval counts as infinite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,158 +109,62 @@ def _fit(
     confidence: float,
 ) -> Regression:
     check_confidence(confidence)
-    names, equations = _equations(link, outcome, covariates)
-    found = equations.solve(np.zeros(len(names)))
-    covariance = equations.covariance(found)
-    errors = np.sqrt(np.diag(covariance))
-    quantile = float(ndtri((1 + confidence) / 2))
-    ends = [
-        [equations.interval_end(found, errors[j], j, sign, quantile) for sign in (-1, 1)]
-        for j in range(len(names))
-    ]
-    n = int(equations.counts.sum())
-    return Regression(link, names, found, errors, np.array(ends), covariance, n, confidence)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Equations:
-    """Corrected estimating equations Σ_rows Σ_k w (y − μ(x β)) x = 0 ([N90], [AKN98]).
-
-    Rows that are equal in all that is known are one, with how many they are.
-
-    Attributes:
-        link: how the mean depends on x β.
-        counts: rows, [row].
-        weights: of every combination of true levels, [row, k].
-        outcome: [row, k].
-        design: [row, k, coefficient].
-    """
-
-    link: Link
-    counts: Array
-    weights: Array
-    outcome: Array
-    design: Array
-
-    def scores(self, beta: Array) -> Array:
-        """What each row adds to the equations, [row, coefficient]."""
-        residual = self.weights * (self.outcome - self._mean(beta))
-        return np.asarray(np.einsum("ik,ikp->ip", residual, self.design))
-
-    def slope(self, beta: Array) -> Array:
-        """Minus the derivative of the equations."""
-        mean = self._mean(beta)
-        spread = mean * (1 - mean) if self.link == "logistic" else np.ones_like(mean)
-        weights = self.counts[:, None] * self.weights * spread
-        flat = self.design.reshape(-1, self.design.shape[-1])
-        return np.asarray((weights.reshape(-1, 1) * flat).T @ flat)
-
-    def _mean(self, beta: Array) -> Array:
-        linear = self.design @ beta
-        return np.asarray(expit(linear) if self.link == "logistic" else linear)
-
-    def solve(self, start: Array, held: int | None = None) -> Array:
-        """The root; with one coefficient held where it is, the root of the other equations.
-
-        Raises:
-            UnconvergedError: none was found.
-        """
-        free = np.arange(len(start)) != (-1 if held is None else held)
-        beta, (mean, spread) = start, self._score_at(start, free)
-        for _ in range(_MAX_STEPS):
-            if free.sum() == 0 or abs(mean / spread).max() <= _SCORE_TOL:
-                return beta
-            step = np.zeros(len(beta))
-            try:
-                step[free] = np.linalg.solve(self.slope(beta)[np.ix_(free, free)], mean)
-            except np.linalg.LinAlgError:
-                break
-            size = abs(mean / spread).max()
-            for shrink in 0.5 ** np.arange(12):
-                trial = beta + shrink * step
-                mean, new_spread = self._score_at(trial, free)
-                if abs(mean / spread).max() < size:
-                    break
-            else:
-                break
-            beta, spread = trial, new_spread
+    names, equations, row_of = corrected_scores(link, outcome, covariates)
+    counts = np.bincount(row_of).astype(float)
+    found = equations.fit(counts[None], float(ndtri((1 + confidence) / 2)))
+    if not found.is_solved[0]:
         raise UnconvergedError(
             "the regression has no solution in these rows: they are too few for the noise of the "
             "release, or the covariates do not tell the coefficients apart"
         )
-
-    def _score_at(self, beta: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Sums of the scores of free coefficients, and their spread if rows were independent."""
-        scores = self.scores(beta)[:, free]
-        spread = np.sqrt(self.counts @ scores**2)
-        return self.counts @ scores, np.where(spread > 0, spread, 1.0)
-
-    def covariance(self, beta: Array) -> Array:
-        """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
-        scores = self.scores(beta)
-        meat = (self.counts[:, None] * scores).T @ scores * self._inflation
-        bread = np.linalg.inv(self.slope(beta))
-        return np.asarray(bread @ meat @ bread.T)
-
-    @property
-    def _inflation(self) -> float:
-        n = self.counts.sum()
-        return float(n / max(1.0, n - self.design.shape[-1]))
-
-    def interval_end(self, found: Array, error: float, j: int, sign: int, quantile: float) -> float:
-        """The last value of coefficient j that a score test accepts, going down or up ([B92])."""
-        last = found
-
-        def excess(distance: float) -> float:
-            nonlocal last
-            start = last.copy()
-            start[j] = found[j] + sign * distance * error
-            last = self.solve(start, held=j)
-            return sign * self._standard_score(last, j) + quantile  # it falls as j grows
-
-        inside, outside = 0.0, quantile
-        try:
-            while excess(outside) > 0:
-                inside, outside = outside, 1.5 * outside
-                if outside > _FARTHEST:
-                    return sign * math.inf
-            return float(found[j] + sign * error * brentq(excess, inside, outside, xtol=1e-4))
-        except UnconvergedError:
-            return sign * math.inf
-
-    def _standard_score(self, beta: Array, j: int) -> float:
-        """Score of coefficient j, the others being at their root, in its standard errors."""
-        scores, slope = self.scores(beta), self.slope(beta)
-        rest = np.arange(len(beta)) != j
-        others = np.linalg.solve(slope[np.ix_(rest, rest)].T, slope[j, rest])
-        own = scores[:, j] - scores[:, rest] @ others
-        spread = math.sqrt(float(self.counts @ own**2) * self._inflation)
-        return float(self.counts @ own) / spread if spread > 0 else 0.0
+    covariance = found.covariance[0]
+    return Regression(
+        link,
+        names,
+        found.coefficients[0],
+        np.sqrt(np.diag(covariance)),
+        found.intervals[0],
+        covariance,
+        len(row_of),
+        confidence,
+    )
 
 
-def _equations(
+def corrected_scores(
     link: Link,
     outcome: ArrayLike | NoisyColumn,
     covariates: Mapping[str, ArrayLike | NoisyColumn],
-) -> tuple[tuple[str, ...], _Equations]:
-    """Names of the coefficients, and the corrected equations."""
+) -> tuple[tuple[str, ...], CorrectedScores, NDArray[np.intp]]:
+    """Names of the coefficients, the equations of rows that differ, and which of them each row is.
+
+    Rows that are equal in all that is known are one.
+    """
     noisy = [each for each in (outcome, *covariates.values()) if isinstance(each, NoisyColumn)]
     if not noisy:
         raise InvalidInputError("no column is noisy: any package for regressions fits these rows")
     own = _own_columns(outcome, covariates, len(noisy[0]))
-    letters = join(noisy).letters
-    rows, places, counts = np.unique(
-        np.column_stack([letters, *own.values()]), axis=0, return_index=True, return_counts=True
-    )
-    kept = {name: rows[:, 1 + k] for k, name in enumerate(own)}
-    weights = np.ones((len(rows), 1))
+    places, row_of = _distinct_rows([join(noisy).letters, *own.values()])
+    kept = {name: values[places] for name, values in own.items()}
+    weights = np.ones((len(places), 1))
     for column in noisy:
         each = column.weights[places]
-        weights = (weights[:, :, None] * each[:, None, :]).reshape(len(rows), -1)
+        weights = (weights[:, :, None] * each[:, None, :]).reshape(len(places), -1)
     combinations = [*product(*(range(len(column.levels)) for column in noisy))]
-    y = _outcome_values(link, outcome, kept, combinations, len(rows))
-    names, design = _design(outcome, covariates, kept, combinations, len(rows))
-    return names, _Equations(link, counts.astype(float), weights, y, design)
+    y = _outcome_values(link, outcome, kept, combinations, len(places))
+    names, design = _design(outcome, covariates, kept, combinations, len(places))
+    return names, CorrectedScores(link, weights, y, design), row_of
+
+
+def _distinct_rows(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each row that differs from the others occurs first, and which of them each row is."""
+    row_of = np.zeros(len(columns[0]), dtype=np.intp)
+    places = row_of[:1]
+    for column in columns:  # one at a time: sorting whole rows takes ten times as long
+        levels, level = np.unique(column, return_inverse=True)
+        _, places, row_of = np.unique(
+            row_of * len(levels) + level, return_index=True, return_inverse=True
+        )
+    return places, row_of
 
 
 def _own_columns(

@@ -1,0 +1,290 @@
+"""Corrected estimating equations of regressions, for many samples and many searches at once.
+
+Each row counts once for every combination k of true levels, with the weight that undoes the noise
+on average: Σ_rows Σ_k w (y − μ(x β)) x = 0 ([N90], [AKN98]). A *search* is a sample and a start,
+with all coefficients free or one held; the first axis of most arrays here counts searches.
+
+Sources:
+    [N90] Nakamura, "Corrected score function for errors-in-variables models", Biometrika 77, 1990.
+    [AKN98] Akazawa, Kinukawa, Nakamura, "A note on the corrected score function adjusting for
+        misclassification", J. Japan Statist. Soc. 28, 1998.
+    [B92] Boos, "On generalized score tests", Amer. Statist. 46, 1992: the intervals. For one
+        covariate of a linear regression they are Fieller's.
+    [DJ71] Dowell, Jarratt, "A modified regula falsi method for computing the root of an equation",
+        BIT 11, 1971: the Illinois rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.arrays import Array
+
+Link = Literal["linear", "logistic"]
+Flags = NDArray[np.bool_]
+
+_MAX_STEPS = 60
+_SCORE_TOL = 1e-9
+"""Of the mean score, in units of its standard deviation."""
+
+_FARTHEST = 60.0
+"""Standard errors from the estimate beyond which an end of an interval counts as infinite."""
+
+_END_TOL = 1e-4
+"""Of an end of an interval, in standard errors."""
+
+_TEST_TOL = 1e-6
+"""Of the statistic of a test at an end of an interval."""
+
+_MOST_ENTRIES = 4_000_000
+"""Of the largest array: searches run together as far as that allows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fits:
+    """The same regression fitted to several samples; NaN where there is no solution.
+
+    Attributes:
+        coefficients: [sample, coefficient].
+        covariance: sandwich, [sample, coefficient, coefficient].
+        intervals: from score tests, [sample, coefficient, low or high].
+        is_solved: [sample].
+    """
+
+    coefficients: Array
+    covariance: Array
+    intervals: Array
+    is_solved: Flags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrectedScores:
+    """The equations for rows that differ in what is known; a sample says how many there are.
+
+    Attributes:
+        link: how the mean depends on x β.
+        weights: of every combination of true levels, [row, k].
+        outcome: [row, k].
+        design: [row, k, coefficient].
+    """
+
+    link: Link
+    weights: Array
+    outcome: Array
+    design: Array
+
+    def fit(self, counts: Array, quantile: float) -> Fits:
+        """Coefficients and intervals of samples.
+
+        Args:
+            counts: [sample, row].
+            quantile: of intervals, such as 1.96.
+        """
+        n_samples, n_p = len(counts), self.design.shape[-1]
+        at_once = max(1, _MOST_ENTRIES // (2 * n_p * self.design.size))
+        parts = [
+            self._fit_together(counts[first : first + at_once], quantile)
+            for first in range(0, n_samples, at_once)
+        ]
+        return Fits(
+            np.concatenate([part.coefficients for part in parts]),
+            np.concatenate([part.covariance for part in parts]),
+            np.concatenate([part.intervals for part in parts]),
+            np.concatenate([part.is_solved for part in parts]),
+        )
+
+    def _fit_together(self, counts: Array, quantile: float) -> Fits:
+        n_samples, n_p = len(counts), self.design.shape[-1]
+        everything = np.ones((n_samples, n_p), dtype=bool)
+        found, is_solved = self.solve(counts, np.zeros((n_samples, n_p)), everything)
+        coefficients = np.full((n_samples, n_p), np.nan)
+        covariance = np.full((n_samples, n_p, n_p), np.nan)
+        intervals = np.full((n_samples, n_p, 2), np.nan)
+        coefficients[is_solved] = found[is_solved]
+        covariance[is_solved] = self.covariance(counts[is_solved], found[is_solved])
+        errors = np.sqrt(np.diagonal(covariance[is_solved], axis1=1, axis2=2))
+        intervals[is_solved] = self._intervals(
+            counts[is_solved], found[is_solved], errors, quantile
+        )
+        return Fits(coefficients, covariance, intervals, is_solved)
+
+    def scores(self, beta: Array) -> Array:
+        """What one row of each kind adds to the equations, [search, row, coefficient]."""
+        residual = self.weights * (self.outcome - self._mean(beta))
+        return np.asarray(np.einsum("srk,rkp->srp", residual, self.design))
+
+    def slope(self, counts: Array, beta: Array) -> Array:
+        """Minus the derivative of the equations, [search, coefficient, coefficient]."""
+        mean = self._mean(beta)
+        spread = mean * (1 - mean) if self.link == "logistic" else np.ones_like(mean)
+        weights = counts[:, :, None] * self.weights * spread
+        flat = self.design.reshape(-1, self.design.shape[-1])
+        return np.asarray((weights.reshape(len(beta), 1, len(flat)) * flat.T) @ flat)
+
+    def _mean(self, beta: Array) -> Array:
+        linear = np.moveaxis(self.design @ beta.T, -1, 0)
+        return (1 + np.tanh(linear / 2)) / 2 if self.link == "logistic" else linear
+
+    def covariance(self, counts: Array, beta: Array) -> Array:
+        """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
+        scores = self.scores(beta)
+        meat = np.einsum("sr,srp,srq->spq", counts, scores, scores, optimize=True)
+        bread = np.linalg.inv(self.slope(counts, beta))
+        inflation = self._inflation(counts)[:, None, None]
+        return np.asarray(bread @ meat @ bread.swapaxes(1, 2) * inflation)
+
+    def _inflation(self, counts: Array) -> Array:
+        n = counts.sum(axis=1)
+        return np.asarray(n / np.maximum(1.0, n - self.design.shape[-1]))
+
+    def solve(self, counts: Array, start: Array, is_free: Flags) -> tuple[Array, Flags]:
+        """Roots of the equations of free coefficients by Newton's method, and which were found.
+
+        Args:
+            counts: [search, row].
+            start: [search, coefficient]; those that are not free stay where they are.
+            is_free: [search, coefficient].
+        """
+        beta, is_solved = start.copy(), np.zeros(len(start), dtype=bool)
+        left = np.arange(len(start))
+        for _ in range(_MAX_STEPS):
+            sums, spread = self._sums(counts[left], beta[left], is_free[left])
+            is_root = abs(sums / spread).max(axis=1) <= _SCORE_TOL
+            is_solved[left[is_root]] = True
+            left, sums, spread = left[~is_root], sums[~is_root], spread[~is_root]
+            if left.size == 0:
+                break
+            step = _solve_free(self.slope(counts[left], beta[left]), sums, is_free[left])
+            beta[left], is_better = self._step(
+                counts[left], beta[left], step, is_free[left], (sums, spread)
+            )
+            left = left[is_better]
+        return beta, is_solved
+
+    def _step(
+        self, counts: Array, beta: Array, step: Array, is_free: Flags, before: tuple[Array, Array]
+    ) -> tuple[Array, Flags]:
+        """As far along ``step`` as the equations come nearer to 0; and where they do at all."""
+        sums, spread = before
+        size = abs(sums / spread).max(axis=1)
+        moved, left = beta.copy(), np.flatnonzero(np.isfinite(step).all(axis=1))
+        is_better = np.zeros(len(beta), dtype=bool)
+        for shrink in 0.5 ** np.arange(12):
+            trial = beta[left] + shrink * step[left]
+            new, _ = self._sums(counts[left], trial, is_free[left])
+            is_near = abs(new / spread[left]).max(axis=1) < size[left]
+            moved[left[is_near]] = trial[is_near]
+            is_better[left[is_near]] = True
+            left = left[~is_near]
+            if left.size == 0:
+                break
+        return moved, is_better
+
+    def _sums(self, counts: Array, beta: Array, is_free: Flags) -> tuple[Array, Array]:
+        """Sums of the scores of free coefficients, and their spread if rows were independent."""
+        scores = self.scores(beta)
+        sums = np.where(is_free, np.einsum("sr,srp->sp", counts, scores), 0.0)
+        spread = np.sqrt(np.einsum("sr,srp->sp", counts, scores**2))
+        return sums, np.where(spread > 0, spread, 1.0)
+
+    def standard_scores(self, counts: Array, beta: Array, held: NDArray[np.intp]) -> Array:
+        """Scores of the held coefficients, the others being at their roots, in standard errors."""
+        scores, slope = self.scores(beta), self.slope(counts, beta)
+        each = np.arange(len(beta))
+        is_free = np.arange(beta.shape[1]) != held[:, None]
+        direction = -_solve_free(slope.swapaxes(1, 2), slope[each, held], is_free)
+        direction[each, held] = 1.0
+        own = np.einsum("srp,sp->sr", scores, direction)
+        spread = np.sqrt(np.einsum("sr,sr->s", counts, own**2) * self._inflation(counts))
+        total = np.einsum("sr,sr->s", counts, own)
+        return np.asarray(np.divide(total, spread, out=np.zeros(len(beta)), where=spread > 0))
+
+    def _intervals(self, counts: Array, found: Array, errors: Array, quantile: float) -> Array:
+        """The last values that score tests accept, going down and up ([B92])."""
+        n_samples, n_p = found.shape
+        sample, held, side = (each.ravel() for each in np.indices((n_samples, n_p, 2)))
+        sign, error = 2.0 * side - 1, errors[sample, held]
+        last, is_free = found[sample], np.arange(n_p) != held[:, None]
+
+        def excess(which: NDArray[np.intp], distance: Array) -> Array:
+            """Room that the tests leave; NaN where the other equations have no root."""
+            start, at = last[which], held[which]
+            at_each = np.arange(len(which)), at
+            start[at_each] = found[sample[which], at] + sign[which] * distance * error[which]
+            mine = counts[sample[which]]
+            beta, is_solved = self.solve(mine, start, is_free[which])
+            last[which[is_solved]] = beta[is_solved]
+            room = sign[which] * self.standard_scores(mine, beta, at) + quantile
+            return np.where(is_solved, room, np.nan)
+
+        distance = _last_accepted(excess, len(sample), quantile)
+        ends = found[sample, held] + sign * distance * error
+        return np.asarray(ends.reshape(n_samples, n_p, 2))
+
+
+def _solve_free(matrix: Array, right: Array, is_free: Flags) -> Array:
+    """Solutions of systems in the free unknowns, 0 in the others; NaN where one is singular."""
+    both = is_free[:, :, None] & is_free[:, None, :]
+    systems = np.where(both, matrix, np.eye(matrix.shape[-1]))
+    is_regular = np.linalg.det(systems) != 0
+    systems[~is_regular] = np.eye(matrix.shape[-1])
+    found = np.linalg.solve(systems, np.where(is_free, right, 0.0)[:, :, None])[:, :, 0]
+    return np.where(is_regular[:, None], found, np.nan)
+
+
+def _last_accepted(
+    excess: Callable[[NDArray[np.intp], Array], Array], n: int, first: float
+) -> Array:
+    """Distances where ``excess`` falls to 0; infinite where it never does or is not known."""
+    low, high = np.zeros(n), np.full(n, first)
+    at_low, at_high = np.full(n, first), np.zeros(n)
+    left = np.arange(n)
+    while left.size > 0:
+        at_high[left] = excess(left, high[left])
+        is_far = at_high[left] > 0
+        left = left[is_far]
+        low[left], at_low[left] = high[left], at_high[left]
+        high[left] *= 1.5
+        at_high[left[high[left] > _FARTHEST]] = np.nan
+        left = left[high[left] <= _FARTHEST]
+    left = np.flatnonzero(np.isfinite(at_high))
+    distance = np.full(n, np.inf)
+    distance[left] = _roots(
+        lambda which, at: excess(left[which], at),
+        (low[left], high[left]),
+        (at_low[left], at_high[left]),
+    )
+    return distance
+
+
+def _roots(
+    function: Callable[[NDArray[np.intp], Array], Array],
+    bracket: tuple[Array, Array],
+    values: tuple[Array, Array],
+) -> Array:
+    """Roots of falling functions by the Illinois rule ([DJ71]); infinite where one is not known."""
+    (low, high), (at_low, at_high) = bracket, values
+    roots, left = high.copy(), np.arange(len(low))
+    was_inside = np.full(len(low), np.nan)
+    for _ in range(_MAX_STEPS):
+        roots[left] = low[left] + (high - low)[left] * (at_low / (at_low - at_high))[left]
+        at = function(left, roots[left])
+        roots[left[np.isnan(at)]] = np.inf
+        is_open = (abs(at) > _TEST_TOL) & ((high - low)[left] > _END_TOL)
+        left, at = left[is_open], at[is_open]
+        if left.size == 0:
+            break
+        is_inside = at > 0
+        again = left[was_inside[left] == is_inside]  # the other end stayed: halve its value
+        at_high[again] /= np.where(was_inside[again] == 1, 2, 1)
+        at_low[again] /= np.where(was_inside[again] == 0, 2, 1)
+        was_inside[left] = is_inside
+        inner, outer = left[is_inside], left[~is_inside]
+        low[inner], at_low[inner] = roots[inner], at[is_inside]
+        high[outer], at_high[outer] = roots[outer], at[~is_inside]
+    return roots
