@@ -46,6 +46,7 @@ class Distortion:
         needs_numbers: whether it makes no sense of letters without an order.
         is_share: whether the mean is the share of wrong answers: people are told how many of ten
             are right.
+        judged: how answers are judged, in words.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Distortion:
     guess_in_words: str
     needs_numbers: bool = True
     is_share: bool = False
+    judged: str = ""
 
 
 def distances(positions: Array) -> Array:
@@ -76,13 +78,21 @@ DISTORTIONS: dict[str, Distortion] = {
             guess_in_words="gets {value} wrong",
             needs_numbers=False,
             is_share=True,
+            judged="an answer is right or wrong",
         ),
-        Distortion("absolute", distances, "off by {value} on average", "by {value}"),
+        Distortion(
+            "absolute",
+            distances,
+            "off by {value} on average",
+            "by {value}",
+            judged="how far the answer is from the truth, in units of the column, or in bins",
+        ),
         Distortion(
             "squared",
             lambda positions: distances(positions) ** 2,
             "off, squared, by {value} on average",
             "by {value}",
+            judged="how far the answer is from the truth, in units of the column or bins, squared",
         ),
     )
 }

@@ -1,10 +1,10 @@
 """A server that runs commands of tacit in forks of itself, and kills them at a chosen step.
 
-Importing tacit takes most of a short command's time, so the server does that once and forks for
-each command. The forks are processes like any others: they run the real command line and die of a
+Importing takes most of a short command's time, so the server imports tacit once and forks for
+each command; what a command that came to its end imported beside, the server imports, too. The forks are processes like any others: they run the real command line and die of a
 real SIGKILL, which they send to themselves at the n-th step of their dealings with files and
 databases: just before and just after each call that opens, writes, renames, locks, removes,
-executes or commits.
+executes or commits. Imports do not count.
 
 It reads a JSON line for each command, ``{"words": [...], "die_at": n or null}``, and answers with
 one: ``{"code": exit code or -signal, "output": ..., "steps": names of the steps that were made}``.
@@ -18,7 +18,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -34,6 +34,9 @@ FILE_CALLS = frozenset(
     )
 )
 DATABASE_CALLS = frozenset(["connect", "execute", "executemany", "commit", "rollback"])
+COUNTED = FILE_CALLS | DATABASE_CALLS
+
+_OF_PYTHON = ("call", "return")
 
 IMPORTED = (
     "tacit.cli",
@@ -43,7 +46,7 @@ IMPORTED = (
     "sqlalchemy.dialects.sqlite",
     "pandas",  # pyarrow imports it where it is installed
 )
-"""All that the command would import when it runs."""
+"""What every command imports when it runs."""
 
 
 class Steps:
@@ -55,8 +58,9 @@ class Steps:
         self._done = 0
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        name = _name(frame, argument, event)
-        if name is None:
+        called = frame.f_code.co_name if event in _OF_PYTHON else getattr(argument, "__name__", "")
+        name = _name(frame, argument, event) if called in COUNTED else None
+        if name is None or _is_importing(frame):
             return
         self._done += 1
         self._log.write(f"{'after' if 'return' in event else 'before'} {name}\n")
@@ -65,9 +69,18 @@ class Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether the step is part of an import, which another run of the command may not need."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _name(frame: FrameType, called: object, event: str) -> str | None:
     """What a step is called; ``None`` for a call that neither touches files nor databases."""
-    if event in ("call", "return"):  # Python code: of these, only the driver of PostgreSQL counts
+    if event in _OF_PYTHON:  # Python code: of these, only the driver of PostgreSQL counts
         name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
         is_driver = module in ("psycopg.connection", "psycopg.cursor")
         return f"psycopg {name}" if is_driver and name in DATABASE_CALLS else None
@@ -81,16 +94,16 @@ def _name(frame: FrameType, called: object, event: str) -> str | None:
     return f"sqlite {name}" if module == "sqlite3" and name in DATABASE_CALLS else None
 
 
-def _run(words: Sequence[str], die_at: int | None, log: Path, output: Path) -> None:
+def _run(words: Sequence[str], die_at: int | None, place: Path) -> None:
     """Be the command ``tacit``; does not return."""
     from tacit.cli import main
 
-    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT)
+    descriptor = os.open(place / "output", os.O_WRONLY | os.O_CREAT)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     sys.argv = ["tacit", *words]
     code: object = 1
-    with log.open("w", buffering=1) as steps:
+    with (place / "steps").open("w", buffering=1) as steps:
         sys.setprofile(None if die_at is None else Steps(steps, die_at))
         try:
             main()
@@ -100,28 +113,35 @@ def _run(words: Sequence[str], die_at: int | None, log: Path, output: Path) -> N
             sys.setprofile(None)
             sys.stdout.flush()
             sys.stderr.flush()
+            (place / "modules").write_text("\n".join(sys.modules))
             os._exit(code if isinstance(code, int) else 0)
 
 
 def _answer(words: Sequence[str], die_at: int | None) -> dict[str, object]:
-    with TemporaryDirectory() as place:
-        log, output = Path(place) / "steps", Path(place) / "output"
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
         child = os.fork()
         if not child:
-            _run(words, die_at, log, output)
+            _run(words, die_at, place)
         _, status = os.waitpid(child, 0)
+        if (place / "modules").exists():
+            _import((place / "modules").read_text().splitlines())
         return {
             "code": os.waitstatus_to_exitcode(status),
-            "output": output.read_text(),
-            "steps": log.read_text().splitlines(),
+            "output": (place / "output").read_text(),
+            "steps": (place / "steps").read_text().splitlines(),
         }
+
+
+def _import(modules: Iterable[str]) -> None:
+    for module in modules:
+        with suppress(ImportError):
+            import_module(module)
 
 
 def serve() -> None:
     """Answer until there are no more lines."""
-    for module in IMPORTED:
-        with suppress(ImportError):
-            import_module(module)
+    _import(IMPORTED)
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps(_answer(asked["words"], asked["die_at"])), flush=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from tacit.tables.connection import connect_file, connect_memory, lock, reason
+from tacit.tables.connection import connect_file, connect_memory, connect_reader, lock, reason
 
 
 @pytest.fixture
@@ -47,9 +51,46 @@ def test_a_locked_connection_reaches_nothing(
 
 
 def test_no_extension_is_fetched_or_loaded_on_the_way(tmp_path: Path) -> None:
-    for connected in (connect_memory(), connect_file(tmp_path)):
+    for connected in (connect_memory(), connect_reader(), connect_file(tmp_path)):
         with connected as connection, pytest.raises(duckdb.Error):
             connection.execute("SELECT * FROM sqlite_scan('x', 'y')")
+
+
+def test_a_reader_keeps_nothing_of_a_file(tmp_path: Path) -> None:
+    """Not even where size and time of the file are as they were."""
+    files = [tmp_path / f"{value}.parquet" for value in "ab"]
+    for file in files:
+        parquet.write_table(pa.table({"id": [file.stem]}), file)
+        os.utime(file, (0, 0))
+    assert len({file.stat().st_size for file in files}) == 1
+    read = tmp_path / "read.parquet"
+    for file in files:
+        shutil.copy2(file, read)
+        with connect_reader() as connection:
+            assert connection.execute(f"FROM '{read}'").fetchall() == [(file.stem,)]
+            kept = connection.execute("FROM duckdb_external_file_cache()").fetchall()
+            assert kept == []
+
+
+def test_readers_do_not_see_what_others_registered() -> None:
+    with connect_reader() as one, connect_reader() as other:
+        one.register("wanted", pa.table({"hash": ["a"]}))
+        assert one.execute("FROM wanted").fetchall() == [("a",)]
+        with pytest.raises(duckdb.Error, match="wanted"):
+            other.execute("FROM wanted")
+    with connect_reader() as later, pytest.raises(duckdb.Error, match="wanted"):
+        later.execute("FROM wanted")
+
+
+def test_a_reader_reads_in_a_fork() -> None:
+    with connect_reader() as connection:
+        connection.execute("SELECT sum(i) FROM range(1000000) t(i)")
+    child = os.fork()
+    if not child:
+        with connect_reader() as connection:
+            [(total,)] = connection.execute("SELECT sum(i) FROM range(1000000) t(i)").fetchall()
+        os._exit(total != 499999500000)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, Any, TextIO
 
@@ -91,13 +91,14 @@ GROUPS = {
 """The help of each group."""
 
 
-def command_tree(given: dict[str, Any] | None = None, typed: Sequence[str] = ()) -> typer.Typer:
-    """The commands of the table, as Typer runs them.
+def command_tree(
+    given: dict[str, Any] | None = None, commands: Mapping[str, Callable[..., None]] = COMMANDS
+) -> typer.Typer:
+    """Commands of the table, all by default, as Typer runs them.
 
     Args:
         given: filled with the arguments of the command that runs, by the names of its parameters.
-        typed: what stands after ``tacit``. If it begins with a command, the tree has only that one:
-            Typer needs longer to read the parameters of all commands than most of them run.
+        commands: those to have in it.
     """
     tree = typer.Typer(
         name="tacit",
@@ -109,13 +110,20 @@ def command_tree(given: dict[str, Any] | None = None, typed: Sequence[str] = ())
     groups = {name: typer.Typer(help=text, rich_markup_mode=None) for name, text in GROUPS.items()}
     for name, group in groups.items():
         tree.add_typer(group, name=name)
-    named = [words for words in (" ".join(typed[:2]), *typed[:1]) if words in COMMANDS]
-    for words in named[:1] or COMMANDS:
-        command = COMMANDS[words]
+    for words, command in commands.items():
         group_name, _, name = words.rpartition(" ")
         noted = command if given is None else _noting(command, given)
         (groups[group_name] if group_name else tree).command(name)(noted)
     return tree
+
+
+def _named_by(words: Sequence[str]) -> Mapping[str, Callable[..., None]]:
+    """The command that the first words name; all where they name none.
+
+    Typer reads the parameters of every command that it is given.
+    """
+    names = (words[0], " ".join(words[:2]))
+    return {name: COMMANDS[name] for name in names if name in COMMANDS} or COMMANDS
 
 
 def _noting(command: Callable[..., None], given: dict[str, Any]) -> Callable[..., None]:
@@ -177,7 +185,9 @@ def run(arguments: Sequence[str], *, errors: TextIO | None = None) -> int:
     words = list(arguments) or ["--help"]
     given: dict[str, Any] = {}
     try:
-        code = command_tree(given, words)(words, prog_name="tacit", standalone_mode=False)
+        code = command_tree(given, _named_by(words))(
+            words, prog_name="tacit", standalone_mode=False
+        )
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as in: tacit status clinic | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

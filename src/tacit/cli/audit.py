@@ -31,16 +31,12 @@ def audit(
     Each party and each coalition, measured in several ways.
     """
     from tacit.study import Study
-    from tacit.study.books.records import FIRST_COHORT
 
     if parties is not None:
         _show_risk(folder, parties.split(","), as_json=as_json)
         return
     with Study.open(folder) as study, waiting("attacking simulated records"):
-        status = study.status()
-        told = [each.number for each in status.cohorts if each.releases]
-        numbers = told or [FIRST_COHORT]  # which says that there is nothing to audit
-        found = {number: study.audit(records=records, cohort=number) for number in numbers}
+        found, status = study.audit_cohorts(records=records), study.status()
     worst = max(found, key=lambda number: found[number].everyone.exposure.mutual_information)
     if as_json:
         beside = {str(number): each.as_dict() for number, each in found.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -15,14 +14,11 @@ from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from tacit.policy import Limit, Policy
+    from tacit.policy import Amount, Limit, Policy
     from tacit.remark import Remark
 
 _Coalition = TypeVar("_Coalition")
 """A number of parties, or the parties themselves."""
-
-Amount = dict[str, float | None]
-"""Bits and cap, as far as they are named; ``None`` takes what is named away."""
 
 
 def set_collusion(
@@ -116,18 +112,8 @@ def change_limits(
 
 def _put_all(policy: Policy, changes: Sequence[tuple[Limit, Amount]]) -> Policy:
     """Set limits, or take them away; what an amount does not name stays as it is."""
-    from tacit.information.laws import as_positive_bits
-
     for blank, amount in changes:
-        known = next((each for each in policy.limits if each.whom == blank.whom), blank)
-        for bits in amount.values():
-            if bits == inf:
-                as_positive_bits(bits, name=f"the limit on {blank.in_words}")
-        limit = replace(
-            known, **{name: inf if bits is None else bits for name, bits in amount.items()}
-        )
-        is_set = min(limit.bits, limit.cap) < inf
-        policy = policy.change(limit) if is_set else policy.change(without=[limit])
+        policy = policy.amend(blank, amount)
     return policy
 
 

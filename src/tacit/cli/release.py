@@ -164,6 +164,7 @@ def _show_release(paper: Certificate | Receipt, folder: Path, out: Path) -> None
     print(f"  {paper.in_words}")
     for remark in paper.remarks:
         print(f"  {plain(remark_in_words(remark))}")
-    print(f"  {party} held at most {bits_up(paper.party_bits)} bits about a record after it")
+    held = bits_up(paper.party_bits)
+    print(f"  after this release, {party} held at most {held} bits about a record")
     print(f"  certificate for the recipient: {plain(str(out))}.certificate.json")
     print(f"  receipt: {shlex.join(['tacit', 'receipt', str(folder), str(paper.entry)])}")

@@ -5,6 +5,7 @@ to offer it to the command line, name it in an entry point, see ``find_kind``.
 """
 
 from tacit.policy.policy import (
+    Amount,
     AnySize,
     Everyone,
     Group,
@@ -23,6 +24,7 @@ from tacit.policy.policy import (
 )
 
 __all__ = [
+    "Amount",
     "AnySize",
     "Everyone",
     "Group",

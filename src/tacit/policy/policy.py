@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from tacit.errors import InvalidInputError
-from tacit.information.laws import as_limit
+from tacit.information.laws import as_limit, as_positive_bits
 
 Parties = frozenset[str]
 
@@ -32,6 +32,9 @@ _MOST_TIMES = 40
 """Bits. Larger factors are shown as a power of 2."""
 
 NO_CAPS: Mapping[str, float] = MappingProxyType({})
+
+Amount = Mapping[str, float | None]
+"""``bits`` and ``cap`` of a limit, as far as they are named; ``None`` takes what is named away."""
 
 _Kind = TypeVar("_Kind", bound="type[Limit]")
 _Known = TypeVar("_Known", bound="Limit")
@@ -379,6 +382,22 @@ class Policy:
             if limit.whom not in gone and not isinstance(limit, kinds)
         ]
         return Policy(limits=[*kept, *limits])
+
+    def amend(self, whom: Limit, amount: Amount) -> Policy:
+        """The policy with other bits, or another cap, for the coalitions of one limit.
+
+        Args:
+            whom: a limit on these coalitions, whatever its bits and cap.
+            amount: what is set or taken away; what it does not name stays as it is.
+        """
+        for bits in amount.values():
+            if bits == inf:  # who means no limit says so
+                as_positive_bits(bits, name=f"the limit on {whom.in_words}")
+        known = next((each for each in self._limits if each.whom == whom.whom), whom)
+        changed = {name: inf if bits is None else bits for name, bits in amount.items()}
+        limit = replace(known, **changed)
+        is_set = min(limit.bits, limit.cap) < inf
+        return self.change(limit) if is_set else self.change(without=[limit])
 
     def rename(self, spelling: Callable[[str], str]) -> Policy:
         """The policy with every party's name spelled by ``spelling``.

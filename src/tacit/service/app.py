@@ -19,7 +19,7 @@ from tacit.errors import TacitError
 from tacit.service.failures import NOT_FOUND, REFUSED, Failure, FailureError, failure_of
 from tacit.service.guard import API, Guard, is_for_machines
 from tacit.service.pages import render
-from tacit.service.routes import documentation, jobs, login, own, study
+from tacit.service.routes import documentation, jobs, login, own, parties, records, study
 from tacit.service.service import Service
 
 _ABOUT = (
@@ -41,7 +41,7 @@ def make_app(service: Service) -> ASGIApp:
         dependencies=[Depends(HTTPBearer(auto_error=False))],  # described; the guard checks it
     )
     app.state.service = service
-    for part in (login, own, study, jobs, documentation):
+    for part in (login, own, study, parties, records, jobs, documentation):
         app.include_router(part.router)
     app.add_exception_handler(FailureError, _tell)
     app.add_exception_handler(TacitError, _tell)

@@ -6,16 +6,69 @@ from dataclasses import replace
 from math import inf
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
-from tacit.policy import AnySize, Everyone, Group, Limit, Policy
+from tacit.policy import Amount, AnySize, Everyone, Group, Limit, Policy, find_kind
 from tacit.problem import Costs
+from tacit.service.uploads import file_name
+from tacit.study.extension import MIN_COHORT
 
 _LONGEST_TEXT = 2_000
 _LONGEST_LIST = 200
 
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT)]
 Bits = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Cohort = Annotated[int, Field(ge=1)]
+BitsOrNone = Bits | Literal["none"]
+"""Bits of a limit or a cap; ``none`` takes it away."""
+
+
+def _listed(value: Any) -> Any:
+    """A form that has one of several values sends it alone."""
+    return [value] if isinstance(value, str) else value
+
+
+def _lines(value: Any) -> Any:
+    """Several texts; a form has a line for each."""
+    if not isinstance(value, str):
+        return value
+    return [line.strip() for line in value.splitlines() if line.strip()]
+
+
+def _pairs(value: Any) -> Any:
+    """Names and numbers; a form has a line ``NAME=NUMBER`` for each."""
+    if not isinstance(value, str):
+        return value
+    lines = [line.rpartition("=") for line in value.splitlines() if line.strip()]
+    return {name.strip(): number for name, _, number in lines}
+
+
+def _table(value: Any) -> Any:
+    """A table of numbers; a form has its rows in one line, as in 0,1;1,0. A word is no table."""
+    if not isinstance(value, str) or "," not in value:
+        return value
+    return [row.split(",") for row in value.split(";") if row.strip()]
+
+
+def _key(value: str) -> str:
+    if file_name(value) is None:
+        raise ValueError("give the key of a file that was sent")
+    return value
+
+
+Names = Annotated[list[Name], Field(max_length=_LONGEST_LIST), BeforeValidator(_listed)]
+Sizes = Annotated[dict[Annotated[int, Field(ge=1)], Bits], BeforeValidator(_pairs)]
+"""How many parties -> bits."""
+
+Uploaded = Annotated[Name, AfterValidator(_key)]
+"""The key of a file that was sent."""
 
 
 class Order(BaseModel):
@@ -37,27 +90,13 @@ class Question(Order):
         bits: what the party may learn from it; by default all that is left to it.
     """
 
-    asked: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] | None = None
+    asked: Names | None = None
     sql: Name | None = None
-    utility: Name | list[list[float]] = "hamming"
+    utility: Annotated[Name | list[list[float]], BeforeValidator(_table)] = "hamming"
     objective: Literal["mean", "worst-level"] = "mean"
-    ceilings: dict[Name, float] = Field(default_factory=dict)
+    ceilings: Annotated[dict[Name, float], BeforeValidator(_pairs)] = Field(default_factory=dict)
     analysable: bool = False
     bits: Bits | None = None
-
-    @field_validator("asked", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    @field_validator("ceilings", mode="before")
-    @classmethod
-    def _lines_are_ceilings(cls, value: Any) -> Any:
-        """A form has a line ``LEVEL=ERROR`` for each."""
-        if not isinstance(value, str):
-            return value
-        lines = [line.rpartition("=") for line in value.splitlines() if line.strip()]
-        return {level.strip(): error for level, _, error in lines}
 
     def arguments(self, *leave_out: str) -> dict[str, Any]:
         """For the methods of ``Study``."""
@@ -82,10 +121,18 @@ class Request(Question):
 
 
 class QuoteFor(Question):
-    """A custodian's question for a party."""
+    """A custodian's question for a party.
+
+    Attributes:
+        again: a new release, although the same request was answered before.
+        cohort: the only one to answer for; by default all.
+        compare: show the other form, analysable or adaptive, and what a cap costs.
+    """
 
     party: Name
     again: bool = False
+    cohort: Cohort | None = None
+    compare: bool = False
 
 
 class RequestFor(Request):
@@ -93,11 +140,13 @@ class RequestFor(Request):
 
     Attributes:
         again: a new release, although the same request was answered before.
+        cohort: the only one to answer for; by default all.
         reason: why, for the ledger and the receipt.
     """
 
     party: Name
     again: bool = False
+    cohort: Cohort | None = None
     reason: Name | None = None
 
 
@@ -116,12 +165,30 @@ class PartyLimit(Order):
     Attributes:
         name: of the party.
         limit: bits on average.
-        cap: bits of the worst single answer; left out, the cap stays as it is.
+        cap: bits of the worst single answer, or ``none``; left out, the cap stays as it is.
     """
 
     name: Name
     limit: Bits
-    cap: Bits | None = None
+    cap: BitsOrNone | None = None
+
+
+class PartyName(Order):
+    """A party, by any name that it has or had."""
+
+    name: Name
+
+
+class Renaming(Order):
+    """What a party is called from now on.
+
+    Attributes:
+        name: any that it has or had.
+        new_name: from now on.
+    """
+
+    name: Name
+    new_name: Name
 
 
 class Approval(Order):
@@ -137,38 +204,56 @@ class Approval(Order):
 
 
 class CoalitionLimit(Order):
-    """One limit on coalitions; all others stay as they are.
+    """One limit on coalitions; all others stay as they are, and what is left out here does too.
 
     Attributes:
         whom: whom it is on.
         size: how many parties, for a limit on any so many.
         members: of a group.
-        bits: that they may hold about one record together.
-        cap: bits that their worst single answer may have.
+        other: ``KIND:WHOM``, for a kind of limit that an installed package has.
+        bits: that they may hold about one record together, or ``none``.
+        cap: bits that their worst single answer may have, or ``none``.
     """
 
-    whom: Literal["everyone", "size", "group"]
+    whom: Literal["everyone", "size", "group", "other"]
     size: Annotated[int, Field(ge=1)] | None = None
-    members: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] = Field(default_factory=list)
-    bits: Bits
-    cap: Bits | None = None
+    members: Names = Field(default_factory=list)
+    other: Annotated[str, Field(pattern=":", max_length=_LONGEST_TEXT)] | None = None
+    bits: BitsOrNone | None = None
+    cap: BitsOrNone | None = None
 
-    @field_validator("members", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+    @model_validator(mode="after")
+    def _names_whom(self) -> CoalitionLimit:
+        given = {"size": self.size, "group": len(self.members) > 1, "other": self.other}
+        if not given.get(self.whom, True):
+            raise ValueError("say how many parties, two members or more, or which other kind")
+        if self.bits is None and self.cap is None:
+            raise ValueError("give bits, a cap, or both")
+        return self
 
     @property
     def limit(self) -> Limit:
-        """As ``Policy.change`` takes it."""
-        cap = inf if self.cap is None else self.cap
+        """A limit on these coalitions, without bits."""
         match self.whom:
             case "everyone":
-                return Everyone(self.bits, cap=cap)
+                return Everyone(inf)
             case "size":
-                return AnySize(self.bits, self.size or 2, cap=cap)
+                return AnySize(inf, self.size or 0)
             case "group":
-                return Group(self.bits, frozenset(self.members), cap=cap)
+                return Group(inf, frozenset(self.members))
+            case "other":
+                kind, _, whom = (self.other or "").partition(":")
+                return find_kind(kind).parse(inf, whom)
+
+    @property
+    def amount(self) -> Amount:
+        """What is set or taken away, as ``Policy.amend`` takes it."""
+        named = {"bits": self.bits, "cap": self.cap}
+        return {name: _bits(each) for name, each in named.items() if each is not None}
+
+
+def _bits(given: float | Literal["none"]) -> float | None:
+    return None if given == "none" else given
 
 
 class Coalitions(Order):
@@ -181,7 +266,7 @@ class Coalitions(Order):
     """
 
     everyone: Bits | None = None
-    sizes: dict[Annotated[int, Field(ge=1)], Bits] = Field(default_factory=dict)
+    sizes: Sizes = Field(default_factory=dict)
     groups: Annotated[list[tuple[list[Name], Bits]], Field(max_length=_LONGEST_LIST)] = Field(
         default_factory=list
     )
@@ -202,13 +287,122 @@ class AuditOf(Order):
 
 
 class PlanOf(Order):
-    """What limits would buy; as the arguments of ``Study.plan``."""
+    """What limits would buy; as the arguments of ``Study.plan``.
 
-    asked: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] = Field(default_factory=list)
-    sql: Annotated[list[Name], Field(max_length=_LONGEST_LIST)] = Field(default_factory=list)
+    Attributes:
+        asked: requests, each a column, or several private attributes.
+        sql: more requests, as expressions over the private attributes' levels.
+        correct: a share of right answers, to find the bits for.
+        parties: how many new parties take the requests in turn.
+        limit: bits of each of them.
+        cap: bits of the worst single answer of each of them.
+        everyone: bits for all parties together, or ``none``; left out, as it is.
+        sizes: how many parties -> bits for any so many of them; others stay as they are.
+        size_caps: the same, caps on their worst single answer.
+    """
+
+    asked: Annotated[
+        list[Name | list[Name]], Field(max_length=_LONGEST_LIST), BeforeValidator(_listed)
+    ] = Field(default_factory=list)
+    sql: Annotated[list[Name], Field(max_length=_LONGEST_LIST), BeforeValidator(_lines)] = Field(
+        default_factory=list
+    )
     correct: Annotated[float, Field(ge=0, le=1)] | None = None
     parties: Annotated[int, Field(ge=0, le=50)] = 0
     limit: Bits | None = None
+    cap: Bits | None = None
+    everyone: BitsOrNone | None = None
+    sizes: Sizes = Field(default_factory=dict)
+    size_caps: Sizes = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _limits_need_parties(self) -> PlanOf:
+        if not self.parties and (self.limit or self.everyone or self.sizes or self.size_caps):
+            raise ValueError("limits are given, but no parties: say how many")
+        return self
+
+    def put_into(self, policy: Policy) -> Policy:
+        """A policy with these limits on coalitions in the place of its own."""
+        if self.everyone is not None:
+            policy = policy.amend(Everyone(inf), {"bits": _bits(self.everyone)})
+        for name, sizes in (("bits", self.sizes), ("cap", self.size_caps)):
+            for size, bits in sizes.items():
+                policy = policy.amend(AnySize(inf, size), {name: bits})
+        return policy
+
+
+class CohortOf(Order):
+    """Records that came since; as the arguments of ``Study.extend``.
+
+    Attributes:
+        table: the key of a file that was sent; left out, the table that the study was made of.
+        min_cohort: refuse fewer new records.
+        skip_known: leave out records whose ids are in the study.
+        accept_corrections: erase records whose values changed, and let them join again.
+        accept_reset: take records that the ledger knows from another study.
+    """
+
+    table: Uploaded | None = None
+    min_cohort: Annotated[int, Field(ge=1)] = MIN_COHORT
+    skip_known: bool = False
+    accept_corrections: bool = False
+    accept_reset: bool = False
+
+
+class ErasureOf(Order):
+    """Whom to erase; as the arguments of ``Study.erase``.
+
+    Attributes:
+        ids: the key of a file that was sent; left out, an erasure that was interrupted is finished.
+        skip_unknown: skip ids that were never in the study.
+        confirm: a word that it is meant; without it, records are counted and none is erased.
+    """
+
+    ids: Uploaded | None = None
+    skip_unknown: bool = False
+    confirm: Literal["erase"] | None = None
+
+
+class LinkFor(Order):
+    """Whose pseudonyms of which ids.
+
+    Attributes:
+        party: whose.
+        ids: the key of a file that was sent.
+    """
+
+    party: Name
+    ids: Uploaded
+
+
+class EstimateOf(Order):
+    """How sure estimates are to be.
+
+    Attributes:
+        confidence: of every interval.
+    """
+
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+class VerificationOf(Order):
+    """What is verified beside the study.
+
+    Attributes:
+        receipt: the key of a file that was sent: a receipt or a certificate.
+    """
+
+    receipt: Uploaded | None = None
+
+
+class UploadedFile(Order):
+    """A file that was sent.
+
+    Attributes:
+        key: of the file.
+    """
+
+    key: Uploaded
 
 
 class TokenFor(Order):

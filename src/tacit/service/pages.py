@@ -17,11 +17,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tacit.accounting import bits_down, bits_up, percent_used
 from tacit.errors import Suggestion
-from tacit.policy import limit_in_words
+from tacit.policy import limit_in_words, times_in_words
 from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API
+from tacit.service.uploads import file_name
 from tacit.study.reports.page import chance_up, fullness, times_up
-from tacit.study.reports.receipts import time_in_words, worth_in_words
+from tacit.study.reports.receipts import (
+    is_share,
+    measure_in_words,
+    time_in_words,
+    worth_in_words,
+    worth_name,
+)
 from tacit.words.commands import command_of
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -48,14 +55,23 @@ _ENVIRONMENT.filters |= {
     "first_up": lambda text: text[:1].upper() + text[1:],
     "fullest_first": lambda held: sorted(held, key=_percent, reverse=True),
     "fullness": fullness,
+    "chance": lambda share: f"{100 * share:.1f}",
+    "error": lambda error, measure: f"{100 * error:.1f}" if is_share(measure) else f"{error:.4f}",
+    "error_name": lambda measure: "Wrong, of 100" if is_share(measure) else "Mean error",
+    "judged": measure_in_words,
     "limit": lambda bits: limit_in_words(inf if bits is None else bits),
     "percent_of": lambda held, bits: _percent({"held": held, "limit": bits}),
     "seconds": lambda then: time_in_words(datetime.fromtimestamp(then, UTC).isoformat()),
     "time": time_in_words,
+    "times": times_in_words,
     "times_up": times_up,
-    "worth": lambda value, told: worth_in_words(
+    "worth": lambda value, measure: (
+        f"{100 * (1 - value):.1f}" if is_share(measure) else f"{value:.4f}"
+    ),
+    "worth_in_words": lambda value, told: worth_in_words(
         told["measure"], value, told["blind"], told["objective"]
     ),
+    "worth_name": worth_name,
 }
 
 
@@ -76,7 +92,8 @@ def _command_maker(request: Request) -> Callable[..., str | None]:
     folder = request.app.state.service.settings.folder
 
     def make(action: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> str | None:
-        known = {name: value for name, value in (arguments or {}).items() if value is not None}
+        given = {name: file_name(value) or value for name, value in (arguments or {}).items()}
+        known = {name: value for name, value in given.items() if value is not None}
         return command_of(Suggestion(action, known | more), {"folder": folder})
 
     return make

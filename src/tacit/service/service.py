@@ -15,6 +15,7 @@ from anyio import sleep, to_thread
 from tacit.service.access import Access, Caller
 from tacit.service.database import Database
 from tacit.service.jobs import Job, Jobs
+from tacit.service.uploads import Uploads
 from tacit.service.workers import Workers
 from tacit.study import Study
 
@@ -60,6 +61,11 @@ class Service:
     jobs: Jobs
     workers: Workers
     _readers: LifoQueue[Study | None] = field(default_factory=LifoQueue)
+
+    @property
+    def uploads(self) -> Uploads:
+        """Files that custodians sent."""
+        return Uploads.beside(self.settings.files)
 
     @classmethod
     def open(cls, settings: Settings) -> Service:

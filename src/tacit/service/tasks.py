@@ -10,7 +10,18 @@ from typing import Any
 
 from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
-from tacit.service.orders import AuditOf, PlanOf, QuoteFor, RequestFor, SurfaceFor
+from tacit.service.orders import (
+    AuditOf,
+    CohortOf,
+    ErasureOf,
+    LinkFor,
+    PlanOf,
+    QuoteFor,
+    RequestFor,
+    SurfaceFor,
+    VerificationOf,
+)
+from tacit.service.uploads import Uploads, file_name
 from tacit.study import Quote, Study, verify_study
 from tacit.study.reports.receipts import value_in_words
 from tacit.words.remarks import remarks_for_machines
@@ -49,6 +60,11 @@ class Work:
     def open(self) -> Study:
         """The study, for whoever asked."""
         return Study.open(self.folder, by=self.job.by)
+
+    @property
+    def uploads(self) -> Uploads:
+        """Files that custodians sent."""
+        return Uploads.beside(self.files)
 
     def watch(self, value: float, bound: float, seconds: float) -> None:
         """Tell how far a design has come."""
@@ -134,20 +150,82 @@ def _deliver(work: Work) -> dict[str, Any]:
 def _audit(work: Work) -> dict[str, Any]:
     order = AuditOf.model_validate(work.job.arguments)
     with work.open() as study:
-        found = study.audit(records=order.records, seed=order.seed)
-    return found.as_dict() | {"verdict": found.verdict, "text": found.as_text()}
+        found = study.audit_cohorts(records=order.records, seed=order.seed)
+    told = {
+        number: each.as_dict() | {"verdict": each.verdict, "text": each.as_text()}
+        for number, each in found.items()
+    }
+    worst = max(found, key=lambda number: found[number].everyone.exposure.mutual_information)
+    return told[worst] | {"cohort": worst, "cohorts": told}
 
 
 def _plan(work: Work) -> dict[str, Any]:
     order = PlanOf.model_validate(work.job.arguments)
     with work.open() as study:
-        return study.plan(**dict(order)).as_dict()
+        return study.plan(
+            order.asked,
+            sql=order.sql,
+            correct=order.correct,
+            parties=order.parties,
+            limit=order.limit,
+            cap=order.cap,
+            policy=order.put_into(study.policy),
+        ).as_dict()
 
 
 def _verify(work: Work) -> dict[str, Any]:
-    found = verify_study(work.folder)  # also where the ledger is too damaged to be opened
+    order = VerificationOf.model_validate(work.job.arguments)
+    paper = None if order.receipt is None else work.uploads.path(order.receipt)
+    found = verify_study(work.folder, paper)  # also where the ledger is too damaged to be opened
     said = {"problems": found.problems, "notes": found.notes}
     return found.as_dict() | {name: remarks_for_machines(each) for name, each in said.items()}
+
+
+def _extend(work: Work) -> dict[str, Any]:
+    order = CohortOf.model_validate(work.job.arguments)
+    work.jobs.begin_recording(work.job.id)
+    with work.open() as study:
+        table = study.configuration.source
+        if order.table is not None:
+            table = str(work.uploads.path(order.table))
+        remarks = study.extend(table, **order.model_dump(exclude={"table"}))
+        cohorts = study.status().cohorts
+    said = {"remarks": remarks_for_machines(remarks)}
+    return {"cohorts": [each.as_dict() for each in cohorts]} | said
+
+
+def _erase(work: Work) -> dict[str, Any]:
+    order = ErasureOf.model_validate(work.job.arguments)
+    with work.open() as study:
+        if order.ids is None:
+            done = study.finish_erasure()
+        else:
+            ids = str(work.uploads.path(order.ids))
+            if order.confirm is None:
+                return study.find_listed(ids).as_dict() | {"is_erased": False}
+            done = study.erase(
+                ids,
+                skip_unknown=order.skip_unknown,
+                confirm=lambda _: work.jobs.begin_recording(work.job.id),
+            )
+    said = {"remarks": remarks_for_machines(done.remarks), "is_erased": True}
+    return done.as_dict() | said
+
+
+def _link(work: Work) -> dict[str, Any]:
+    order = LinkFor.model_validate(work.job.arguments)
+    target = work.uploads.linked(order.ids)
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    with work.open() as study:
+        found = study.link(order.party, str(work.uploads.path(order.ids)), out=target)
+    return {"party": order.party, "linked": found.table.num_rows, "unknown": found.n_unknown}
+
+
+def used_up(job: Job) -> str | None:
+    """The key of the file that a job has used for the last time, if any."""
+    is_meant = job.task == "extend" or (job.task == "erase" and job.arguments["confirm"])
+    keys = [value for value in job.arguments.values() if file_name(value) is not None]
+    return keys[0] if is_meant and keys else None
 
 
 def _surface(work: Work) -> dict[str, Any]:
@@ -161,7 +239,8 @@ def _estimate(work: Work) -> dict[str, Any]:
 
     _deliver(work)
     number = work.job.arguments["number"]
-    found = estimate_file(release_path(work.files, number, "csv"))
+    path, confidence = release_path(work.files, number, "csv"), work.job.arguments["confidence"]
+    found = estimate_file(path, confidence=confidence)
     return found.as_dict() | {"remarks": remarks_for_machines(found.remarks), "entry": number}
 
 
@@ -172,6 +251,9 @@ TASKS: dict[str, Callable[[Work], dict[str, Any]]] = {
     "audit": _audit,
     "plan": _plan,
     "verify": _verify,
+    "extend": _extend,
+    "erase": _erase,
+    "link": _link,
     "surface": _surface,
     "estimate": _estimate,
 }

@@ -17,7 +17,8 @@ from tacit.errors import TacitError
 from tacit.service.database import Database
 from tacit.service.failures import as_plain, failure_of
 from tacit.service.jobs import CancelledError, Jobs
-from tacit.service.tasks import Work, run_task
+from tacit.service.tasks import Work, run_task, used_up
+from tacit.service.uploads import Uploads
 from tacit.storage import locked_byte
 
 
@@ -44,6 +45,9 @@ def do_job(jobs: Jobs, key: str, folder: Path, files: Path) -> None:
             return
         try:
             jobs.finish(key, as_plain(run_task(Work(job, jobs, folder, files))))
+            sent = used_up(job)
+            if sent is not None:
+                Uploads.beside(files).remove(sent)
         except CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - whoever asked is told, and the next job begins

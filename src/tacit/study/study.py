@@ -350,11 +350,10 @@ class Study:
         """Names of all columns that can be asked for."""
         return (*(each.name for each in self.attributes), *self._journal.books.cohort.externals)
 
-    @property
-    def n_left(self) -> int:
-        """How many records were not erased: so many rows has a file that is written now."""
+    def count_rows(self, number: int) -> int:
+        """How many rows the file of a release has if it is written now: without erased records."""
         books = self._journal.refresh()
-        return books.created.records - books.n_erased
+        return books.cohorts[books.releases[number].record.cohort - FIRST_COHORT].n_left
 
     @property
     def policy(self) -> Policy:
@@ -1087,6 +1086,12 @@ class Study:
             records=records,
             seed=seed,
         )
+
+    def audit_cohorts(self, *, records: int = 20_000, seed: int = 0) -> dict[int, Audit]:
+        """The same in every cohort that has a release; where there is none, in the first."""
+        told = [each.number for each in self.status().cohorts if each.releases]
+        numbers = told or [FIRST_COHORT]  # which says that there is nothing to audit
+        return {each: self.audit(records=records, seed=seed, cohort=each) for each in numbers}
 
     def receipt(self, number: int) -> Receipt | EntryReceipt:
         """The receipt of a release by its number in the ledger, or of any other entry.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -19,13 +21,30 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "memory_limit": MEMORY_LIMIT,
 }
+_CONFIG_IN_MEMORY = {**_CONFIG, "temp_directory": ""}
+
+
+@contextmanager
+def connect_reader() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to the process's one database in memory, for queries that only read files.
+
+    A database of one's own takes 17 ms to open, and this 0.2 ms. Nothing of a file is kept.
+    """
+    with _interruptible(), _database_of(os.getpid()).cursor() as connection:
+        yield _in_utc(connection)
+
+
+@cache
+def _database_of(process: int) -> duckdb.DuckDBPyConnection:
+    """Opened once in a process: DuckDB's threads do not follow into a fork."""
+    config = {**_CONFIG_IN_MEMORY, "enable_external_file_cache": False}
+    return duckdb.connect(":memory:", config=config)
 
 
 @contextmanager
 def connect_memory() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory that may read files, and spills nowhere."""
-    connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": ""})
-    with _interruptible(), connection:
+    with _interruptible(), duckdb.connect(":memory:", config=_CONFIG_IN_MEMORY) as connection:
         yield _in_utc(connection)
 
 

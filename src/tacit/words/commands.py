@@ -72,7 +72,9 @@ def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
 
 
 def _quote(arguments: Mapping[str, Any], given: Given) -> str:
-    return command_line("tacit", "quote", *_request(arguments, given))
+    words = ["tacit", "quote", *_request(arguments, given)]
+    words += ["--cohort", arguments["cohort"]] if "cohort" in arguments else []
+    return command_line(*words, *(["--compare"] if arguments.get("compare") else []))
 
 
 def _request(arguments: Mapping[str, Any], given: Given) -> list[str]:
@@ -98,8 +100,10 @@ def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
     return line
 
 
-def _bits(bits: float | None) -> str:
+def _bits(bits: float | str | None) -> str:
     """Bits as they are typed; a word for them where somebody has to choose."""
+    if isinstance(bits, str):  # none, for no limit
+        return bits
     return "BITS" if bits is None else f"{bits:.12g}"
 
 
@@ -122,9 +126,12 @@ def _close(_: Mapping[str, Any], given: Given) -> str:
 
 
 def _erase(arguments: Mapping[str, Any], given: Given) -> str:
-    if arguments:
-        return " ".join(_option(name, value) for name, value in arguments.items())
-    return command_line("tacit", "erase", _folder(given))
+    if "ids" not in arguments and arguments.get("skip_unknown"):
+        return "--skip-unknown"
+    words = ["tacit", "erase", _folder(given)]
+    words += ["--ids", arguments["ids"]] if "ids" in arguments else []
+    words += ["--skip-unknown"] if arguments.get("skip_unknown") else []
+    return command_line(*words, *(["--dry-run"] if arguments.get("dry_run") else []))
 
 
 def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
@@ -193,14 +200,27 @@ def _what_if(arguments: Mapping[str, Any], given: Given) -> str:
 
 
 def _plan(arguments: Mapping[str, Any], given: Given) -> str:
-    words = ["tacit", "plan", _folder(given), *arguments.get("asked", ())]
+    asked = arguments.get("asked", ())
+    asked = [each if isinstance(each, str) else ",".join(each) for each in asked]
+    words = ["tacit", "plan", _folder(given), *asked]
     for expression in arguments.get("sql", ()):
         words += ["--sql", expression]
     if "correct" in arguments:
         words += ["--correct", f"{100 * arguments['correct']:g}"]
     words += ["--parties", arguments["parties"]] if arguments.get("parties") else []
-    words += ["--limit", _bits(arguments["limit"])] if "limit" in arguments else []
+    for name in ("limit", "cap", "everyone"):
+        words += [f"--{name}", _bits(arguments[name])] if name in arguments else []
+    sizes, caps = arguments.get("sizes", {}), arguments.get("size_caps", {})
+    for size in dict.fromkeys((*sizes, *caps)):
+        bits = [_bits(sizes[size])] if size in sizes else []
+        cap = [f"cap={_bits(caps[size])}"] if size in caps else []
+        words += ["--any", f"{size}={','.join([*bits, *cap])}"]
     return command_line(*words)
+
+
+def _link(arguments: Mapping[str, Any], given: Given) -> str:
+    words = ["tacit", "link", _folder(given), arguments["party"], arguments["ids"]]
+    return command_line(*words, "--out", "pseudonyms.csv")
 
 
 def _token(arguments: Mapping[str, Any], given: Given) -> str:
@@ -234,7 +254,8 @@ def _init(arguments: Mapping[str, Any], given: Given) -> str:
 
 
 def _extend(arguments: Mapping[str, Any], given: Given) -> str:
-    options = " ".join(_option(name, value) for name, value in arguments.items())
+    named = {name: value for name, value in arguments.items() if value is not False}
+    options = " ".join(_option(name, value) for name, value in named.items())
     if "table" not in arguments:
         return options
     return f"{command_line('tacit', 'extend', _folder(given))} {options}"
@@ -258,6 +279,7 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "estimate": _estimate,
     "extend": _extend,
     "limits": _look("policy"),
+    "link": _link,
     "log": _look("log"),
     "open": _go_on,
     "plan": _plan,

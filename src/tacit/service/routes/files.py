@@ -44,7 +44,7 @@ async def read_certificate(service: Service, caller: Caller, number: int) -> dic
 
 async def _find_file(service: Service, caller: Caller, number: int, file_format: Format) -> Path:
     path = release_path(service.settings.files, number, file_format)
-    if await to_thread.run_sync(_has_file, service, path):
+    if await to_thread.run_sync(_has_file, service, number, path):
         return path
     arguments = {"number": number, "format": file_format}
     job = await to_thread.run_sync(service.submit, "deliver", arguments, caller)
@@ -56,12 +56,12 @@ async def _find_file(service: Service, caller: Caller, number: int, file_format:
     return path
 
 
-def _has_file(service: Service, path: Path) -> bool:
+def _has_file(service: Service, number: int, path: Path) -> bool:
     """Whether this server has a file, written since records were last erased."""
     if not (path.exists() and certificate_path(path).exists()):
         return False
     with service.reading() as study:
-        return Certificate.beside(path).records == study.n_left
+        return Certificate.beside(path).records == study.count_rows(number)
 
 
 def _failure_for(caller: Caller, error: dict[str, object] | None) -> Failure:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Body, Depends
 from fastapi.responses import FileResponse
 
 from tacit.errors import InvalidInputError, TacitError
@@ -18,7 +18,7 @@ from tacit.service.failures import (
     failure_of,
 )
 from tacit.service.guard import API
-from tacit.service.orders import Question, QuoteFor, Request, RequestFor
+from tacit.service.orders import EstimateOf, Question, QuoteFor, Request, RequestFor
 from tacit.service.pages import add_action, add_page
 from tacit.service.routes.callers import TheCaller, TheService, require_party
 from tacit.service.routes.files import Format, read_certificate, send_file
@@ -65,10 +65,15 @@ async def read_own_certificate(
 
 
 @add_action(router, "/own/releases/{number}/estimates", "/jobs/{id}")
-def estimate_own(number: int, service: TheService, caller: TheCaller) -> dict[str, Any]:
+def estimate_own(
+    number: int,
+    service: TheService,
+    caller: TheCaller,
+    order: Annotated[EstimateOf | None, Body()] = None,
+) -> dict[str, Any]:
     """Frequencies of what was asked, from the party's own file, as a job; costs nothing."""
     _refuse_others(service, caller, number)
-    told = {"number": number, "format": "csv"}
+    told = {"number": number, "format": "csv"} | dict(order or EstimateOf())
     return job_for(caller, service.submit("estimate", told, caller))
 
 

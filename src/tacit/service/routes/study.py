@@ -6,7 +6,7 @@ from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import FileResponse, Response
 
 from tacit.service.access import PARTY
@@ -14,19 +14,18 @@ from tacit.service.failures import NOT_FOUND, Failure, FailureError, as_plain
 from tacit.service.guard import API
 from tacit.service.jobs import WAITING
 from tacit.service.orders import (
-    Approval,
     AuditOf,
     CoalitionLimit,
     Coalitions,
     Confirmation,
     Holder,
     Order,
-    PartyLimit,
     PlanOf,
     QuoteFor,
     RequestFor,
     SurfaceFor,
     TokenFor,
+    VerificationOf,
 )
 from tacit.service.overview import list_concerns, timeline
 from tacit.service.pages import add_action, add_page, show_document
@@ -104,8 +103,12 @@ def list_choices(service: TheService) -> dict[str, Any]:
     with service.reading() as study:
         status, columns = study.status(), study.columns
         everyone = study.policy.everyone
-    parties = [as_plain(each.as_dict()) for each in status.parties]
-    told = {"parties": parties, "columns": list(columns), "entropy_bits": status.entropy_bits}
+    told = {
+        "parties": [as_plain(each.as_dict()) for each in status.parties],
+        "columns": list(columns),
+        "entropy_bits": status.entropy_bits,
+        "cohorts": len(status.cohorts),
+    }
     return told | {"everyone": everyone}
 
 
@@ -138,6 +141,9 @@ def read_receipt(number: int, service: TheService) -> dict[str, Any]:
     found: dict[str, Any] = as_plain(receipt.model_dump(mode="json"))
     if isinstance(receipt, Receipt):
         found["risks"] = [each.as_dict() for each in receipt.risks or ()]
+        found["budgets"] = [
+            as_plain(each.model_dump(mode="json")) for each in receipt.shown_holdings
+        ]
     return found
 
 
@@ -177,26 +183,6 @@ async def read_file(
 # -- changing -------------------------------------------------------------------------------------
 
 
-@add_action(router, "/study/parties", "/study")
-def set_party(order: PartyLimit, service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Let a party in, or change its limit."""
-    with service.changing(caller) as study:
-        remarks = study.set_party(order.name, order.limit, cap=order.cap)
-        party = study.spelling(order.name)
-    told = as_plain(remarks_for_machines(remarks))
-    return {"party": party, "limit": order.limit, "remarks": told}
-
-
-@add_action(router, "/study/parties/approval", "/study/policy")
-def set_approval(order: Approval, service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Let what a party asks for wait for approval, or not."""
-    with service.changing(caller) as study:
-        remarks = study.set_approval(order.name, is_required=order.is_required)
-        party = study.spelling(order.name)
-    told = as_plain(remarks_for_machines(remarks))
-    return {"party": party, "needs_approval": order.is_required, "remarks": told}
-
-
 @add_action(router, "/study/policy", "/study/policy")
 def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """Put limits on coalitions, in the place of those before; caps stay as they are."""
@@ -208,9 +194,10 @@ def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dic
 
 @add_action(router, "/study/limits", "/study/policy")
 def set_limit(order: CoalitionLimit, service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Put one limit on coalitions; all others stay as they are."""
+    """Set one limit on coalitions, or take it away; all others stay as they are."""
     with service.changing(caller) as study:
-        remarks = study.change_collusion(lambda policy: policy.change(order.limit))
+        whom = order.limit.rename(study.spelling)
+        remarks = study.change_collusion(lambda policy: policy.amend(whom, order.amount))
         in_words = study.policy.in_words
     return {"in_words": in_words, "remarks": as_plain(remarks_for_machines(remarks))}
 
@@ -258,9 +245,14 @@ def plan(order: PlanOf, service: TheService, caller: TheCaller) -> dict[str, Any
 
 
 @add_action(router, "/study/verifications", "/jobs/{id}")
-def verify(service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Replay the ledger: chain, certificates, snapshot, files; as a job."""
-    return job_for(caller, service.submit("verify", {}, caller))
+def verify(
+    service: TheService,
+    caller: TheCaller,
+    order: Annotated[VerificationOf | None, Body()] = None,
+) -> dict[str, Any]:
+    """Replay the ledger: chain, certificates, snapshot, files, and a receipt; as a job."""
+    told = (order or VerificationOf()).model_dump(mode="json")
+    return job_for(caller, service.submit("verify", told, caller))
 
 
 class Decision(Order):

@@ -614,17 +614,23 @@ class _Units:
         unit: a value with its unit.
         worth: what answers of a value are.
         guess: what a blind guess of a value does.
+        judged: how answers are judged.
+        name: of a column of values.
     """
 
     unit: Callable[[float], str]
     worth: Callable[[float], str]
     guess: Callable[[float], str]
+    judged: str
+    name: str
 
 
 _COSTS = _Units(
     unit=lambda value: f"a cost of {value:.4f} on average",
     worth=lambda value: f"answers cost {value:.3g} on average",
     guess=lambda blind: f"costs {blind:.3g}",
+    judged="what each answer costs where each level is true",
+    name="Mean cost",
 )
 
 _OTHERS = {
@@ -632,6 +638,8 @@ _OTHERS = {
         unit=lambda value: f"{value:.4f} bits about what was asked",
         worth=lambda value: f"each answer tells {value:.3f} bits about what was asked",
         guess=lambda _: "tells none",
+        judged="bits that an answer tells about what was asked",
+        name="Bits about what is asked",
     ),
     SHARES: _Units(
         unit=lambda value: f"{sqrt(value):.4f} / sqrt(n), the largest standard error of a share",
@@ -640,6 +648,8 @@ _OTHERS = {
             f"most {sqrt(value):.3g} / sqrt(n)"
         ),
         guess=lambda _: "estimates none",
+        judged="how exactly the share of every level can be estimated",
+        name="Number of records times the variance of a share",
     ),
 }
 
@@ -654,7 +664,20 @@ def _units_of_distortion(named: Distortion) -> _Units:
         unit=lambda value: named.in_words.format(value=f"{value:.4f}"),
         worth=lambda value: f"answers are {named.in_words.format(value=f'{value:.3g}')}",
         guess=lambda blind: named.guess_in_words.format(value=f"{blind:.3g}"),
+        judged=named.judged,
+        name="Right answers, of 100" if named.is_share else "Mean error",
     )
+
+
+def measure_in_words(kind: str) -> str:
+    """How answers are judged: the measure's name, and what it means."""
+    judged = _units_of(kind).judged
+    return f"{kind}: {judged}" if judged else kind
+
+
+def worth_name(kind: str) -> str:
+    """What heads a column of values."""
+    return _units_of(kind).name
 
 
 def value_in_units(kind: str, value: float) -> str:
@@ -665,7 +688,7 @@ def value_in_units(kind: str, value: float) -> str:
 def value_in_words(kind: str, value: float, blind: float | None, objective: str = MEAN) -> str:
     """What answers are worth, beside a blind guess; ``None`` where that is worth nothing."""
     worth = worth_in_words(kind, value, blind, objective)
-    if blind is not None and _is_share(kind):
+    if blind is not None and is_share(kind):
         n = _out_of(1 - value, 1 - blind)
         return f"{worth}; a blind guess gets {round(n * (1 - blind)):,} of {n:,}"
     return f"{worth}; a blind guess {_units_of(kind).guess(blind or 0.0)}"
@@ -675,13 +698,13 @@ def worth_in_words(kind: str, value: float, blind: float | None, objective: str 
     """What answers are worth; as fine as it takes to tell them from a blind guess."""
     if objective != MEAN:
         return f"at the worst level, {worth_in_words(kind, value, blind)}"
-    if blind is not None and _is_share(kind):
+    if blind is not None and is_share(kind):
         n = _out_of(1 - value, 1 - blind)
         return f"about {round(n * (1 - value)):,} of {n:,} values correct"
     return _units_of(kind).worth(value)
 
 
-def _is_share(kind: str) -> bool:
+def is_share(kind: str) -> bool:
     """Whether a value is the share of wrong answers."""
     return kind in DISTORTIONS and DISTORTIONS[kind].is_share
 

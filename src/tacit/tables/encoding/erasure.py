@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tacit.storage import atomic_file
-from tacit.tables.connection import connect_memory, quote_name
+from tacit.tables.connection import connect_reader, quote_name
 from tacit.tables.encoding.builder import write_header
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.ids import keyed_id_sql
@@ -79,7 +79,7 @@ def find_places(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> P
 def _find(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> list[tuple[int, str]]:
     """Place and keyed hash of the records that have one of the hashes."""
     hashed = keyed_id_sql([column.sql_type for column in snapshot.encoding.ids], key)
-    with connect_memory() as connection:
+    with connect_reader() as connection:
         connection.register("wanted", pa.table({"hash": pa.array(id_hashes, pa.string())}))
         return connection.execute(
             f"SELECT row, hash FROM (SELECT row, {hashed} AS hash FROM {snapshot.ids_sql}) "

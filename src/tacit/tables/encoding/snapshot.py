@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInputError
 from tacit.sampling import keyed_digest
-from tacit.tables.connection import connect_memory, quote_file
+from tacit.tables.connection import connect_reader, quote_file
 from tacit.tables.encoding.attribute import Stored
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.ids import normalised_id_sql, typed_id_sql
@@ -166,7 +166,7 @@ class Snapshot:
         return self._smallest_hashes(normalised_id_sql(len(self.encoding.ids)), salt, k)
 
     def _smallest_hashes(self, id_sql: str, salt: bytes, k: int) -> list[str]:
-        with connect_memory() as connection:
+        with connect_reader() as connection:
             rows = connection.execute(
                 f"SELECT sha256('{salt.hex()}:' || {id_sql}) AS hash "
                 f"FROM {self.ids_sql} WHERE id_0 IS NOT NULL ORDER BY hash LIMIT {k:d}"
@@ -233,7 +233,7 @@ class Snapshot:
 
     def _id_texts(self) -> Iterator[bytes]:
         text = typed_id_sql([column.sql_type for column in self.encoding.ids])
-        with connect_memory() as connection:
+        with connect_reader() as connection:
             ids = connection.sql(f"SELECT coalesce({text}, '') AS id FROM {self.ids_sql}")
             for batch in ids.to_arrow_reader(BATCH):
                 yield "".join(batch["id"].to_pylist()).encode()
