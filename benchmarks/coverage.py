@@ -1,16 +1,19 @@
-"""How often 95 % intervals of recipients hold the truth, over simulated releases.
+"""How often 95 % intervals of recipients hold the truth, over simulated releases of real tables.
 
 The truth is what the same analysis finds in a whole real table. Each simulated release draws rows
 of that table anew (but for shares of the rows themselves), and sends one or two columns through
-channels that the engine designed to read only the asked value.
+channels that the engine designed to read only the asked value. What a recipient sees of a release
+is how often each combination of letters and own levels occurs: these counts are drawn, no files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from statistics import NormalDist
 from time import perf_counter
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -19,21 +22,24 @@ from numpy.typing import NDArray
 import tacit
 from benchmarks.tables import print_table
 from tacit.datasets import adult
-from tacit.errors import UnconvergedError
-from tacit.estimation import (
-    NoisyColumn,
-    crosstab,
-    fit_linear,
-    fit_logistic,
-    impute,
-    pool,
-)
+from tacit.estimation import NoisyColumn, impute, pool
+from tacit.estimation.corrected_scores import CorrectedScores, Link
+from tacit.estimation.functionals import Reading, Target
+from tacit.estimation.likelihood import likeliest_frequencies
+from tacit.estimation.odds import log_odds_ratio
+from tacit.estimation.regression import corrected_scores
 
-Codes = NDArray[np.intp]
-Hits = dict[str, tuple[bool, float]]
-"""Name of a figure -> whether its interval held the truth, and how wide it was."""
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Intervals = dict[str, tuple[float, Array]]
+"""Name of a figure -> its truth, and its intervals [release, low or high]; NaN: no answer."""
 
-_N_QUICK = 20
+Z95 = NormalDist().inv_cdf(0.975)
+
+SEED = 16
+"""Of all random numbers, beside the name of a setting. Another one is another run."""
+
+_N_QUICK = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Coverage:
         figure: which number.
         releases: how many there were.
         refused: share of releases that had no answer, and said so: no solution in these rows.
+        unbounded: share of the intervals given that have an infinite end.
         held: share of intervals that held the truth, of those that were given.
         width: median width of the intervals; of odds ratios, of their logarithms.
         seconds: for each release, all figures together.
@@ -58,6 +65,7 @@ class Coverage:
     figure: str
     releases: int
     refused: float
+    unbounded: float
     held: float
     width: float
     seconds: float
@@ -68,305 +76,403 @@ class Coverage:
         return float(np.sqrt(0.95 * 0.05 / (self.releases * (1 - self.refused))))
 
 
+# --- tables ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A real table: codes of its columns, one for each record."""
+    """A real table: how many records have each combination of levels.
 
-    columns: dict[str, Codes]
+    Attributes:
+        name: where it is from.
+        counts: an axis for each column.
+        levels: of each column; its place is its number where a column is a scale.
+        scales: columns that regressions take as numbers.
+    """
+
+    name: str
+    counts: Counts
     levels: dict[str, tuple[str, ...]]
+    scales: frozenset[str]
 
-    def rows(self, n: int, rng: np.random.Generator) -> Table:
-        """Rows drawn with replacement."""
-        drawn = rng.integers(len(next(iter(self.columns.values()))), size=n)
-        return Table({name: codes[drawn] for name, codes in self.columns.items()}, self.levels)
+    def law(self, *columns: str) -> Array:
+        """Shares of combinations of these columns."""
+        places = [[*self.levels].index(name) for name in columns]
+        others = tuple(set(range(self.counts.ndim)) - set(places))
+        order = np.argsort(np.argsort(places))
+        return self.counts.sum(axis=others).transpose(order) / self.counts.sum()
+
+    def channel(self, name: str, bits: float) -> Array:
+        """The design for one column, p(rhat | r)."""
+        return _design(tuple(self.law(name).tolist()), bits)
+
+
+@cache
+def _design(shares: tuple[float, ...], bits: float) -> Array:
+    """The best release of a value at a limit that reads nothing else, p(rhat | r).
+
+    The design is square and judged by its worst level, as near as a weighted Hamming cost comes:
+    costs are inverse to the shares of levels, so that no level is given up.
+    """
+    costs = (1 - np.eye(len(shares))) / (len(shares) * np.array(shares))
+    problem = tacit.Problem(np.diag(shares), utility=costs, individual=bits)
+    found = tacit.solve(problem).channel
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 @cache
 def adult_table() -> Table:
     """Adult: education, income, age."""
     found = adult()
-    cells = np.repeat(np.arange(found.counts.size), found.counts.ravel())
-    codes = np.unravel_index(cells, found.counts.shape)
-    return Table(
-        dict(zip(found.attributes, codes, strict=True)),
-        dict(zip(found.attributes, found.levels, strict=True)),
-    )
+    levels = dict(zip(found.attributes, found.levels, strict=True))
+    return Table("Adult", found.counts, levels, frozenset({"income", "age"}))
 
 
 @cache
 def fair_table() -> Table:
-    """Fair's survey of affairs (statsmodels): children or not, a happy marriage or not, affairs."""
+    """Fair's survey of affairs: children or not, a happy marriage or not, affairs, years."""
     import statsmodels.datasets.fair as fair
 
     data = fair.load_pandas().data
-    columns = {
-        "children": (data["children"] > 0).to_numpy().astype(np.intp),
-        "happy": (data["rate_marriage"] >= 4).to_numpy().astype(np.intp),
-        "affairs": (data["affairs"] > 0).to_numpy().astype(np.intp),
-        "years": (data["yrs_married"] > 6).to_numpy().astype(np.intp),
+    binary = {
+        "children": data["children"] > 0,
+        "happy": data["rate_marriage"] >= 4,
+        "affairs": data["affairs"] > 0,
+        "years": data["yrs_married"] > 6,
     }
-    return Table(columns, dict.fromkeys(columns, ("no", "yes")))
+    return _tabulated("Fair", binary)
 
 
 @cache
-def channel_of(codes: tuple[int, ...], bits: float) -> NDArray[np.float64]:
-    """The best release of a value at a limit that reads nothing else, p(rhat | r).
+def health_table() -> Table:
+    """The RAND health insurance experiment: visits to doctors, deductible, health, limits."""
+    import statsmodels.datasets.randhie as randhie
 
-    The design is square and judged by its worst level, as near as a weighted Hamming cost comes:
-    costs are inverse to the shares of levels, so that no level is given up.
-    """
-    shares = np.array(codes) / sum(codes)
-    costs = (1 - np.eye(len(codes))) / (len(codes) * shares)
-    joint = np.diag(shares)
-    found = tacit.solve(tacit.Problem(joint, utility=costs, individual=bits)).channel
-    return found / found.sum(axis=1, keepdims=True)
-
-
-def release(
-    table: Table, rows: Table, name: str, bits: float, rng: np.random.Generator
-) -> NoisyColumn:
-    """A noisy column of some rows, designed for the whole table."""
-    counts = np.bincount(table.columns[name], minlength=len(table.levels[name]))
-    channel = channel_of(tuple(counts.tolist()), bits)
-    r = rows.columns[name]
-    letters = (rng.random(len(r))[:, None] > np.cumsum(channel, axis=1)[r, :-1]).sum(axis=1)
-    return NoisyColumn(letters, channel, table.levels[name])
-
-
-def held(truth: float, low: float, high: float) -> tuple[bool, float]:
-    """Whether an interval holds the truth, and its width."""
-    return bool(low <= truth <= high), float(high - low)
-
-
-# --- analyses: one release -> figures -----------------------------------------------------------
-
-Analysis = Callable[[Table, Table, float, np.random.Generator], Hits]
-
-
-def shares(table: Table, _: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Of education in the rows given: only the release is random."""
-    column = release(table, table, "education", bits, rng)
-    found = crosstab({"education": column})
-    truth = np.bincount(table.columns["education"]) / len(column)
-    return {
-        cell.levels[0]: held(truth[r], cell.low, cell.high) for r, cell in enumerate(found.cells)
+    data = randhie.load_pandas().data
+    columns = {
+        "visits": np.digitize(data["mdvis"], [1, 3, 6]),
+        "deductible": data["idp"],
+        "poor": data["hlthf"] + data["hlthp"] > 0,
+        "limited": data["physlm"] > 0.5,
     }
+    return _tabulated("RAND", columns)
 
 
-def cross_table(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Of education by income, and its odds ratios, in the population."""
-    column = release(table, rows, "education", bits, rng)
-    income = np.array(table.levels["income"])[rows.columns["income"]]
-    found = crosstab({"education": column}, {"income": income}, target="population")
-    counts = _counts(table, "income", "education")
-    hits = {}
-    for cell in found.cells:
-        g = table.levels["income"].index(cell.group[0])
-        r = table.levels["education"].index(cell.levels[0])
-        truth = counts[g, r] / counts[g].sum()
-        hits[f"share {cell.levels[0]} in {cell.group[0]}"] = held(truth, cell.low, cell.high)
-    return hits | dict(_odds_hits(found.odds_ratios, counts, table.levels["education"], (0, 1)))
+@cache
+def election_table() -> Table:
+    """The American election study of 1996: vote, party, education, age."""
+    import statsmodels.datasets.anes96 as anes96
+
+    data = anes96.load_pandas().data
+    columns = {
+        "vote": data["vote"],
+        "party": np.digitize(data["PID"], [2, 5]),
+        "college": data["educ"] >= 5,
+        "old": data["age"] >= 45,
+    }
+    return _tabulated("ANES", columns)
 
 
-def two_columns(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Odds ratio of two noisy columns: a happy marriage and affairs."""
-    columns = {name: release(table, rows, name, bits, rng) for name in ("happy", "affairs")}
-    found = crosstab(columns, target="population")
-    counts = _counts(table, "happy", "affairs")
-    hits = dict(_odds_hits(found.odds_ratios, counts, table.levels["affairs"], (0, 1)))
-    for cell, truth in zip(found.cells, counts.ravel() / counts.sum(), strict=True):
-        hits[f"share {', '.join(cell.levels)}"] = held(truth, cell.low, cell.high)
-    return hits
+def _tabulated(name: str, columns: dict[str, Any]) -> Table:
+    """Codes from 0 of records, counted; every column is a scale where it is your own."""
+    codes = {key: np.asarray(values).astype(np.intp) for key, values in columns.items()}
+    shape = [each.max() + 1 for each in codes.values()]
+    cells = np.ravel_multi_index(tuple(codes.values()), shape)
+    levels = {key: tuple(map(str, range(n))) for key, n in zip(codes, shape, strict=True)}
+    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+    return Table(name, counts, levels, frozenset(codes))
 
 
-def logistic_covariate(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Income on noisy education and age."""
-
-    def fit(of: Table, education: NoisyColumn) -> tacit.estimation.Regression:
-        age = of.columns["age"].astype(float)
-        return fit_logistic(of.columns["income"], {"education": education, "age": age})
-
-    return _fit_hits(table, rows, "education", bits, rng, fit)
+# --- analyses: many releases -> figures -----------------------------------------------------------
 
 
-def logistic_outcome(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Noisy income on age and education."""
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Which releases to simulate: rows and releases, bits of each column, random numbers."""
 
-    def fit(of: Table, income: NoisyColumn) -> tacit.estimation.Regression:
-        education = np.array(table.levels["education"])[of.columns["education"]]
-        age = of.columns["age"].astype(float)
-        return fit_logistic(income, {"age": age, "education": education})
+    n: int
+    releases: int
+    bits: float
+    rng: np.random.Generator
 
-    return _fit_hits(table, rows, "income", bits, rng, fit)
-
-
-def linear_covariate(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Age on noisy education and income."""
-
-    def fit(of: Table, education: NoisyColumn) -> tacit.estimation.Regression:
-        age, income = of.columns["age"].astype(float), of.columns["income"].astype(float)
-        return fit_linear(age, {"education": education, "income": income})
-
-    return _fit_hits(table, rows, "education", bits, rng, fit)
+    def counts(self, law: Array) -> Counts:
+        """Of every combination in each release."""
+        flat = self.rng.multinomial(self.n, law.ravel() / law.sum(), size=self.releases)
+        return flat.reshape(self.releases, *law.shape)
 
 
-def logistic_both(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Noisy affairs on a noisy happy marriage and years."""
-    happy = release(table, rows, "happy", bits, rng)
-
-    def fit(of: Table, affairs: NoisyColumn) -> tacit.estimation.Regression:
-        exact = of.columns["happy"], np.eye(2), table.levels["happy"]
-        covariate = happy if of is rows else NoisyColumn(*exact)
-        years = of.columns["years"].astype(float)
-        return fit_logistic(affairs, {"happy": covariate, "years": years})
-
-    return _fit_hits(table, rows, "affairs", bits, rng, fit)
-
-
-def imputed(table: Table, rows: Table, bits: float, rng: np.random.Generator) -> Hits:
-    """Linear regression of imputed values by least squares, combined by Rubin's rules."""
-    column = release(table, rows, "education", bits, rng)
-    own = {"age": _names(rows, "age"), "income": _names(rows, "income")}
-    drawn = impute(column, own, draws=30, seed=int(rng.integers(2**31)))
-    truth = _least_squares(_names(table, "education"), table)[0]
-    fits = [_least_squares(values, rows) for values in drawn]
-    found = pool(
-        [fit[0] for fit in fits],
-        [fit[1] for fit in fits],
-        degrees_of_freedom=len(column) - len(truth),
+def shares(column: str, table: Table, draw: Draw) -> Intervals:
+    """Shares of the levels among the rows given: only the release is random."""
+    channel, rows = table.channel(column, draw.bits), np.rint(draw.n * table.law(column))
+    counts = sum(
+        draw.rng.multinomial(int(row), law, size=draw.releases)
+        for row, law in zip(rows, channel, strict=True)
     )
-    names = ("intercept", *table.levels["education"][1:], "income")
-    ends = zip(names, truth, found.intervals, strict=True)
-    return {name: held(value, *interval) for name, value, interval in ends}
+    found = np.array([_share_intervals(each, channel, "rows") for each in np.asarray(counts)])
+    truths = zip(table.levels[column], rows / rows.sum(), strict=True)
+    return {level: (truth, found[:, r]) for r, (level, truth) in enumerate(truths)}
 
 
-def _names(table: Table, name: str) -> NDArray[np.str_]:
-    return np.array(table.levels[name])[table.columns[name]]
+def cross_table(column: str, by: str, table: Table, draw: Draw) -> Intervals:
+    """Shares of levels in groups, and odds ratios, in the population."""
+    channel, law = table.channel(column, draw.bits), table.law(by, column)
+    counts = draw.counts(law @ channel)
+    given = law / law.sum(axis=1, keepdims=True)
+    found = np.array([[_share_intervals(g, channel, "population") for g in k] for k in counts])
+    figures: Intervals = {
+        f"share {table.levels[column][r]} in {table.levels[by][g]}": (given[g, r], found[:, g, r])
+        for g, r in np.ndindex(law.shape)
+    }
+    ends = partial(_odds_intervals, counts, np.kron(np.eye(len(law)), channel), law)
+    for g, r in np.ndindex(len(law) - 1, len(channel) - 1):
+        name = f"odds ratio {table.levels[column][r + 1]}, {table.levels[by][g + 1]}"
+        figures[name] = ends(g + 1, r + 1)
+    return figures
 
 
-def _least_squares(
-    education: NDArray[np.str_], rows: Table
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def two_columns(first: str, second: str, table: Table, draw: Draw) -> Intervals:
+    """Shares of combinations of two noisy columns, and their odds ratios."""
+    channel = np.kron(table.channel(first, draw.bits), table.channel(second, draw.bits))
+    law = table.law(first, second)
+    counts = draw.counts(law.ravel() @ channel)
+    found = np.array([_share_intervals(each, channel, "population") for each in counts])
+    figures: Intervals = {
+        f"share {g}, {r}": (law[g, r], found[:, g * law.shape[1] + r])
+        for g, r in np.ndindex(law.shape)
+    }
+    for g, r in np.ndindex(law.shape[0] - 1, law.shape[1] - 1):
+        ends = _odds_intervals(counts, channel, law, g + 1, r + 1)
+        figures[f"odds ratio {g + 1}, {r + 1}"] = ends
+    return figures
+
+
+def _share_intervals(counts: Counts, channel: Array, target: Target) -> list[tuple[float, float]]:
+    """Of every share, as ``crosstab`` gives them."""
+    reading = Reading(channel, counts, likeliest_frequencies(counts, channel)[0], Z95, target)
+    every = np.eye(len(channel))
+    return [reading.contrast(weights, reading.rank).interval for weights in every]
+
+
+def _odds_intervals(
+    counts: Counts, channel: Array, law: Array, g: int, r: int
+) -> tuple[float, Array]:
+    """Of the odds of level r against the first, in row g against the first."""
+    n = law.shape[1]
+    cells = g * n + r, g * n, r, 0
+    found = [log_odds_ratio(each.ravel(), channel, cells, Z95).interval for each in counts]
+    return float(np.log(law[g, r] * law[0, 0] / (law[g, 0] * law[0, r]))), np.array(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Regress:
+    """A regression whose noisy columns are designed for ``draw.bits`` each.
+
+    Attributes:
+        link: linear or logistic.
+        outcome: a column.
+        covariates: columns.
+        noisy: which of all these are released; the others are the recipient's own.
+    """
+
+    link: Link
+    outcome: str
+    covariates: tuple[str, ...]
+    noisy: tuple[str, ...]
+
+    def __call__(self, table: Table, draw: Draw) -> Intervals:
+        """Coefficients beside those of the whole table without noise."""
+        names = self.outcome, *self.covariates
+        law, counts = table.law(*names), table.law(*names)[None] * table.counts.sum()
+        exact = {name: np.eye(len(table.levels[name])) for name in self.noisy}
+        _, equations, row_of = self._equations(table, exact)
+        start = np.zeros((1, equations.design.shape[-1]))
+        truth, _ = equations.solve(_in_rows(counts, row_of), start, start == 0)
+        designed = {name: table.channel(name, draw.bits) for name in self.noisy}
+        for name, channel in designed.items():
+            axis = names.index(name)
+            law = np.moveaxis(np.tensordot(law, channel, (axis, 0)), -1, axis)
+        coefficients, equations, row_of = self._equations(table, designed)
+        found = equations.fit(_in_rows(draw.counts(law), row_of), Z95).intervals
+        return {name: (truth[0, j], found[:, j]) for j, name in enumerate(coefficients)}
+
+    def _equations(
+        self, table: Table, channels: dict[str, Array]
+    ) -> tuple[tuple[str, ...], CorrectedScores, NDArray[np.intp]]:
+        """The equations for a row of every combination that can be seen."""
+        names = self.outcome, *self.covariates
+        codes = np.indices([len(table.levels[name]) for name in names])
+        columns: dict[str, Any] = {}
+        for name, code in zip(names, codes.reshape(len(names), -1), strict=True):
+            if name in channels:
+                columns[name] = NoisyColumn(code, channels[name], table.levels[name])
+            else:
+                levels = np.array(table.levels[name])
+                columns[name] = code.astype(float) if name in table.scales else levels[code]
+        covariates = {name: columns[name] for name in self.covariates}
+        return corrected_scores(self.link, columns[self.outcome], covariates)
+
+
+def _in_rows(counts: NDArray[Any], row_of: NDArray[np.intp]) -> Array:
+    """Counts of combinations in C order, in the order of the equations' rows, [release, row]."""
+    rows = np.zeros((len(counts), len(row_of)))
+    rows[:, row_of] = counts.reshape(len(counts), -1)
+    return rows
+
+
+def imputed(table: Table, draw: Draw) -> Intervals:
+    """Age on imputed education and income by least squares, combined by Rubin's rules."""
+    law = table.law("education", "income", "age")
+    channel = table.channel("education", draw.bits)
+    counts = draw.counts(np.tensordot(channel, law, (0, 0)))
+    seeds = draw.rng.integers(2**31, size=draw.releases)
+    found = [
+        _pooled_intervals(each, channel, table, int(seed))
+        for each, seed in zip(counts, seeds, strict=True)
+    ]
+    truth = _least_squares(law)[0]
+    names = "intercept", *table.levels["education"][1:], "income"
+    return {name: (truth[j], np.array(found)[:, j]) for j, name in enumerate(names)}
+
+
+def _pooled_intervals(counts: Counts, channel: Array, table: Table, seed: int) -> Array:
+    """Of the coefficients of one release, [coefficient, low or high]."""
+    letters, income, age = np.indices(counts.shape).reshape(3, -1).repeat(counts.ravel(), axis=1)
+    column = NoisyColumn(letters, channel, tuple(map(str, range(len(channel)))))
+    own = {"age": age.astype(str), "income": income.astype(str)}
+    drawn = impute(column, own, draws=30, seed=seed).astype(np.intp)
+    cells = np.ravel_multi_index((drawn, income, age), counts.shape)
+    fits = [
+        _least_squares(np.bincount(each, minlength=counts.size).reshape(counts.shape))
+        for each in cells
+    ]
+    degrees = len(column) - len(fits[0][0])
+    found = pool([one[0] for one in fits], [one[1] for one in fits], degrees_of_freedom=degrees)
+    return found.intervals
+
+
+def _least_squares(counts: NDArray[Any]) -> tuple[Array, Array]:
     """Age on education and income: coefficients and robust standard errors."""
-    indicators = [education == level for level in rows.levels["education"][1:]]
-    design = np.column_stack([np.ones(len(education)), *indicators, rows.columns["income"]])
-    design = design.astype(float)
-    bread = np.linalg.inv(design.T @ design)
-    beta = bread @ design.T @ rows.columns["age"]
-    residual = rows.columns["age"] - design @ beta
-    scores = design * residual[:, None]
-    return beta, np.sqrt(np.diag(bread @ scores.T @ scores @ bread))
-
-
-def _fit_hits(
-    table: Table,
-    rows: Table,
-    name: str,
-    bits: float,
-    rng: np.random.Generator,
-    fit: Callable[[Table, NoisyColumn], tacit.estimation.Regression],
-) -> Hits:
-    """Coefficients beside those of the whole table without noise."""
-    n_levels = len(table.levels[name])
-    key = fit.__qualname__
-    if key not in _TRUTHS:
-        exact = NoisyColumn(table.columns[name], np.eye(n_levels), table.levels[name])
-        _TRUTHS[key] = fit(table, exact).coefficients
-    try:
-        found = fit(rows, release(table, rows, name, bits, rng))
-    except UnconvergedError:
-        return {}
-    ends = zip(found.names, _TRUTHS[key], found.intervals, strict=True)
-    return {figure: held(truth, *interval) for figure, truth, interval in ends}
-
-
-_TRUTHS: dict[str, NDArray[np.float64]] = {}
-
-
-def _counts(table: Table, first: str, second: str) -> NDArray[np.int64]:
-    n = len(table.levels[first]), len(table.levels[second])
-    both = table.columns[first] * n[1] + table.columns[second]
-    return np.bincount(both, minlength=n[0] * n[1]).reshape(n)
-
-
-def _odds_hits(
-    found: tuple[tacit.estimation.OddsRatio, ...],
-    counts: NDArray[np.int64],
-    levels: tuple[str, ...],
-    rows: tuple[int, int],
-) -> Iterator[tuple[str, tuple[bool, float]]]:
-    base, other = counts[rows[0]], counts[rows[1]]
-    for each in found:
-        r = levels.index(each.level)
-        truth = np.log(other[r] * base[0] / (other[0] * base[r]))
-        high = np.inf if each.high is None else each.high
-        with np.errstate(divide="ignore"):
-            ends = np.log([each.low, high])
-        yield f"odds ratio {each.level}", held(truth, *ends)
+    education, income, age = np.indices(counts.shape).reshape(3, -1)
+    indicators = [education == r for r in range(1, len(counts))]
+    design = np.column_stack([np.ones(counts.size), *indicators, income]).astype(float)
+    weighted = design * counts.reshape(-1, 1)
+    bread = np.linalg.inv(weighted.T @ design)
+    beta = bread @ weighted.T @ age
+    scores = design * (age - design @ beta)[:, None]
+    meat = (scores * counts.reshape(-1, 1)).T @ scores
+    return beta, np.sqrt(np.diag(bread @ meat @ bread))
 
 
 # --- running --------------------------------------------------------------------------------------
 
-CASES: list[tuple[str, Callable[[], Table], Analysis, str, tuple[tuple[int, float, int], ...]]] = [
-    (
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """An analysis of one table at several sizes.
+
+    Attributes:
+        analysis: its name.
+        table: loads it.
+        work: the analysis.
+        released: columns.
+        sizes: rows, bits and releases of each setting.
+    """
+
+    analysis: str
+    table: Callable[[], Table]
+    work: Callable[[Table, Draw], Intervals]
+    released: str
+    sizes: tuple[tuple[int, float, int], ...]
+
+
+_EDUCATION = Regress("logistic", "income", ("education", "age"), ("education",))
+_INCOME = Regress("logistic", "income", ("age", "education"), ("income",))
+_AGE = Regress("linear", "age", ("education", "income"), ("education",))
+_AFFAIRS = Regress("logistic", "affairs", ("happy", "years"), ("affairs", "happy"))
+_LIMITED = Regress("logistic", "limited", ("visits", "poor"), ("visits",))
+_POOR = Regress("logistic", "poor", ("visits", "limited"), ("poor",))
+_VISITS = Regress("linear", "visits", ("deductible", "poor"), ("deductible",))
+_VOTE = Regress("logistic", "vote", ("party", "college"), ("vote", "party"))
+
+CASES = [
+    Case(
         "shares of the rows",
         adult_table,
-        shares,
+        partial(shares, "education"),
         "education",
-        ((48_842, 0.1, 600), (48_842, 0.4, 600)),
+        ((48_842, 0.1, 10_000), (48_842, 0.4, 10_000)),
     ),
-    ("cross-table", adult_table, cross_table, "education", ((3_000, 0.4, 600), (20_000, 0.4, 600))),
-    (
+    Case(
+        "cross-table",
+        adult_table,
+        partial(cross_table, "education", "income"),
+        "education",
+        ((3_000, 0.4, 4_000), (20_000, 0.4, 4_000)),
+    ),
+    Case(
+        "cross-table",
+        health_table,
+        partial(cross_table, "visits", "limited"),
+        "visits",
+        ((20_190, 0.4, 4_000),),
+    ),
+    Case(
         "two columns",
         fair_table,
-        two_columns,
+        partial(two_columns, "happy", "affairs"),
         "happy, affairs",
-        ((2_000, 0.4, 2_000), (6_366, 0.2, 600)),
+        ((2_000, 0.4, 4_000), (6_366, 0.2, 4_000)),
     ),
-    (
+    Case(
+        "two columns",
+        election_table,
+        partial(two_columns, "vote", "party"),
+        "vote, party",
+        ((2_000, 0.4, 4_000),),
+    ),
+    Case(
         "logistic, covariate",
         adult_table,
-        logistic_covariate,
+        _EDUCATION,
         "education",
-        ((5_000, 0.6, 600), (20_000, 0.4, 600)),
+        ((5_000, 0.6, 10_000), (20_000, 0.4, 10_000)),
     ),
-    (
+    Case("logistic, covariate", health_table, _LIMITED, "visits", ((20_190, 0.4, 10_000),)),
+    Case(
         "logistic, outcome",
         adult_table,
-        logistic_outcome,
+        _INCOME,
         "income",
-        ((3_000, 0.2, 600), (20_000, 0.2, 600)),
+        ((3_000, 0.2, 10_000), (20_000, 0.2, 10_000)),
     ),
-    (
+    Case("logistic, outcome", health_table, _POOR, "poor", ((20_190, 0.2, 10_000),)),
+    Case(
         "linear, covariate",
         adult_table,
-        linear_covariate,
+        _AGE,
         "education",
-        ((3_000, 0.4, 600), (20_000, 0.4, 600)),
+        ((3_000, 0.4, 10_000), (20_000, 0.4, 10_000)),
     ),
-    (
+    Case("linear, covariate", health_table, _VISITS, "deductible", ((2_000, 0.1, 10_000),)),
+    Case(
         "logistic, both",
         fair_table,
-        logistic_both,
+        _AFFAIRS,
         "affairs, happy",
-        ((3_000, 0.4, 600), (6_366, 0.4, 600)),
+        ((3_000, 0.4, 10_000), (6_366, 0.4, 10_000)),
     ),
-    ("imputed", adult_table, imputed, "education", ((2_000, 0.8, 2_000),)),
+    Case("logistic, both", election_table, _VOTE, "vote, party", ((2_000, 0.6, 10_000),)),
+    Case("imputed", adult_table, imputed, "education", ((2_000, 0.8, 4_000),)),
 ]
-"""Analysis, table, work, what is released, and (rows, bits, releases) of each setting."""
 
 
 def run(*, quick: bool) -> list[Coverage]:
     """Coverage of every analysis, printed as a table."""
     results = []
-    for analysis, table, work, released, sizes in CASES:
-        for n, bits, n_releases in sizes:
-            setting = analysis, f"{released}, {bits} bit", n
-            n_done = _N_QUICK if quick else n_releases
-            results += cover(setting, table(), work, bits, n_done)
-    print_table(
-        "How often 95 % intervals hold the truth", _HEAD, [_cells(each) for each in results]
-    )
+    for case in CASES:
+        for n, bits, releases in case.sizes:
+            results += cover(case, n, bits, _N_QUICK if quick else releases)
+    print_table("How often 95 % intervals hold the truth", _HEAD, [_cells(one) for one in results])
     return results
 
 
@@ -377,6 +483,7 @@ _HEAD = (
     "figure",
     "releases",
     "no answer",
+    "infinite",
     "held",
     "Monte Carlo error",
     "median width",
@@ -384,33 +491,31 @@ _HEAD = (
 
 
 def _cells(each: Coverage) -> tuple[str, ...]:
-    shares = f"{each.refused:.1%}", f"{each.held:.1%}", f"{each.monte_carlo_error:.1%}"
+    shares = each.refused, each.unbounded, each.held, each.monte_carlo_error
     setting = each.analysis, each.release, f"{each.n:,}", each.figure, str(each.releases)
-    return *setting, *shares, f"{each.width:.3g}"
+    return *setting, *(f"{share:.1%}" for share in shares), f"{each.width:.3g}"
 
 
-def try_release(
-    setting: tuple[str, str, int], table: Table, work: Analysis, bits: float, number: int
-) -> Hits:
-    """One release and its analysis. Settings have random numbers of their own."""
-    rng = np.random.default_rng([crc32(repr(setting).encode()), number])
-    return work(table, table.rows(setting[2], rng), bits, rng)
-
-
-def cover(
-    setting: tuple[str, str, int], table: Table, work: Analysis, bits: float, n_releases: int
-) -> list[Coverage]:
-    """One analysis of many releases."""
-    start = perf_counter()
-    hits = [try_release(setting, table, work, bits, number) for number in range(n_releases)]
-    seconds = (perf_counter() - start) / n_releases
-    answered = [each for each in hits if each]
-    refused = 1 - len(answered) / n_releases
+def cover(case: Case, n: int, bits: float, releases: int, seed: int = SEED) -> list[Coverage]:
+    """One setting. Every setting has random numbers of its own."""
+    start, table = perf_counter(), case.table()
+    setting = case.analysis, f"{table.name} {case.released}, {bits} bit", n
+    rng = np.random.default_rng([crc32(repr(setting).encode()), seed])
+    found = case.work(table, Draw(n, releases, bits, rng))
+    seconds = (perf_counter() - start) / releases
     results = []
-    for figure in answered[0]:
-        held, widths = zip(*(each[figure] for each in answered), strict=True)
-        result = Coverage(
-            *setting, figure, n_releases, refused, np.mean(held), np.median(widths), seconds
+    for figure, (truth, intervals) in found.items():
+        low, high = intervals[~np.isnan(intervals[:, 0])].T
+        results.append(
+            Coverage(
+                *setting,
+                figure,
+                releases,
+                refused=1 - len(low) / releases,
+                unbounded=float(np.isinf(high - low).mean()),
+                held=float(((low <= truth) & (truth <= high)).mean()),
+                width=float(np.median(high - low)),
+                seconds=seconds,
+            )
         )
-        results.append(result)
     return results

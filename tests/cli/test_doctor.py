@@ -3,48 +3,71 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tacit.solvers import kernel
-from tests.cli.clinic import done, tacit
+from tests.cli.clinic import Answer, done, tacit
 
-_WITHOUT = """
-import json, sys
-for name in json.loads(sys.argv.pop(1)):
-    sys.modules[name] = None  # importing it fails, as if it were not installed
-from tacit.cli import main
-main()
+_EXAMINE = """
+import io, json, os, sys
+from contextlib import redirect_stdout
+from tacit.cli import run
+
+answers = []
+for step in json.loads(sys.argv[1]):
+    os.environ.update(step["variables"])
+    sys.path[:0] = step["before"]
+    sys.modules.update(dict.fromkeys(step["without"]))  # importing them fails: not installed
+    with redirect_stdout(io.StringIO()) as printed:
+        code = run(["doctor", *step["words"]])
+    answers.append([code, printed.getvalue()])
+    for name in step["without"]:
+        del sys.modules[name]
+print(json.dumps(answers))
 """
 
 
-def examined(
-    *words: str, without: Sequence[str] = (), **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """The doctor in a process of its own."""
-    command = [sys.executable, "-c", _WITHOUT, json.dumps(without), "doctor", *words]
-    environment = os.environ | variables
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, env=environment
-    )
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How the doctor is called.
+
+    Attributes:
+        words: after ``doctor``.
+        without: packages that are not installed.
+        before: folders to look for packages in, before the others; from this step on.
+        variables: of the environment; from this step on.
+    """
+
+    words: Sequence[str] = ("--json",)
+    without: Sequence[str] = ()
+    before: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def states(ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    found = json.loads(ended.stdout)
-    assert found["is_whole"] == (ended.returncode == 0)
-    return {check["part"]: check["state"] for check in found["checks"]}
+def examined(*steps: Step) -> list[Answer]:
+    """The answers of the doctor in a process of its own, where it loads most packages once."""
+    command = [sys.executable, "-c", _EXAMINE, json.dumps(list(map(asdict, steps)))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return [Answer(code, out, ended.stderr) for code, out in json.loads(ended.stdout)]
+
+
+def states(answer: Answer) -> dict[str, str]:
+    assert answer.json["is_whole"] == (answer.code == 0)
+    return {check["part"]: check["state"] for check in answer.json["checks"]}
 
 
 def package(folder: Path, name: str, text: str = "") -> str:
-    """A folder to put before others, with a package of this content."""
+    """A folder to look in before others, with a package of this content."""
     (folder / name).mkdir()
     (folder / name / "__init__.py").write_text(text)
-    return os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))
+    return str(folder)
 
 
 def test_all_that_the_tests_need_is_whole() -> None:
@@ -58,21 +81,21 @@ def test_all_that_the_tests_need_is_whole() -> None:
 
 
 def test_an_extra_that_is_not_installed_is_no_fault() -> None:
-    ended = examined("--json", without=["duckdb", "psycopg"])
-    found = states(ended)
-    assert ended.returncode == 0
+    without = ["duckdb", "psycopg"]
+    answer, in_words = examined(Step(without=without), Step(words=(), without=without))
+    found = states(answer)
+    assert answer.code == in_words.code == 0
     assert (found["tacit[study]"], found["tacit[postgresql]"]) == ("absent", "absent")
     assert "DuckDB" not in found
-    said = examined(without=["duckdb"]).stdout
-    assert "not installed: duckdb: pip install 'tacit[study]'" in said
+    assert "not installed: duckdb: pip install 'tacit[study]'" in in_words.out
 
 
 def test_a_package_that_cannot_be_imported_is_a_fault(tmp_path: Path) -> None:
     text = "raise ImportError('libpq.so.5 is not there')"
-    ended = examined(PYTHONPATH=package(tmp_path, "psycopg", text))
-    assert ended.returncode == 1
-    assert "psycopg cannot be imported (libpq.so.5 is not there)" in ended.stdout
-    assert ended.stdout.endswith("broken: 1\n")
+    [answer] = examined(Step(words=(), before=[package(tmp_path, "psycopg", text)]))
+    assert answer.code == 1
+    assert "psycopg cannot be imported (libpq.so.5 is not there)" in answer.out
+    assert answer.out.endswith("broken: 1\n")
 
 
 def test_a_kernel_that_was_not_built_is_a_fault(
@@ -100,21 +123,24 @@ def test_a_ledger_that_cannot_be_opened_is_a_fault(monkeypatch: pytest.MonkeyPat
 
 
 def test_programs_are_looked_for_where_a_package_wants_them(tmp_path: Path) -> None:
-    places = tmp_path / "bin"
+    nowhere, places = tmp_path / "empty", tmp_path / "bin"
+    nowhere.mkdir()
     places.mkdir()
-    alone = {"PATH": str(places), "JAVA_HOME": ""}
-    found = states(examined("--json", without=["pyspark", "playwright"], **alone))
-    assert (found["Java"], found["Chromium"]) == ("absent", "absent")
-    package(tmp_path, "pyspark")
-    wanted = alone | {"PYTHONPATH": package(tmp_path, "playwright")}
-    ended = examined("--json", **wanted)
-    found = states(ended)
-    assert (found["Java"], found["Chromium"], ended.returncode) == ("broken", "broken", 1)
     for name, text in {"java": "echo version 17 >&2", "chromium": "exit 3"}.items():
         (places / name).write_text(f"#!/bin/sh\n{text}\n")
         (places / name).chmod(0o755)
-    ended = examined("--json", **wanted)
-    found = states(ended)
+    alone = {"PATH": str(nowhere), "JAVA_HOME": ""}
+    packages = [package(tmp_path, "pyspark"), package(tmp_path, "playwright")]
+    unwanted, missing, there = examined(
+        Step(without=["pyspark", "playwright"], variables=alone),
+        Step(before=packages),
+        Step(variables={"PATH": str(places)}),
+    )
+    found = states(unwanted)
+    assert (found["Java"], found["Chromium"]) == ("absent", "absent")
+    found = states(missing)
+    assert (found["Java"], found["Chromium"], missing.code) == ("broken", "broken", 1)
+    found = states(there)
     assert (found["Java"], found["Chromium"]) == ("ok", "broken")
-    assert f"{places / 'java'}, version 17" in ended.stdout
-    assert "chromium ends with exit code 3" in ended.stdout
+    assert f"{places / 'java'}, version 17" in there.out
+    assert "chromium ends with exit code 3" in there.out

@@ -10,16 +10,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from time import sleep
 
 import pytest
 
 from tacit.study import Study
 from tests.cli.clinic import done, found_in, names_in
 
+LOOK_SECONDS = 0.002
+"""Between two looks at what a process has open; it reads the table for a tenth of a second."""
+
 RELEASE = ["release", "clinic", "lab-a", "income", "--out", "a.csv"]
 
 _TELLING_WHEN_IT_WAITS = """
 import sys
+import tacit.study.study  # before calls are watched, which takes long
 from tacit.cli import main
 
 def tell(frame, event, called):
@@ -98,6 +103,7 @@ def test_during_delivery_the_same_command_finishes(fresh: Path) -> None:
 
 _TELLING_WHERE_IT_IS = """
 import sys
+import tacit.study.study  # before calls are watched, which takes long
 from tacit.cli import main
 
 def tell(frame, event, _, function=sys.argv.pop(1)):
@@ -125,6 +131,7 @@ def init_up_to(function: str, table: Path) -> Iterator[subprocess.Popen[str]]:
         assert running.stdout.readline() == "there\n"
         while function in ("_sniff", "_copy") and not _has_open(running.pid, table):
             assert running.poll() is None
+            sleep(LOOK_SECONDS)
         yield running
 
 

@@ -53,7 +53,9 @@ def test_an_analysable_release_reads_only_what_was_asked(memory):
 
 
 @pytest.mark.parametrize("memory", [None, 64])
-@pytest.mark.parametrize("options", [{}, {"objective": "worst-level", "gap_tol": GAP_TOL}])
+@pytest.mark.parametrize(
+    "options", [{}, {"objective": "worst-level", "gap_tol": GAP_TOL}, {"utility": "shares"}]
+)
 def test_a_copy_of_an_analysable_release_is_free(memory, options):
     scheme = after_others(memory)
     wish = {"analysable": True, "individual": 0.2} | options
@@ -73,6 +75,20 @@ def test_another_limit_is_no_copy():
     held = scheme.leakage()
     scheme.release("education", party="e", individual=0.3, analysable=True)
     assert scheme.leakage() > held + 0.01
+
+
+@pytest.mark.parametrize("memory", [None, 64])
+def test_shares_after_another_utility_are_designed_anew(memory):
+    """Letters that forget a level are no copy: they do not tell the shares."""
+    scheme = after_others(memory)
+    scheme.release("education", party="c", individual=0.2, analysable=True)
+    held = scheme.leakage()
+    asked = scheme.release(
+        "education", party="e", individual=0.2, utility="shares", analysable=True
+    )
+    assert scheme.leakage() > held + 0.01
+    assert np.linalg.matrix_rank(asked.p_rhat_given_r) == 4
+    assert "/ n is the largest variance of a share" in repr(asked)
 
 
 def test_what_reads_more_is_not_copied():

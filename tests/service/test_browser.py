@@ -319,7 +319,7 @@ def test_a_refusal_is_the_same_for_every_reason(clinic: Server, browser: Browser
             visitor.wait_for_job("failed")
             said.append(visitor.page.get_by_role("alert").inner_text())
             visitor.look(column)
-        assert said == [REFUSED.message] * 2
+        assert said == [f"{REFUSED.message.capitalize()}."] * 2
 
 
 def test_approval_by_the_custodian(clinic: Server, browser: Browser) -> None:

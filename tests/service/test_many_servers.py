@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tacit.service.access import MOST_FAILURES
+from tacit.service.serve import MOST_DEATHS
 from tacit.study import Study, verify_study
 from tests.service.server import Server, ask, ended, serving
 from tests.study.clinic import make_clinic
@@ -123,6 +124,45 @@ def test_a_process_ends_with_the_first_one(pair: Server) -> None:
     pair.process.wait()
     with pytest.raises(httpx.TransportError):
         look_for(pair, seconds=30)
+
+
+def test_a_process_that_dies_is_started_again(pair: Server) -> None:
+    second = await_second(pair, than=0)
+    os.kill(second, signal.SIGKILL)
+    third = await_second(pair, than=second)
+    assert third != second
+    with stopped(pair):
+        assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200
+
+
+@pytest.mark.slow
+def test_processes_that_die_again_and_again_are_given_up(pair: Server) -> None:
+    last = 0
+    for _ in range(MOST_DEATHS):
+        last = await_second(pair, than=last)
+        os.kill(last, signal.SIGKILL)
+    with pytest.raises(AssertionError, match="no other"):
+        await_second(pair, than=last, seconds=3)
+    assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200  # the first goes on
+
+
+def await_second(server: Server, than: int, seconds: float = 60) -> int:
+    """The process id of the second server, once it is another one."""
+    until = monotonic() + seconds
+    while monotonic() < until:
+        found = [each for each in servers_below(server.process.pid) if each != than]
+        if found:
+            return found[0]
+        sleep(0.05)
+    raise AssertionError("no other server process was started")
+
+
+def servers_below(pid: int) -> list[int]:
+    """Children of a process that answer requests."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [child for each in threads for child in each.read_text().split()]
+    lines = {each: Path(f"/proc/{each}/cmdline") for each in children}
+    return [int(each) for each, line in lines.items() if "spawn_main" in line.read_text()]
 
 
 def look_for(server: Server, seconds: float) -> None:

@@ -106,6 +106,36 @@ def test_limits_on_coalitions_hold() -> None:
     assert loose.value < solution.value
 
 
+def test_a_cap_is_searched_not_only_kept() -> None:
+    """What is best without the cap, mixed with blind answers until it keeps it, varies more."""
+    bits, cap = 0.3, 0.7
+    capped = tacit.solve(Problem(np.diag(P_R), "shares", bits, caps={(): cap}, analysable=True))
+    assert_within_limits_of_shares(capped)
+    matrix = capped.p_rhat_given_r
+    assert (matrix / (P_R @ matrix)).max() <= 2**cap * (1 + 1e-9)
+    free = tacit.solve(Problem(np.diag(P_R), "shares", bits, analysable=True)).p_rhat_given_r
+    blind = P_R @ free
+    share = min(1.0, (2**cap - 1) / ((free / blind).max() - 1))
+    assert share < 0.9
+    assert capped.value < 0.7 * variance_by_hand(P_R, share * free + (1 - share) * blind)
+
+
+def test_random_matrices_within_a_cap_do_no_better() -> None:
+    """No proof: a search for counterexamples around the design."""
+    bits, cap, rng = 0.3, 0.7, np.random.default_rng(3)
+    problem = Problem(np.diag(P_R), "shares", bits, caps={(): cap}, analysable=True)
+    solution, compared = tacit.solve(problem), 0
+    for _ in range(2000):
+        noise = rng.dirichlet(np.ones(3), size=3)
+        share = 10 ** rng.uniform(-4, 0)
+        matrix = (1 - share) * solution.p_rhat_given_r + share * noise
+        told = oracles.mutual_information_bits((P_R[:, None] * matrix).T)
+        if told <= bits and (matrix / (P_R @ matrix)).max() <= 2**cap:
+            assert variance_by_hand(P_R, matrix) > solution.value * (1 - DESCENT_TOL)
+            compared += 1
+    assert compared > 100
+
+
 def test_without_limits_shares_are_exact_and_with_no_bits_they_are_lost() -> None:
     joint = np.diag(P_R)
     assert tacit.solve(Problem(joint, "shares", analysable=True)).value == pytest.approx(

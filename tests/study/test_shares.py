@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.solvers import solve
@@ -56,10 +57,32 @@ def test_a_quote_says_how_wide_an_interval_is(study: Study) -> None:
     assert variant.half_width == pytest.approx(NORMAL_95 * sqrt(quote.value / 200), rel=1e-6)
 
 
+def test_the_same_letters_for_another_party_are_free(study: Study, tmp_path: Path) -> None:
+    study.set_party("c", 0.3)
+    study.set_collusion(Policy(everyone=0.9))
+    first = study.release("a", "age", out=tmp_path / "a.csv", **ASKED)
+    together = next(
+        each for each in study.quote("c", "age", **ASKED).coalitions if len(each.parties) == 2
+    )
+    assert together.added == 0
+    again = study.release("c", "age", out=tmp_path / "c.csv", **ASKED)
+    assert again.is_analysable
+    assert again.p_rhat_given_r == first.p_rhat_given_r
+    assert study.verify().problems == ()
+
+
+def test_shares_of_what_was_told_with_another_utility(study: Study, tmp_path: Path) -> None:
+    study.release("a", "age", out=tmp_path / "a.csv")
+    study.set_party("c", 0.3)
+    assert study.release("c", "age", out=tmp_path / "c.csv", **ASKED).is_analysable
+    assert study.verify().problems == ()
+
+
 def test_a_study_with_such_releases_is_whole(study: Study, tmp_path: Path) -> None:
+    study.set_party("c", 0.3, cap=1.5)  # the first answer leaves nothing of the cap of b
     numbers = [
         study.release(party, asked, out=tmp_path / f"{party}.csv", bits=0.1, **ASKED).entry
-        for party, asked in (("a", "age"), ("b", "age"), ("b", "diagnosis"))
+        for party, asked in (("a", "age"), ("b", "age"), ("c", "diagnosis"))
     ]
     found = study.verify()
     assert found.problems == ()

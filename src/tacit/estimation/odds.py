@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import log_softmax, xlogy
+from scipy.special import xlogy
 
 from tacit.arrays import Array
 from tacit.estimation.likelihood import likeliest_frequencies
@@ -131,7 +131,8 @@ class _Profile:
 
 def _loss(shares: Array, rows: Array, logs: Array, basis: Array) -> tuple[float, Array, Array]:
     """Minus the mean log-likelihood at f ∝ exp(logs), its gradient and Hessian along ``basis``."""
-    f = np.exp(log_softmax(logs))
+    f = np.exp(logs - logs.max())
+    f /= f.sum()
     letters = f @ rows
     posterior = f[:, None] * rows / letters  # p(r | rhat), [r, rhat]
     mean = posterior @ shares

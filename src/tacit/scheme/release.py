@@ -70,7 +70,7 @@ class Release(Step):
 
     @property
     def value(self) -> float:
-        """E d(Rhat, R); I(Rhat; R) in bits where information is the utility."""
+        """E d(Rhat, R); I(Rhat; R) in bits for information; n times a variance for shares."""
         return self.solution.value
 
     def __repr__(self) -> str:
@@ -82,8 +82,9 @@ class Release(Step):
 
     @property
     def _worth(self) -> str:
-        is_information = self.solution.problem.is_information
-        unit = "bits of information" if is_information else "distortion"
+        problem = self.solution.problem
+        unit = "bits of information" if problem.is_information else "distortion"
+        unit = "/ n is the largest variance of a share" if problem.is_shares else unit
         return f"{self.value:.4f} {unit}"
 
     def _repr_html_(self) -> str:

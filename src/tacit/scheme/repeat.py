@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from tacit.problem import WORST_LEVEL, Problem, ViewKey
 from tacit.scheme.memory import Step
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
+from tacit.solvers.shares import largest_variance
 
 FREE_BITS = 1e-4
 """A repeat that adds more than this for everyone is designed like any other request."""
@@ -32,6 +34,10 @@ FREE_BITS = 1e-4
 _ROUNDED_GAP = 5e-6
 """How far from the best a repeat may be whose letters were drawn from a rounded channel
 without the letters that are hardly ever drawn."""
+
+_SAME_VARIANCE = 1e-3
+"""Relative. Shares that are told again may vary by so much more than a new design's: its descent
+ends in a local minimum, and the letters were drawn from a rounded channel."""
 
 _ROUNDING = 1e-12
 """Bits. What is told again may exceed what was told by this much, up to rounding."""
@@ -77,24 +83,31 @@ def repeat_letters(
         caps = {key: cap for key, cap in problem.caps.items() if key == ()}
         alone = replace(problem, joint=joint, collusion=None, views={}, caps=caps)
         best = solve(alone, gap_tol=0.5 * gap_tol)
-    assert best.bound is not None  # a distortion
-    gap = value - best.bound
-    if gap > near:
-        return None
-    return replace(
+    told = replace(
         best,
         problem=problem,
         channel=redrawn,
         value=value,
         leakage=leakage,
         multipliers=dict.fromkeys(limits, 0.0) | {(): sum(best.multipliers.values())},
-        status=Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE,
     )
+    if best.bound is None:  # shares: no bound is known, only what a new descent finds
+        return told if value <= (1 + _SAME_VARIANCE) * best.value else None
+    gap = value - best.bound
+    status = Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE
+    return replace(told, status=status) if gap <= near else None
 
 
 def _value(problem: Problem, redrawn: Array) -> float | None:
-    """What is minimised, for a channel [m, x, rhat]; ``None`` where a ceiling is exceeded."""
+    """What is minimised, for a channel [m, x, rhat].
+
+    ``None`` where a ceiling is exceeded, or not every share can be estimated.
+    """
     p_r, occurs = problem.p_r, problem.p_r > 0
+    if problem.is_shares:
+        p_ra = np.einsum("zxr,zxa->ra", problem.joint_zxr, redrawn)[occurs]
+        variance = largest_variance(p_r[occurs], (p_ra / p_r[occurs, None]).T)
+        return variance if variance < inf else None
     costs = np.einsum("zxr,zxa,ar->r", problem.joint_zxr, redrawn, problem.distortion)
     errors = np.where(occurs, costs / np.where(occurs, p_r, 1.0), 0.0)
     most = _MET * float(problem.distortion.max())

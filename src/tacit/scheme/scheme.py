@@ -501,8 +501,8 @@ class Scheme:
             return None
         for index, earlier in enumerate(self._steps):
             known = None
-            if problem.analysable and not problem.is_shares:
-                redrawn = self._copied(index, variable, len(problem.distortion))
+            if problem.analysable:
+                redrawn = self._copied(index, variable, _most_answers(problem.utility, variable))
             elif isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
                 redrawn, known = self._redrawn(index, earlier), _alone(earlier, problem)
             else:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from math import ceil
 from multiprocessing import get_context, parent_process
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from time import monotonic
 
 import uvicorn
 
@@ -24,6 +28,12 @@ from tacit.service.service import Service, Settings
 _MOST_CONNECTIONS = 500
 _QUIET_SECONDS = 15
 """After so long without a request a connection is closed."""
+
+MOST_DEATHS = 5
+_DEATHS_SECONDS = 60.0
+"""When so many server processes have died within so many seconds, no more are started."""
+
+_LOOK_SECONDS = 0.5
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -121,21 +131,54 @@ def _answer(service: Service, listening: Listening, listener: socket.socket) -> 
 def _more_servers(
     count: int, settings: Settings, listening: Listening, listener: socket.socket
 ) -> Iterator[None]:
-    """More processes that answer at the same address, until the end of the block."""
-    arguments = (settings, listening, listener)
-    processes = [
-        get_context("spawn").Process(target=_answer_with_first, args=arguments)
-        for _ in range(count)
-    ]
-    for process in processes:
+    """More processes that answer at the same address, until the end of the block.
+
+    One that dies is started again, unless they die so often that this helps nobody.
+    """
+    arguments, spawning = (settings, listening, listener), get_context("spawn")
+
+    def start() -> SpawnProcess:
+        process = spawning.Process(target=_answer_with_first, args=arguments)
         process.start()
+        return process
+
+    processes = [start() for _ in range(count)]
+    is_ending = Event()
+    watching = Thread(target=_replace_dead, args=(processes, start, is_ending), daemon=True)
+    watching.start()
     try:
         yield
     finally:
+        is_ending.set()
+        watching.join()
         for process in processes:
             process.terminate()
         for process in processes:
             process.join()
+
+
+def _replace_dead(
+    processes: list[SpawnProcess], start: Callable[[], SpawnProcess], is_ending: Event
+) -> None:
+    """Put a new process in the place of each one that died, until the end."""
+    deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+    while not is_ending.wait(_LOOK_SECONDS):
+        for place, process in enumerate(processes):
+            if process.is_alive():
+                continue
+            deaths.append(monotonic())
+            if len(deaths) == MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_SECONDS:
+                _say(
+                    f"{MOST_DEATHS} server processes died within {_DEATHS_SECONDS:.0f} seconds: "
+                    "no more are started, the first one goes on"
+                )
+                return
+            _say(f"a server process died ({process.exitcode}): it is started again")
+            processes[place] = start()
+
+
+def _say(line: str) -> None:
+    print(f"tacit: {line}", file=sys.stderr, flush=True)
 
 
 def _answer_with_first(settings: Settings, listening: Listening, listener: socket.socket) -> None:

@@ -4,6 +4,11 @@ With A = p(rhat | r) and q = p(rhat), the inverse of A estimates the share of le
 records with variance V_r / n, V_r = (A^-1 diag(q) A^-T)_rr - p(r). The largest V_r is not convex in
 A: the mean of two permutations can be singular. So it is descended from the release with the least
 worst level by sequential quadratic programming, and there is no bound.
+
+In the law of the posteriors p(r | rhat) the problem is convex, for any number of letters: M and
+leakages are linear in that law, caps restrict where it lies, and V_r is convex in M. So there is a
+dual. Its bound needs the concave envelope, at p(r), of a difference of two convex functions on the
+simplex, which takes a global search: not done here.
 """
 
 from __future__ import annotations
@@ -45,10 +50,13 @@ def solve_shares(problem: Problem, gap_tol: float) -> Solution:
     best = start.channel[statement.seen_x].T
     least, status, steps = largest_variance(search.p_r, best), Status.STATIONARY, 0
     if (search.budgets > 0).all():
-        found, status, steps = search.descend((1 - _BLUR) * best + _BLUR / len(best))
-        kept = make_feasible(statement, found[None, :, None], limits[None])[0][0, :, 0]
-        if (value := largest_variance(search.p_r, kept)) < least:
-            best, least = kept, value
+        # Without caps first: from the best within them a descent may find no way around a corner.
+        for stage in (replace(search, caps=search.caps[:0]), search)[: 1 + (search.caps.size > 0)]:
+            found, status, taken = stage.descend((1 - _BLUR) * best + _BLUR / len(best))
+            kept = make_feasible(statement, found[None, :, None], limits[None])[0][0, :, 0]
+            steps += taken
+            if (value := largest_variance(search.p_r, kept)) < least:
+                best, least = kept, value
     channel = start.channel.copy()
     channel[statement.seen_x] = best.T
     return replace(
@@ -90,11 +98,13 @@ class _Search:
         p_r: p(r) on the levels that occur, [r].
         views: p(y, r) of every limited view, [y, r] each.
         budgets: nats left to them.
+        caps: linear conditions ``caps @ p(rhat | r).ravel() >= 0``, [condition, rhat r].
     """
 
     p_r: Array
     views: list[Array]
     budgets: Array
+    caps: Array
 
     @staticmethod
     def of(statement: Statement, limits: Array) -> _Search:
@@ -107,7 +117,8 @@ class _Search:
             np.array([laws[row] for row in np.flatnonzero(view_of_row == view)]) * p_r
             for view in limited
         ]
-        return _Search(p_r, views, statement.budgets(limits)[limited] * LN2)
+        budgets = statement.budgets(limits)[limited] * LN2
+        return _Search(p_r, views, budgets, _cap_conditions(statement))
 
     def descend(self, start: Array) -> tuple[Array, Status, int]:
         """A local minimum near ``start``, [rhat, r], whether it is one, and the steps taken."""
@@ -120,6 +131,11 @@ class _Search:
             _inequality(self._room, shape),
             _inequality(self._below, shape),
         ]
+        if self.caps.size > 0:
+            caps = np.column_stack([self.caps, np.zeros(len(self.caps))])
+            conditions.append(
+                {"type": "ineq", "fun": lambda point: caps @ point, "jac": lambda _: caps}
+            )
         begin = np.append(start.ravel(), np.log(largest_variance(self.p_r, start)))
         with warnings.catch_warnings():
             # SciPy before 1.15 warns where it moves a step back into its bounds.
@@ -158,6 +174,24 @@ class _Search:
         slopes = pull + np.einsum("hr,s->rhs", scores**2, self.p_r)
         flat = slopes.reshape(len(self.p_r), -1) / variances[:, None]
         return log_largest - np.log(variances), np.column_stack([-flat, np.ones(len(flat))])
+
+
+def _cap_conditions(statement: Statement) -> Array:
+    """2**cap sum_s p(y, s) p(rhat | s) - p(y | r) p(rhat | r), as rows, [condition, rhat r].
+
+    One for every letter, and every y and r that a cap forbids something.
+    """
+    problem, seen = statement.problem, statement.seen_x
+    p_r, rows = statement.mass[0], []
+    for key in problem.caps:
+        p_yr = problem.view(key).pool(problem.joint_zxr.sum(axis=-1))[:, seen]
+        given_r = p_yr / p_r
+        factors = statement.cap_factors[statement.keys.index(key)]
+        allowed = np.where(p_yr > 0, np.broadcast_to(factors, p_yr.shape), 1.0)
+        for y, r in zip(*np.nonzero(allowed * p_yr < given_r), strict=True):
+            rows.append(allowed[y, r] * p_yr[y] / given_r[y, r] - np.eye(len(p_r))[r])
+    n_letters = problem.distortion.shape[0]
+    return np.kron(np.eye(n_letters), np.array(rows)) if rows else np.zeros((0, 0))
 
 
 def _last(point: Array) -> float:

@@ -271,7 +271,8 @@ _WORDS: dict[str, Callable[..., str]] = {
         "release {release} is judged by information: no proof shows how near to the best"
     ),
     "judged_by_shares": _fill(
-        "release {release} is judged by estimated shares: no proof shows how near to the best"
+        "release {release} is judged by estimated shares: its limits, caps and stated variance are "
+        "proved, not how near to the least variance it is"
     ),
     "key_damaged": _fill("{reason}"),
     "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),

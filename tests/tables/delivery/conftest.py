@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
 MASTER = "local-cluster[2,1,1024]"
 
+# Java compiles as little as it can and collects in one thread: a test ends before more would pay.
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": _JAVA,
     "spark.driver.host": "127.0.0.1",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
+    "spark.executor.extraJavaOptions": _JAVA,
     "spark.log.level": "ERROR",
     # A task that takes longer than others is run twice, very soon.
     "spark.speculation": "true",
@@ -31,6 +36,12 @@ _SETTINGS = {
     "spark.ui.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on Spark come first: one worker of xdist runs all of them, and starts one Spark."""
+    items.sort(key=lambda item: "spark" not in item.nodeid)
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hmac
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -83,17 +84,33 @@ def count(engine: Engine[Any], place: Path) -> Clinic:
     )
 
 
-@pytest.fixture(params=["local", "toy", pytest.param("spark", marks=pytest.mark.slow)])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Engine[Any]:
-    monkeypatch.setitem(ENGINES, "toy", ToyEngine())
-    if request.param == "spark":
-        request.getfixturevalue("spark")
-    return ENGINES[request.param]
+@pytest.fixture(
+    scope="module", params=["local", "toy", pytest.param("spark", marks=pytest.mark.slow)]
+)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine[Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ENGINES, "toy", ToyEngine())
+        if request.param == "spark":
+            request.getfixturevalue("spark")
+        yield ENGINES[request.param]
+
+
+@pytest.fixture(scope="module")
+def counted(engine: Engine[Any], tmp_path_factory: pytest.TempPathFactory) -> Clinic:
+    """As the engine has just counted it: tests leave it as it is."""
+    return count(engine, tmp_path_factory.mktemp("counted"))
 
 
 @pytest.fixture
-def clinic(engine: Engine[Any], tmp_path: Path) -> Clinic:
-    return count(engine, tmp_path)
+def clinic(counted: Clinic, tmp_path: Path) -> Clinic:
+    """A copy that a test may change, opened again."""
+    copytree(counted.table.parent, tmp_path, dirs_exist_ok=True)
+    return replace(
+        counted,
+        table=tmp_path / counted.table.name,
+        records=counted.engine.open(tmp_path / "records"),
+        states=StateStore(tmp_path / "states", b"s" * 32),
+    )
 
 
 def join(clinic: Clinic, place: Path, *, skip_known: bool) -> Records:
@@ -176,18 +193,18 @@ def damage(folder: Path) -> None:
         path.write_bytes(content[:middle] + b"#" + content[middle + 1 :])
 
 
-def test_records_are_counted_by_cell(clinic: Clinic) -> None:
-    assert clinic.records.n_records == N_RECORDS
-    assert clinic.records.counts.tolist() == np.bincount(cells(clinic), minlength=12).tolist()
-    by_outcome = clinic.records.external_counts("outcome")
+def test_records_are_counted_by_cell(counted: Clinic) -> None:
+    assert counted.records.n_records == N_RECORDS
+    assert counted.records.counts.tolist() == np.bincount(cells(counted), minlength=12).tolist()
+    by_outcome = counted.records.external_counts("outcome")
     assert by_outcome.shape == (12, 2)
-    assert by_outcome.sum(axis=1).tolist() == clinic.records.counts.tolist()
+    assert by_outcome.sum(axis=1).tolist() == counted.records.counts.tolist()
 
 
-def test_all_engines_say_the_same_of_the_same_records(clinic: Clinic, tmp_path: Path) -> None:
+def test_all_engines_say_the_same_of_the_same_records(counted: Clinic, tmp_path: Path) -> None:
     (tmp_path / "reference").mkdir()
     reference = count(LocalEngine(), tmp_path / "reference").records
-    found = clinic.records
+    found = counted.records
     assert found.encoding == reference.encoding
     assert found.digest(b"key") == reference.digest(b"key")
     assert found.sketch(b"salt", 20) == reference.sketch(b"salt", 20)
