@@ -56,6 +56,15 @@ def test_every_documented_make_target_exists(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+def test_formulas_are_written_for_the_script_that_draws_them() -> None:
+    """Not with letters that only look like one."""
+    for path in DOCS.rglob("*.md"):
+        text = re.sub(
+            r"^```.*?^```|`[^`]*`", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+        )
+        assert not re.search("[Rr]\u0302|Σ|log₂", text), path
+
+
 def test_every_cited_fact_is_on_the_page() -> None:
     facts = page("mathematics").read_text(encoding="utf-8")
     known = set(re.findall(r"^## (\d+)\. ", facts, re.MULTILINE))
