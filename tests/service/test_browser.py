@@ -38,6 +38,9 @@ WIDTHS = pytest.mark.parametrize(
 )
 
 
+CUSTODIANS_PAGES = ("Policy", "Ledger", "Records", "Approvals", "Audit", "Tokens", "Jobs")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with open_browser() as found:
@@ -185,16 +188,7 @@ def test_what_parties_would_know_together(clinic: Server, browser: Browser, plac
 def test_every_page_of_a_custodian(clinic: Server, browser: Browser, place: dict) -> None:
     with visiting(browser, clinic.url, **place) as visitor:
         log_in(visitor, clinic)
-        for name in (
-            "Policy",
-            "Ledger",
-            "Records",
-            "Approvals",
-            "Audit",
-            "Tokens",
-            "Jobs",
-            "Overview",
-        ):
+        for name in (*CUSTODIANS_PAGES, "Overview"):
             follow(visitor.page, name)
             expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
             visitor.look(f"custodian-{name.lower()}")
