@@ -35,8 +35,10 @@ demo: $(USER_STAMP)  ## A custodian's week on real data, every command once, in 
 	$(BIN)/tacit demo --out build/demo
 
 # The demo closes its study. Its backup of Friday is open: requests can be made on the pages.
+# /help is built where the tools for it are installed.
 page: $(USER_STAMP)  ## Serve the demo's study as it was before it was closed, and print where to log in
 	test -f build/demo/friday.tar || $(MAKE) demo
+	test -f src/tacit/site/index.html || test ! -f $(DEV_STAMP) || $(MAKE) docs
 	rm -rf build/page && mkdir -p build/page
 	$(BIN)/tacit restore build/demo/friday.tar build/page/clinic
 	$(BIN)/tacit serve build/page/clinic

@@ -81,6 +81,7 @@ def main(out: Path) -> None:
         wheel = repair_wheel(plain, out)
         programs = install_clean(wheel.resolve(), Path(scratch, "clean"))
         print(run_clean(programs, "tacit", "doctor"))
+        run_clean(programs, "tacit", "docs")  # fails where the wheel has no documentation
         run_clean(programs, "tacit", "demo", "--out", "demo")
     print(f"{sdist}\n{wheel}")
 

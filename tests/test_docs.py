@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tests.pages import ROOT, page, text_of_all
+from tests.pages import DOCS, ROOT, page, text_of_all
 
 WITH_EXAMPLES = (
     "study",
@@ -54,6 +54,14 @@ def test_the_citation_names_this_version() -> None:
 @pytest.mark.parametrize("target", ["demo", "docs", "test", "check", "bench"])
 def test_every_documented_make_target_exists(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_formulas_are_written_for_the_script_that_draws_them() -> None:
+    """Not with letters that only look like one."""
+    for path in DOCS.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        prose = re.sub(r"(?ms)^```.*?^```|`[^`]*`", "", text)
+        assert not re.search("[Rr]\u0302|Σ|log₂", prose), path
 
 
 def test_every_cited_fact_is_on_the_page() -> None:

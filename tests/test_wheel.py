@@ -116,5 +116,6 @@ def test_the_wheel_works_without_a_compiler_and_its_tag_is_true(
     assert max(needed) <= int(tag[1])
     programs = install_clean(repaired, tmp_path / "clean")
     assert "everything that is installed works" in run_clean(programs, "tacit", "doctor")
+    assert Path(run_clean(programs, "tacit", "docs").strip()).read_text() == "planted"
     run_clean(programs, "tacit", "demo", "--out", "demo")
     assert (tmp_path / "clean" / "demo" / "clinic").is_dir()

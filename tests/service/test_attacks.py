@@ -27,17 +27,39 @@ HOSTILE = (
 )
 
 ORDERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/api/study/parties", {"name": "guest", "limit": 0.1}),
+    ("/api/study/parties/rename", {"name": "guest", "new_name": "TEXT"}),
     ("/api/study/parties", {"name": "TEXT", "limit": 0.1}),
     ("/api/study/tokens", {"name": "TEXT", "role": "custodian"}),
     ("/api/study/tokens", {"name": "TEXT"}),
     ("/api/study/tokens/revoke", {"name": "TEXT"}),
     ("/api/study/policy", {"everyone": 0.9, "groups": [[["TEXT", "lab-a"], 0.5]]}),
+    ("/api/study/limits", {"whom": "group", "members": ["TEXT", "lab-a"], "bits": 0.5}),
+    ("/api/study/limits", {"whom": "other", "other": "TEXT", "bits": 0.5}),
+    ("/api/study/parties/approval", {"name": "TEXT", "is_required": True}),
+    ("/api/study/parties/rename", {"name": "TEXT", "new_name": "lab-x"}),
+    ("/api/study/parties/remove", {"name": "TEXT"}),
+    ("/api/study/cohorts", {"table": "TEXT"}),
+    ("/api/study/erasures", {"ids": "TEXT"}),
+    ("/api/study/links", {"party": "TEXT", "ids": "TEXT"}),
+    ("/api/study/uploads/remove", {"key": "TEXT"}),
+    ("/api/study/verifications", {"receipt": "TEXT"}),
+    ("/api/study/surfaces", {"party": "TEXT", "asked": ["TEXT"], "ceilings": {"TEXT": 0.1}}),
+    ("/api/study/surfaces", {"party": "lab-a", "sql": "TEXT", "utility": "TEXT"}),
     ("/api/study/quotes", {"party": "TEXT", "asked": ["age"]}),
+    ("/api/study/quotes", {"party": "lab-a", "sql": "TEXT", "ceilings": {"TEXT": 0.1}}),
+    ("/api/study/quotes", {"party": "lab-a", "asked": ["age"], "utility": "TEXT"}),
+    ("/api/study/requests", {"party": "TEXT", "asked": ["TEXT"], "utility": "TEXT"}),
+    ("/api/study/requests", {"party": "lab-a", "asked": ["age"], "ceilings": {"TEXT": 0.1}}),
+    ("/api/study/requests", {"party": "lab-a", "asked": ["age"], "bits": 0.9, "reason": "TEXT"}),
     ("/api/study/quotes", {"party": "lab-a", "asked": ["TEXT"]}),
     ("/api/study/requests", {"party": "lab-a", "sql": "TEXT"}),
     ("/api/study/plans", {"asked": ["TEXT"], "sql": ["TEXT"]}),
     ("/api/own/quotes", {"asked": ["TEXT"]}),
     ("/api/own/quotes", {"sql": "TEXT"}),
+    ("/api/own/quotes", {"asked": ["age"], "utility": "TEXT", "ceilings": {"TEXT": 0.1}}),
+    ("/api/own/requests", {"asked": ["TEXT"]}),
+    ("/api/own/requests", {"sql": "TEXT"}),
     ("/api/own/requests", {"asked": ["age"], "utility": "TEXT"}),
     ("/api/own/requests", {"asked": ["age"], "ceilings": {"TEXT": 0.1}}),
 )
@@ -76,6 +98,38 @@ def test_hostile_text_is_only_text(clinic: Server) -> None:
     assert "&lt;script&gt;" in text
     assert not re.search(r"<script>|<img src=x|\b49\b", text)
     check_whole(clinic)
+
+
+def test_every_text_field_is_attacked(server: Server) -> None:
+    """A new order that takes a text gets its line in ``ORDERS``."""
+    with server.custodian() as client:
+        described = client.get("/api/openapi.json").json()
+    schemas = described["components"]["schemas"]
+    fields = set[tuple[str, str]]()
+    for path, verbs in described["paths"].items():
+        body = verbs.get("post", {}).get("requestBody", {}).get("content", {})
+        for name in re.findall(r"#/components/schemas/(\w+)", str(body)):
+            texts = {each for each, told in schemas[name]["properties"].items() if takes_text(told)}
+            fields |= {(path, each) for each in texts}
+    attacked = {
+        (path, name) for path, order in ORDERS for name in order if "TEXT" in str(order[name])
+    }
+    assert len(fields) > 20
+    assert fields - attacked == set()
+
+
+def takes_text(told: Any) -> bool:
+    """Whether any text can stand in a field, or in a part of it."""
+    match told:
+        case {"type": "string", **more}:
+            return not {"enum", "const"} & set(more)
+        case {"propertyNames": _}:
+            return True
+        case dict():
+            return any(takes_text(each) for each in told.values())
+        case list():
+            return any(map(takes_text, told))
+    return False
 
 
 def check_whole(server: Server) -> None:

@@ -38,6 +38,9 @@ WIDTHS = pytest.mark.parametrize(
 )
 
 
+CUSTODIANS_PAGES = ("Policy", "Ledger", "Records", "Approvals", "Audit", "Tokens", "Jobs")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with open_browser() as found:
@@ -185,7 +188,7 @@ def test_what_parties_would_know_together(clinic: Server, browser: Browser, plac
 def test_every_page_of_a_custodian(clinic: Server, browser: Browser, place: dict) -> None:
     with visiting(browser, clinic.url, **place) as visitor:
         log_in(visitor, clinic)
-        for name in ("Policy", "Ledger", "Approvals", "Audit", "Tokens", "Jobs", "Overview"):
+        for name in (*CUSTODIANS_PAGES, "Overview"):
             follow(visitor.page, name)
             expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
             visitor.look(f"custodian-{name.lower()}")
@@ -220,6 +223,10 @@ def test_the_documentation_needs_no_other_machine(
         assert visitor.page.locator("math").count() > 0
         assert visitor.page.locator(".arithmatex:not(:has(math))").count() == 0
         visitor.look("mathematics")
+        for path in sorted(site.rglob("*.html")):
+            if "arithmatex" in path.read_text(encoding="utf-8"):
+                visitor.go(f"/help/{path.relative_to(site)}")
+                assert visitor.page.locator(".arithmatex:not(:has(math))").count() == 0, path
 
 
 def test_a_custodian_with_a_keyboard_alone(clinic: Server, browser: Browser) -> None:

@@ -12,7 +12,12 @@ from markupsafe import Markup
 
 from tacit.accounting import bits_up
 from tacit.policy import limit_in_words
-from tacit.study.reports.receipts import remark_in_words, time_in_words, value_in_units
+from tacit.study.reports.receipts import (
+    measure_in_words,
+    remark_in_words,
+    time_in_words,
+    value_in_units,
+)
 
 NEARLY_FULL = 80.0
 """Per cent of a limit from which on a bar warns."""
@@ -41,6 +46,7 @@ def _environment() -> Environment:
         "chance_up": chance_up,
         "first_up": lambda text: text[:1].upper() + text[1:],
         "fullness": fullness,
+        "judged": measure_in_words,
         "in_units": lambda value, kind: value_in_units(kind, value),
         "limit": limit_in_words,
         "remark": remark_in_words,
