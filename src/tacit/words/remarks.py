@@ -223,6 +223,13 @@ def _small_groups(*, rows: int) -> str:
     )
 
 
+def _unbounded_intervals(*, figures: int, of: int) -> str:
+    return (
+        f"{figures} of {of} odds ratios or coefficients are not bounded on a side: these rows are "
+        "too few for the noise; such intervals hold the truth more often than they say"
+    )
+
+
 _WORDS: dict[str, Callable[..., str]] = {
     "analysable": _say(
         "analysable: the same law holds in every subgroup, see tacit crosstab and tacit.estimation"
@@ -360,6 +367,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{file} is no longer there: the release is made of the table as it was when the study was "
         "made"
     ),
+    "unbounded_intervals": _unbounded_intervals,
     "unchanged": _say("nothing was changed: it was so already"),
     "unlikely_letters": _say(
         "the letters hardly come from the certificate's channel: do not rely on it"
