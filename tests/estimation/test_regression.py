@@ -118,7 +118,7 @@ def test_more_noise_than_rows_is_said():
             is_open = np.isinf(found.intervals).any(axis=1)
             n_open += is_open.any()
             said = {"figures": is_open.sum(), "of": 2}
-            assert [one.values for one in found.remarks] == [said] * is_open.any()
+            assert [one.values for one in found.remarks] == [said] * int(is_open.any())
             n_remarked += is_open.any()
     assert n_open >= 18
     assert n_remarked > 0

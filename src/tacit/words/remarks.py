@@ -204,11 +204,13 @@ def _level_never_released(
     worst_level: float | None = None,
     mean: float | None = None,
 ) -> str:
-    del value  # the quote says it before
     said = f"{', '.join(levels)} would never be the answer"
     if worst_level is None:
         return f"{said}: --worst-level includes every level"
-    return f"{said}; --worst-level: {worst_level:.3f} at most, {mean:.3f} on average"
+    return (
+        f"{said}; with --worst-level every level would be: error {worst_level:.3f} at most and "
+        f"{mean:.3f} on average, instead of {value:.3f}"
+    )
 
 
 def _rows_left_out(*, rows: int) -> str:
