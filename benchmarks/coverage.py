@@ -462,7 +462,7 @@ CASES = [
         ((3_000, 0.4, 10_000), (6_366, 0.4, 10_000)),
     ),
     Case("logistic, both", election_table, _VOTE, "vote, party", ((2_000, 0.6, 10_000),)),
-    Case("imputed", adult_table, imputed, "education", ((2_000, 0.8, 4_000),)),
+    Case("imputed", adult_table, imputed, "education", ((2_000, 0.8, 2_000),)),
 ]
 
 

@@ -96,6 +96,17 @@ def test_levels_that_are_released_alike_have_bounds():
     assert [each.code for each in found.remarks] == ["bounds_only"]
 
 
+def test_odds_ratios_that_letters_do_not_bound_are_remarked():
+    """In the second group no letter speaks for r = 0: its odds may be infinite."""
+    group, letters = binary_table([[500, 500], [50, 950]])
+    found = crosstab({"ill": NoisyColumn(letters, BINARY)}, {"group": group})
+    assert found.odds_ratios[0].high is None
+    assert {each.code: each.values for each in found.remarks}["unbounded_intervals"] == {
+        "figures": 1,
+        "of": 1,
+    }
+
+
 def test_small_groups_are_remarked():
     group, letters = binary_table([[20, 20], [450, 550]])
     found = crosstab({"ill": NoisyColumn(letters, BINARY)}, {"group": group})

@@ -105,7 +105,7 @@ def test_one_covariate_has_fiellers_interval():
 def test_more_noise_than_rows_is_said():
     """Hardly any information: an end is infinite, or there is no solution."""
     weak = np.array([[0.52, 0.48], [0.48, 0.52]])
-    n_open = 0
+    n_open = n_remarked = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         r = rng.integers(2, size=300)
@@ -115,8 +115,13 @@ def test_more_noise_than_rows_is_said():
         except UnconvergedError:
             n_open += 1
         else:
-            n_open += np.isinf(found.intervals).any()
+            is_open = np.isinf(found.intervals).any(axis=1)
+            n_open += is_open.any()
+            said = {"figures": is_open.sum(), "of": 2}
+            assert [one.values for one in found.remarks] == [said] * int(is_open.any())
+            n_remarked += is_open.any()
     assert n_open >= 18
+    assert n_remarked > 0
 
 
 def test_a_fit_says_what_it_is():
@@ -125,6 +130,7 @@ def test_a_fit_says_what_it_is():
     assert repr(found).startswith("Regression(logistic, 500 rows: intercept ")
     assert "<table" in found._repr_html_()
     assert found.covariance.shape == (2, 2)
+    assert found.remarks == ()
 
 
 @pytest.mark.parametrize(

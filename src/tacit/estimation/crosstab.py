@@ -165,24 +165,30 @@ def crosstab(
         cell for group, one in zip(names, found, strict=True) for cell in _cells(group, levels, one)
     ]
     is_told = all(cell.share is not None for cell in cells)
+    ratios = [*_odds_ratios([*columns.values()], names, counts, confidence)] if is_told else []
     return CrossTable(
         tuple(columns),
         tuple(own),
         len(joined),
         confidence,
         tuple(cells),
-        tuple(_odds_ratios([*columns.values()], names, counts, confidence)) if is_told else (),
-        tuple(_remarks(found, is_told)),
+        tuple(ratios),
+        tuple(_remarks(found, ratios, is_told)),
     )
 
 
-def _remarks(found: Sequence[Estimate], is_told: bool) -> Iterator[Remark]:
+def _remarks(
+    found: Sequence[Estimate], ratios: Sequence[OddsRatio], is_told: bool
+) -> Iterator[Remark]:
     if not all(one.is_consistent for one in found):
         yield Remark("unlikely_letters")
     if not is_told:
         yield Remark("bounds_only")
     if min(one.n for one in found) < _FEW_ROWS:
         yield Remark("small_groups", {"rows": min(one.n for one in found)})
+    n_open = sum(each.high is None or each.low == 0 for each in ratios)
+    if n_open > 0:
+        yield Remark("unbounded_intervals", {"figures": n_open, "of": len(ratios)})
 
 
 def groups_of(

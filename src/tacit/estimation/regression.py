@@ -10,7 +10,7 @@ and their sources are in ``corrected_scores``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -25,6 +25,7 @@ from tacit.estimation.column import NoisyColumn, join
 from tacit.estimation.corrected_scores import CorrectedScores, Link
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
+from tacit.remark import Remark
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +42,7 @@ class Regression:
         covariance: of the coefficients, sandwich.
         n: rows.
         confidence: of each interval.
+        remarks: for the reader.
     """
 
     link: Link
@@ -51,6 +53,7 @@ class Regression:
     covariance: Array
     n: int
     confidence: float
+    remarks: tuple[Remark, ...]
 
     def __repr__(self) -> str:
         """Every coefficient and its interval."""
@@ -127,7 +130,14 @@ def _fit(
         covariance,
         len(row_of),
         confidence,
+        tuple(_remarks(names, found.intervals[0])),
     )
+
+
+def _remarks(names: Sequence[str], intervals: Array) -> Iterator[Remark]:
+    is_open = np.isinf(intervals).any(axis=1)
+    if is_open.any():
+        yield Remark("unbounded_intervals", {"figures": int(is_open.sum()), "of": len(names)})
 
 
 def corrected_scores(

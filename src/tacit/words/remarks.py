@@ -204,11 +204,13 @@ def _level_never_released(
     worst_level: float | None = None,
     mean: float | None = None,
 ) -> str:
-    del value  # the quote says it before
     said = f"{', '.join(levels)} would never be the answer"
     if worst_level is None:
         return f"{said}: --worst-level includes every level"
-    return f"{said}; --worst-level: {worst_level:.3f} at most, {mean:.3f} on average"
+    return (
+        f"{said}; with --worst-level every level would be: error {worst_level:.3f} at most and "
+        f"{mean:.3f} on average, instead of {value:.3f}"
+    )
 
 
 def _rows_left_out(*, rows: int) -> str:
@@ -220,6 +222,13 @@ def _small_groups(*, rows: int) -> str:
     return (
         f"a group has only {rows:,} rows: intervals are for large groups, and in this one their "
         "confidence is only nearly what it says"
+    )
+
+
+def _unbounded_intervals(*, figures: int, of: int) -> str:
+    return (
+        f"{figures} of {of} odds ratios or coefficients are not bounded on a side: these rows are "
+        "too few for the noise; such intervals hold the truth more often than they say"
     )
 
 
@@ -360,6 +369,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{file} is no longer there: the release is made of the table as it was when the study was "
         "made"
     ),
+    "unbounded_intervals": _unbounded_intervals,
     "unchanged": _say("nothing was changed: it was so already"),
     "unlikely_letters": _say(
         "the letters hardly come from the certificate's channel: do not rely on it"
