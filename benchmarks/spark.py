@@ -30,8 +30,9 @@ from tacit.tables import Encoding, Snapshot
 from tacit.tables.delivery.engine import StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.spark.engine import SparkEngine
+from tacit.tables.delivery.spark.folders import Folder, LocalFolder, read_folder, write_folder
 from tacit.tables.delivery.spark.parts import PartedSnapshot
-from tacit.tables.delivery.spark.session import open_session, read_folder, write_folder
+from tacit.tables.delivery.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,8 +114,8 @@ def _compare(plain: SparkSession, session: SparkSession, n_records: int) -> Spar
         say(f"{n_records:,} records: Spark ...")
         of_spark = _deliver(SparkEngine(), _write_parts(session, place / "spark", n_records))
         say(f"{n_records:,} records: plain ...")
-        unsorted = place / "unsorted.parquet"
-        released = read_folder(session, place / "spark" / "release.parquet")
+        unsorted = LocalFolder(place) / "unsorted.parquet"
+        released = read_folder(session, LocalFolder(place / "spark" / "release.parquet"))
         write_folder(released.repartition(_n_parts(n_records), "rhat", "record"), unsorted)
         of_plain = _measure(lambda: _sort(plain, unsorted, place / "sorted.parquet"))
         say(f"{n_records:,} records: local ...")
@@ -139,7 +140,7 @@ def _write_parts(session: SparkSession, folder: Path, n_records: int) -> PartedS
     cell = f"CAST(shiftright(id * 2654435761, 8) & {N_X - 1} AS int)"
     records = PartedSnapshot(folder, n_records, NO_ENCODING)
     rows = session.range(0, n_records, 1, _n_parts(n_records))
-    write_folder(rows.selectExpr("id AS row", f"{cell} AS x", "id AS id_0"), records.parts)
+    write_folder(rows.selectExpr("id AS row", f"{cell} AS x", "id AS id_0"), records.place)
     return records
 
 
@@ -157,7 +158,7 @@ def _deliver(engine: SparkEngine | LocalEngine, records: Snapshot) -> tuple[Cost
     return _measure(lambda: engine.deliver(records, states, before, now, target))
 
 
-def _sort(session: SparkSession, unsorted: Path, target: Path) -> None:
+def _sort(session: SparkSession, unsorted: Folder, target: Path) -> None:
     read_folder(session, unsorted).orderBy("record").write.parquet(f"file://{target}")
 
 

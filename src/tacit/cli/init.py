@@ -145,6 +145,14 @@ def init(
             "what Spark's own settings say.",
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="An empty folder for records and states that --engine spark reaches, such as "
+            "hdfs://name/clinic or s3a://bucket/clinic; by default the study's own.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a study of a table."""
@@ -174,6 +182,7 @@ def init(
             min_records=min_records,
             engine=engine,
             master=master,
+            data=data,
         ) as study,
     ):
         status, small = study.status(), study.small_cells(min_cell)

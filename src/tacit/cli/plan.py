@@ -117,13 +117,21 @@ def limit_in_terms(bits: float, means: Sequence[LimitMeaning]) -> list[str]:
     return [
         f"{bits_in_words(bits)}: {each.attribute} could be told right for at most "
         f"{_percent_up(each.most)} of 100 records; a blind guess is right for "
-        f"{_percent(each.blind)}"
+        f"{_percent(each.blind)}{'' if each.cohort is None else f' (cohort {each.cohort})'}"
         for each in means[:_MOST_ATTRIBUTES]
     ]
 
 
 def _show_plan(planned: LimitPlan) -> None:
-    """What each party would get; without parties, what bits buy."""
+    """For each cohort, what each party would get; without parties, what bits buy."""
+    for number, each in enumerate((planned, *planned.others)):
+        if planned.others:
+            least = "" if number else ", where answers are worth least"
+            print(f"{chr(10) * bool(number)}Cohort {each.cohort}{least}:")
+        _show_cohort(each)
+
+
+def _show_cohort(planned: LimitPlan) -> None:
     if planned.answers:
         _show_answers(planned)
     shown = [each for each in planned.curves if not planned.answers or each.needed is not None]
@@ -224,7 +232,7 @@ def _draw(planned: LimitPlan, path: Path) -> None:
     from tacit import plots
 
     curves = {}
-    for curve in planned.curves:
+    for curve in planned.curves:  # of the cohort where answers are worth least
         blind, bits = 100 * curve.blind, [0.0, *(each.bits for each in curve.points)]
         correct = [blind, *(100 * each.correct for each in curve.points)]
         curves[curve.request] = np.array([bits, correct]).T

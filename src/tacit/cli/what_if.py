@@ -68,7 +68,11 @@ def what_if(
     if as_json:
         show_json(found.as_dict())
     else:
-        _show(found)
+        for each in (found, *found.others):
+            if found.others:
+                least = ", where it is worth least" * (each is found)
+                print(f"{chr(10) * (each is not found)}Cohort {each.cohort}{least}:")
+            _show(each)
 
 
 def _show(found: RequestSurface) -> None:

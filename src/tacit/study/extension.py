@@ -15,7 +15,13 @@ from tacit.remark import Remark
 from tacit.storage import atomic_folder, locked
 from tacit.study.books.records import CohortRecord
 from tacit.study.erasure import ListedRecords, known_in, record_erasure, refuse_unfinished
-from tacit.study.folder import Layout, TableRead, file_evidence, store_evidence
+from tacit.study.folder import (
+    Layout,
+    TableRead,
+    discarding_after_errors,
+    file_evidence,
+    store_evidence,
+)
 from tacit.study.journal import Journal
 from tacit.study.releases.release import ReleaseWriter
 from tacit.study.setup.creation import cohort_record, sketch_ids
@@ -57,8 +63,11 @@ def extend_study(
     layout.cohorts.mkdir(mode=0o700, exist_ok=True)
     with locked(layout.cohorts):  # of two who extend at once, the second sees what the first did
         _refuse_moved_on(journal, number)
-        _clear(layout, number)
-        with atomic_folder(layout.of_cohort(number).folder) as place:
+        _clear(journal, number)
+        with (
+            atomic_folder(layout.of_cohort(number).folder) as place,
+            discarding_after_errors(journal.engine, Layout(place)),
+        ):
             records = _fill(
                 Layout(place),
                 writer,
@@ -85,7 +94,7 @@ def extend_study(
             )
         except BaseException:
             if len(journal.refresh().cohorts) < number:  # the ledger knows these records, say
-                _clear(layout, number)
+                _clear(journal, number)
             raise
 
 
@@ -100,11 +109,12 @@ def _refuse_moved_on(journal: Journal, number: int) -> None:
         )
 
 
-def _clear(layout: Layout, number: int) -> None:
+def _clear(journal: Journal, number: int) -> None:
     """Remove what a killed process left where a cohort is to be; the ledger does not know it."""
-    place = layout.of_cohort(number).folder
-    if place.exists():
-        rmtree(place)
+    place = journal.layout.of_cohort(number)
+    if place.folder.exists():
+        journal.engine.discard(place.snapshot)
+        rmtree(place.folder)
 
 
 def _fill(

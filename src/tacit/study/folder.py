@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from tacit.tables.sources.source import find_source
 
 FOLDER_FORMAT = 3
 """Of a study's folder; larger numbers are from newer versions, 1 is of 0.1 and 2 of 0.2."""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 _NAMES_FILE = 3
 """Folders name the table's file since this format."""
@@ -114,17 +117,40 @@ class TableRead(BaseModel):
         return cls(source=source, file=file and file.absolute())
 
 
-def find_engine(name: str, master: str | None = None) -> Engine[Any]:
-    """The engine of a name; ``master`` is the address of its cluster, where it has one."""
+def find_engine(name: str, master: str | None = None, data: str | None = None) -> Engine[Any]:
+    """The engine of a name.
+
+    Args:
+        name: of the engine.
+        master: address of its cluster, where it has one.
+        data: address of the folder where it keeps records and states, if not the study's.
+    """
     engine = ENGINES[name]
-    if master is None:
+    if master is None and data is None:
         return engine
     if not isinstance(engine, SparkEngine):
+        told = ("master", master) if master is not None else ("data", data)
         raise InvalidInputError(
-            f"the engine {name} runs on this machine and has no master: leave {master!r} out, or "
-            f"use the engine {SPARK}"
+            f"the engine {name} runs on this machine and has no {told[0]}: leave {told[1]!r} out, "
+            f"or use the engine {SPARK}"
         )
-    return replace(engine, master=master)
+    if data is not None and not _ADDRESS.match(data):
+        raise InvalidInputError(
+            f"{data!r} is no address of a folder that Spark reaches: write it with its scheme, "
+            "such as hdfs://name/clinic, s3a://bucket/clinic or file:///shared/clinic"
+        )
+    return replace(engine, master=master, data=data)
+
+
+@contextmanager
+def discarding_after_errors(engine: Engine[Any], layout: Layout) -> Iterator[None]:
+    """Discard the records that were frozen meanwhile, if what follows fails."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # the first error is the one to tell
+            engine.discard(layout.snapshot)
+        raise
 
 
 class Configuration(BaseModel):
@@ -141,6 +167,8 @@ class Configuration(BaseModel):
         engine: name of what reads and writes the records.
         master: address of the engine's cluster; ``None`` where it has none, or its own settings
             say it.
+        data: address of the folder where the engine keeps records and states; ``None`` if that is
+            this folder.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -153,6 +181,12 @@ class Configuration(BaseModel):
     ledger: str | None
     engine: str = "local"
     master: str | None = None
+    data: str | None = None
+
+    @property
+    def records_engine(self) -> Engine[Any]:
+        """What reads and writes the records."""
+        return find_engine(self.engine, self.master, self.data)
 
     @property
     def table_file(self) -> Path | None:

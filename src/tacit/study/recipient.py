@@ -100,6 +100,7 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
     )
     _refuse_altered(file, certificate)
+    _refuse_empty(file, int(counts.sum()))
     check_confidence(confidence)
     counts, channel = without_rare_letters(counts, np.array(certificate.p_rhat_given_r))
     found = estimate_counts(counts, channel, confidence, "rows")
@@ -186,7 +187,16 @@ def _read(file: Path, certificate: Certificate) -> NoisyColumn:
         file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
     )
     _refuse_altered(file, certificate)
+    _refuse_empty(file, len(letters))
     return NoisyColumn(letters, np.array(certificate.p_rhat_given_r), certificate.labels, records)
+
+
+def _refuse_empty(file: Path, n_rows: int) -> None:
+    if not n_rows:
+        raise InvalidInputError(
+            f"{file} has no rows: all records of this cohort were erased, so there is nothing to "
+            "estimate"
+        )
 
 
 def _not_analysable(file: Path, certificate: Certificate) -> InvalidInputError:

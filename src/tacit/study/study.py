@@ -94,7 +94,7 @@ from tacit.study.requests.plan import (
     LimitMeaning,
     LimitPlan,
     explain_limit,
-    make_plan,
+    make_plans,
     missing_cap,
 )
 from tacit.study.requests.quote import (
@@ -105,7 +105,7 @@ from tacit.study.requests.quote import (
     quote_recorded,
 )
 from tacit.study.requests.risk import complete_receipt, list_variables, tell_held
-from tacit.study.requests.surface import RequestSurface, trace_request
+from tacit.study.requests.surface import RequestSurface, trace_requests
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
@@ -173,6 +173,7 @@ class Study:
         min_records: int = 50,
         engine: str = LOCAL,
         master: str | None = None,
+        data: str | None = None,
     ) -> Self:
         """Make a study of a table.
 
@@ -200,6 +201,8 @@ class Study:
             engine: what reads and writes the records: ``local``, or ``spark`` for a cluster.
             master: the cluster's address for the engine ``spark``, as Spark writes it; by default
                 what Spark's own settings say.
+            data: address of an empty folder for records and states, on a file system that Spark
+                reaches: ``hdfs://...``, ``s3a://...``; by default they are in the study's folder.
         """
         if everyone is not None:
             as_positive_bits(everyone, name="everyone")
@@ -218,6 +221,7 @@ class Study:
             min_records=min_records,
             engine=engine,
             master=master,
+            data=data,
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)
@@ -511,6 +515,9 @@ class Study:
     ) -> LimitPlan:
         """What limits would buy, before they are set. Records and spends nothing.
 
+        Of several cohorts, it is of the one where answers would be worth least; ``others`` has
+        the rest.
+
         Args:
             asked: requests, each a private attribute, several of them, or an external column.
             sql: more requests, as expressions over the private attributes' levels.
@@ -523,11 +530,14 @@ class Study:
         books = self._journal.refresh()
         if policy is not None:
             check_policy(books, policy)
-        questions = [self._question(books, each, None) for each in asked]
-        questions += [self._question(books, None, each) for each in sql]
-        return make_plan(
-            books,
-            questions,
+
+        def read(books: Books) -> list[Question]:
+            columns = (self._question(books, each, None) for each in asked)
+            return [*columns, *(self._question(books, None, each) for each in sql)]
+
+        return make_plans(
+            books.with_records,
+            read,
             correct=correct,
             parties=parties,
             limit=limit,
@@ -567,14 +577,14 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
 
-        views = books.by_cohort if cohort is None else [books.look_at(cohort)]
+        views = books.with_records if cohort is None else [books.look_at(cohort)]
         recorded = [each.find(read(each).identity) for each in views]
         if not again and recorded[0] is not None and None not in recorded:
             return quote_recorded(views[0], recorded[0])
         until = monotonic() + (COMPARE_SECONDS if compare else CURVE_SECONDS)
         lacking = [each for each, found in zip(views, recorded, strict=True) if again or not found]
         drafts = [draft_or_refuse(each, read(each), watch=watch) for each in lacking]
-        worst = min(range(len(drafts)), key=lambda k: drafts[k].gain)
+        worst = min(range(len(drafts)), key=lambda k: (drafts[k].is_constant, drafts[k].gain))
         return quote_draft(lacking[worst], drafts[worst], until, compare=compare)
 
     def trace_surface(
@@ -592,6 +602,8 @@ class Study:
     ) -> RequestSurface:
         """What a request would be worth under other limits, D(ε, δ). Records and spends nothing.
 
+        Of several cohorts, it is of the one where it would be worth least; ``others`` has the rest.
+
         Args:
             party: who would ask; arguments not named here as for ``release``.
             limit: bits that the party may hold after it; by default its own limit.
@@ -600,10 +612,12 @@ class Study:
         for name, bits in (("limit", limit), ("everyone", everyone)):
             if bits is not None:
                 as_positive_bits(bits, name=name)
-        books = self._journal.refresh()
         measure = Measure.of_utility(utility, objective, ceilings)
-        request = self._request(books, party, asked, sql, measure, None, analysable)
-        return trace_request(books, request, limit, everyone)
+
+        def read(books: Books) -> Request:
+            return self._request(books, party, asked, sql, measure, None, analysable)
+
+        return trace_requests(self._journal.refresh().with_records, read, limit, everyone)
 
     def release(
         self,
@@ -855,13 +869,20 @@ class Study:
     def _find_answers(
         books: Books, read: Callable[[Books], Request], cohort: int | None, *, again: bool
     ) -> list[Answer]:
-        """A request in each cohort that is asked about, and what was recorded for it."""
-        is_single = cohort is None and len(books.cohorts) == 1
-        views = [books] if is_single else books.look_at_each(cohort)
+        """A request in each cohort that is asked about, and what was recorded for it.
+
+        Where nobody is left, nothing new is recorded; what was recorded is delivered, empty.
+        """
         answers: list[Answer] = []
-        for each in views:
+        for each in books.by_cohort if cohort is None else [books.look_at(cohort)]:
             request = read(each)
-            answers.append((each, request, find_intent(each, request, again=again)))
+            found = find_intent(each, request, again=again)
+            if found is not None or each.cohort.n_left:
+                answers.append((each, request, found))
+        if not answers:
+            raise InvalidInputError(
+                f"all records of cohort {cohort} were erased: there is nobody to answer about"
+            )
         return answers
 
     def _request(

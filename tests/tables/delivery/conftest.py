@@ -18,6 +18,8 @@ MASTER = "local-cluster[2,1,1024]"
 # Java compiles as little as it can and collects in one thread: a test ends before more would pay.
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+_MOUNT = "spark.hadoop.fs.viewfs.mounttable.clinic.link"
+
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": _JAVA,
@@ -51,6 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     place = tmp_path_factory.mktemp("spark")
     (place / "events").mkdir()
+    (place / "elsewhere").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -58,11 +61,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = (
             builder.config("spark.eventLog.dir", f"file://{place / 'events'}")
             .config("spark.sql.warehouse.dir", f"file://{place / 'warehouse'}")
+            .config(f"{_MOUNT}./data", f"file://{place / 'elsewhere'}")
             .config("spark.executorEnv.PYTHONPATH", os.environ.get("PYTHONPATH", ""))
             .getOrCreate()
         )
         yield session
         session.stop()
+
+
+@pytest.fixture
+def elsewhere() -> str:
+    """A folder of a file system of Hadoop's own: Python cannot open it."""
+    return "viewfs://clinic/data"
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 from pyarrow import parquet
 
@@ -34,8 +36,10 @@ from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.release_file import Alphabet, PseudonymCollisionError, RecordedRelease
 from tacit.tables.delivery.spark.draw import at, named_blocks
 from tacit.tables.delivery.spark.engine import SparkEngine
+from tacit.tables.delivery.spark.folders import LocalFolder, read_folder, write_folder
 from tacit.tables.delivery.spark.parts import PartedSnapshot
-from tacit.tables.delivery.spark.session import open_session, read_folder, write_folder
+from tacit.tables.delivery.spark.session import open_session
+from tests.tables.delivery.slow_once import SlowOnce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,10 +105,15 @@ def counted(
     return SparkEngine().count(str(table), ["patient"], COLUMNS, [], folder)
 
 
-def deliver(engine: SparkEngine | LocalEngine, records: Records, place: Path) -> str:
+def deliver(
+    engine: SparkEngine | LocalEngine,
+    records: Records,
+    place: Path,
+    release: RecordedRelease = SECOND,
+) -> str:
     states = StateStore(place / "states", b"s" * 32)
     engine.remember(records, states, None, FIRST)
-    return engine.deliver(records, states, FIRST, SECOND, place / "release.parquet")
+    return engine.deliver(records, states, FIRST, release, place / "release.parquet")
 
 
 @pytest.mark.slow
@@ -128,10 +137,10 @@ def test_partitions_do_not_matter(
     tmp_path: Path,
 ) -> None:
     session = open_session(None)
-    mixed = read_folder(session, counted.parts).repartition(n_parts, "id_0")
+    mixed = read_folder(session, counted.place).repartition(n_parts, "id_0")
     other = PartedSnapshot(tmp_path / "records", counted.n_records, counted.encoding)
     other.folder.mkdir()
-    write_folder(mixed.sortWithinPartitions("row"), other.parts)
+    write_folder(mixed.sortWithinPartitions("row"), other.place)
     assert len(list(other.parts.iterdir())) == n_parts
     assert deliver(SparkEngine(), other, tmp_path) == local[1]
 
@@ -172,6 +181,47 @@ def test_a_killed_driver_leaves_nothing_that_counts(
         driver.wait()
     assert not (tmp_path / "release.parquet").exists()
     assert deliver(SparkEngine(), counted, tmp_path) == local[1]
+
+
+@pytest.fixture
+def second_host(spark: SparkSession) -> Iterator[None]:
+    """One more worker, on another address: Spark runs no task twice on one host."""
+    context, before = spark.sparkContext, len(executors(spark))
+    assert context._jvm is not None
+    java, backend = context._jvm, context._jsc.sc().schedulerBackend()
+    masters = backend.getClass().getDeclaredField("masters")
+    masters.setAccessible(True)
+    worker = java.org.apache.spark.deploy.worker.Worker.startRpcEnvAndEndpoint(
+        *("127.0.0.2", 0, 0, 1, 1024, masters.get(backend), None),
+        *(java.scala.Option.apply(9), context._jsc.sc().conf(), java.scala.Option.empty()),
+    )
+    wait_until(lambda: len(executors(spark)) > before)
+    yield
+    worker.shutdown()
+    wait_until(lambda: len(executors(spark)) == before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("second_host")
+def test_a_slow_task_that_runs_twice_changes_nothing(
+    counted: PartedSnapshot, local: tuple[Records, str], event_log: Path, tmp_path: Path
+) -> None:
+    """The first attempt at a task waits, in the job of states and in that of the file."""
+    key = SlowOnce(KEY.derive("pseudonym", "lab-a", 0), tmp_path / "file.marker")
+    slow = replace(
+        SECOND,
+        draw_key=SlowOnce(SECOND.draw_key, tmp_path / "states.marker"),
+        pseudonym_key=lambda _: key,
+    )
+    assert deliver(SparkEngine(), counted, tmp_path, slow) == local[1]
+    lines = (line for path in event_log.rglob("events_*") for line in path.read_text().split("\n"))
+    ends = [
+        json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"')
+    ]
+    tasks = [each["Task Info"] for each in ends]
+    assert sum(each["Speculative"] and not each["Killed"] for each in tasks) >= 2
+    states = pa.dataset.dataset(tmp_path / "states" / f"{SECOND.name}.parquet", format="parquet")
+    assert sorted(states.to_table()["row"].to_pylist()) == list(range(N_RECORDS))
 
 
 _DRIVER = """
@@ -266,13 +316,13 @@ def test_the_key_of_a_study_cannot_travel(spark: SparkSession) -> None:
 def test_a_table_of_the_catalog_is_a_source(
     spark: SparkSession, table: Path, local: tuple[Records, str], tmp_path: Path
 ) -> None:
-    read_folder(spark, table).write.saveAsTable("ward_patients")
+    read_folder(spark, LocalFolder(table)).write.saveAsTable("ward_patients")
     engine = SparkEngine()
     source = "spark:ward_patients"
     records = engine.count(source, ["patient"], COLUMNS, [], tmp_path / "records")
     assert records.digest(b"key") == local[0].digest(b"key")
     assert engine.compare(records, source) == []
-    read_folder(spark, table).limit(10).write.insertInto("ward_patients")
+    read_folder(spark, LocalFolder(table)).limit(10).write.insertInto("ward_patients")
     assert engine.compare(records, source) == ["records that repeat the id of another: 10"]
     with pytest.raises(InvalidInputError, match="spark:nothing cannot be read"):
         engine.count("spark:nothing", ["patient"], COLUMNS, [], tmp_path / "other")
@@ -372,10 +422,10 @@ def test_equal_pseudonyms_in_parts_are_noticed(tmp_path: Path) -> None:
         columns = {"word": some, "letter": np.zeros(2, np.int32)}
         parquet.write_table(pa.table(columns), tmp_path / f"part-{number}.parquet")
     with pytest.raises(PseudonymCollisionError):
-        list(named_blocks(tmp_path, N_LETTERS))
+        list(named_blocks(LocalFolder(tmp_path), N_LETTERS))
     columns = {"word": np.array([2, 4]), "letter": np.array([1, 3], np.int32)}
     parquet.write_table(pa.table(columns), tmp_path / "part-1.parquet")
-    [block] = named_blocks(tmp_path, N_LETTERS)
+    [block] = named_blocks(LocalFolder(tmp_path), N_LETTERS)
     assert block.letters.tolist() == [0, 0, 1, 3]
     assert block.record.to_pylist()[0] == f"{2**63 - 5:016x}"
 

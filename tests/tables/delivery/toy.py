@@ -6,6 +6,7 @@ import csv
 import hashlib
 import hmac
 import json
+import shutil
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -157,6 +158,10 @@ class ToyEngine:
         encoding = Encoding.model_validate(stored["encoding"])
         rows = [tuple(row) for row in stored["rows"]]
         return ToyRecords(folder, encoding, rows, stored["tables"])
+
+    def discard(self, folder: Path) -> None:
+        if folder.exists():
+            shutil.rmtree(folder)
 
     def compare(
         self, records: ToyRecords, source: str, others: Sequence[ToyRecords] = ()

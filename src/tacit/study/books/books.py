@@ -654,9 +654,15 @@ class Books:
         """The books for each cohort."""
         return [self.look_at(each.number) for each in self.cohorts]
 
-    def look_at_each(self, cohort: int | None) -> list[Books]:
-        """The books for one cohort, or for each."""
-        return self.by_cohort if cohort is None else [self.look_at(cohort)]
+    @property
+    def with_records(self) -> list[Books]:
+        """The books for each cohort that has records left."""
+        return [each for each in self.by_cohort if each.cohort.n_left]
+
+    @property
+    def cohort_shown(self) -> int | None:
+        """The number of the cohort that is looked at; ``None`` where there is no other."""
+        return self.cohort.number if len(self.cohorts) > 1 else None
 
     def with_cohorts(self, cohorts: Iterable[Cohort]) -> Books:
         """The books with other cohorts in the place of all."""

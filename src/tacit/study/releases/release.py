@@ -70,7 +70,8 @@ def _draft_in_cohort(
         raise ceiling_refusal(books, request, error) from None
     except InfeasibleError as error:
         raise refusal_with_suggestion(books, request, error) from None
-    if not best.is_worth_it:
+    is_constant = best.is_constant and len(books.cohorts) > 1  # what others learn is not refused
+    if not (best.is_worth_it or is_constant):
         raise worthless_refusal(books, best)
     if max_error is not None and best.value > max_error:
         raise coarse_refusal(books, best, max_error)

@@ -104,6 +104,11 @@ class Draft:
         return self.gain > _LEAST_GAIN or bool(self.request.ceilings)
 
     @property
+    def is_constant(self) -> bool:
+        """Whether all records have the same answer, which the public counts tell."""
+        return int(np.count_nonzero(self.law.sum(axis=1))) == 1
+
+    @property
     def bound(self) -> float | None:
         """No release within the limits does better; ``None`` where no proof is known.
 

@@ -6,7 +6,7 @@ Everything follows from the public counts and from the designs of earlier releas
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, count, islice
 from math import ceil, inf, log2
@@ -82,6 +82,11 @@ class PlannedCurve:
     points: tuple[PlannedPoint, ...]
     needed: BitsNeeded | None
 
+    def at(self, bits: float) -> float:
+        """The share of right answers for some bits, between the points."""
+        x, y = zip((0.0, self.blind), *((p.bits, p.correct) for p in self.points), strict=True)
+        return float(np.interp(bits, x, y))
+
     @property
     def bits_to_give(self) -> float | None:
         """A limit that is enough for the share that was asked for, rounded up.
@@ -148,6 +153,9 @@ class LimitPlan:
         is_equal_share: whether that is an equal share of the limits on coalitions.
         policy: the limits on coalitions.
         orders: how many orders were tried; in each, everybody asks later by as many places.
+        cohort: whom it is about; ``None`` where there is one cohort.
+        others: the same for the other cohorts; in all, the one where answers are worth least is
+            first.
     """
 
     curves: tuple[PlannedCurve, ...]
@@ -157,6 +165,8 @@ class LimitPlan:
     is_equal_share: bool
     policy: Policy
     orders: int
+    cohort: int | None = None
+    others: tuple[LimitPlan, ...] = ()
 
     @property
     def spread(self) -> float:
@@ -174,7 +184,19 @@ class LimitPlan:
             "policy": self.policy.in_words,
             "orders": self.orders,
             "spread": self.spread,
+            "cohort": self.cohort,
+            "others": [other.as_dict() for other in self.others],
         }
+
+    def worth_at(self, bits: float) -> float:
+        """How good the answers are: right ones on average, or fewer bits that are needed.
+
+        Without parties, and without a share that is asked for, the right answers for these bits.
+        """
+        if self.answers:
+            return float(np.mean([each.correct for each in self.answers]))
+        needed = [each.needed.at_most for each in self.curves if each.needed is not None]
+        return -max(needed) if needed else float(np.mean([each.at(bits) for each in self.curves]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,22 +207,35 @@ class LimitMeaning:
         attribute: its name.
         blind: share that a blind guess gets right.
         most: largest share that can be told right within the limit.
+        cohort: where that is; ``None`` where there is one cohort.
     """
 
     attribute: str
     blind: float
     most: float
+    cohort: int | None = None
+
+    @property
+    def growth(self) -> float:
+        """By how much the share grows."""
+        return self.most - self.blind
 
 
 def explain_limit(books: Books, bits: float) -> list[LimitMeaning]:
-    """What a limit means for each private attribute, the largest growth first."""
-    meanings = []
-    laws = _laws_of_attributes(books)
-    for attribute, p_r in zip(books.created.attributes, laws, strict=True):
-        problem = Problem(np.diag(p_r[p_r > 0]))
+    """What a limit means for each private attribute, the largest growth first.
+
+    Of several cohorts, in the one where it grows most.
+    """
+    by_cohort = (_explain_in_cohort(each, bits) for each in books.with_records)
+    worst = [max(each, key=lambda one: one.growth) for each in zip(*by_cohort, strict=True)]
+    return sorted(worst, key=lambda each: -each.growth)
+
+
+def _explain_in_cohort(books: Books, bits: float) -> Iterator[LimitMeaning]:
+    for attribute, p_r in zip(books.created.attributes, _laws_of_attributes(books), strict=True):
         blind = float(p_r.max())
-        meanings.append(LimitMeaning(attribute.name, blind, _most_correct(problem, blind, bits)))
-    return sorted(meanings, key=lambda each: each.blind - each.most)
+        most = _most_correct(Problem(np.diag(p_r[p_r > 0])), blind, bits)
+        yield LimitMeaning(attribute.name, blind, most, books.cohort_shown)
 
 
 def _laws_of_attributes(books: Books) -> list[Array]:
@@ -221,13 +256,16 @@ def missing_cap(books: Books, party: str) -> list[Remark]:
 
     An answer that says who has some levels, and who has not, costs the entropy of that: a rare
     combination costs few bits on average, and is then told with certainty. No remark where a cap
-    is set, or where the one to suggest would protect nothing.
+    is set, or where the one to suggest would protect nothing. Of several cohorts, it names the one
+    where most people are told apart so; the cap hardly costs right answers in any.
     """
-    cap = suggest_cap(books, party)
-    if cap is None:
+    caps = {each.cohort.number: suggest_cap(each, party) for each in books.with_records}
+    found = {number: cap for number, cap in caps.items() if cap is not None}
+    if not found:
         return []
-    levels, records = _certain_levels(books, books.own_limit(party))
-    told = {"party": party, "cap": cap, "levels": levels, "records": records}
+    certain = (_certain_levels(books.look_at(number), books.own_limit(party)) for number in found)
+    levels, records = max(certain, key=lambda each: each[1])
+    told = {"party": party, "cap": max(found.values()), "levels": levels, "records": records}
     return [Remark("no_cap", told)]
 
 
@@ -332,6 +370,44 @@ def plan_curve(
     )
 
 
+def make_plans(
+    views: Sequence[Books],
+    read: Callable[[Books], Sequence[Question]],
+    *,
+    correct: float | None,
+    parties: int,
+    limit: float | None,
+    cap: float | None,
+    policy: Policy,
+) -> LimitPlan:
+    """What limits would buy in each cohort; of the one where answers are worth least, first.
+
+    Args:
+        views: the books for each cohort.
+        read: what will be asked for, as a cohort's books understand it.
+        correct, parties, limit, cap, policy: as for ``make_plan``.
+    """
+    plans = [
+        replace(
+            make_plan(
+                each,
+                read(each),
+                correct=correct,
+                parties=parties,
+                limit=limit,
+                cap=cap,
+                policy=policy,
+                seconds=_ORDER_SECONDS / len(views),
+            ),
+            cohort=each.cohort_shown,
+        )
+        for each in views
+    ]
+    bits = min(curve.points[len(curve.points) // 2].bits for each in plans for curve in each.curves)
+    worst, *others = sorted(plans, key=lambda each: each.worth_at(bits))
+    return replace(worst, others=tuple(others))
+
+
 def make_plan(
     books: Books,
     questions: Sequence[Question],
@@ -341,17 +417,19 @@ def make_plan(
     limit: float | None,
     cap: float | None,
     policy: Policy,
+    seconds: float = _ORDER_SECONDS,
 ) -> LimitPlan:
     """What limits would buy, request by request; and what each of some new parties would get.
 
     Args:
-        books: of the study.
+        books: of the study, for one cohort.
         questions: what will be asked for; new parties take them in turn.
         correct: share of right answers to find the bits for.
         parties: how many new parties ask.
         limit: of each of them; by default an equal share of the limits on coalitions.
         cap: bits of the worst single answer of each of them.
         policy: the limits on coalitions.
+        seconds: so long after the first order no more orders are tried.
     """
     _check(questions, correct, parties, limit, cap)
     curves = tuple(plan_curve(books, question, correct, cap) for question in questions)
@@ -364,7 +442,7 @@ def make_plan(
         (names[turn % parties], questions[turn % len(questions)])
         for turn in range(max(parties, len(questions)))
     ]
-    until = monotonic() + _ORDER_SECONDS
+    until = monotonic() + seconds
     tried = _try_orders(planned, turns, own, cap, until)
     analysable = _rehearse_analysable(planned, turns, own, cap, until)
     answers = tuple(

@@ -301,7 +301,7 @@ def _asked(books: Books, request: Request) -> dict[str, Any]:
         "objective": request.measure.objective,
         "ceilings": request.measure.ceilings,
         "analysable": request.analysable,
-        "cohort": books.cohort.number if len(books.cohorts) > 1 else None,
+        "cohort": books.cohort_shown,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from time import monotonic
@@ -50,6 +51,9 @@ class RequestSurface:
             ``None`` where they leave nothing, or where time ran out.
         value: the same at ``limit`` and ``everyone``, within all other limits and caps, too.
         is_complete: whether there was time for all of it.
+        cohort: whom it is about; ``None`` where there is one cohort.
+        others: the same for the other cohorts; in all, the one where the request is worth least is
+            first.
     """
 
     party: str
@@ -66,6 +70,8 @@ class RequestSurface:
     values: tuple[tuple[float | None, ...], ...]
     value: float | None
     is_complete: bool
+    cohort: int | None = None
+    others: tuple[RequestSurface, ...] = ()
 
     @property
     def alone(self) -> float | None:
@@ -81,19 +87,51 @@ class RequestSurface:
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"alone": self.alone, "in_words": self.in_words}
+        told = asdict(self) | {"alone": self.alone, "in_words": self.in_words}
+        return told | {"others": [other.as_dict() for other in self.others]}
+
+
+def trace_requests(
+    views: Sequence[Books],
+    read: Callable[[Books], Request],
+    limit: float | None,
+    everyone: float | None,
+) -> RequestSurface:
+    """The surface of a request in each cohort; of the one where it is worth least, first.
+
+    Args:
+        views: the books for each cohort.
+        read: what would be asked, as a cohort's books understand it.
+        limit, everyone: as for ``trace_request``.
+    """
+    found = []
+    for each in views:
+        request = read(each)
+        surface = trace_request(each, request, limit, everyone, seconds=_SECONDS / len(views))
+        value, p_r = surface.value, each.p_x @ request.question.p_r_given_x
+        gain = -inf if value is None else request.utility.gain(value, p_r)
+        is_constant = int(np.count_nonzero(p_r)) == 1  # known to all, and worth no bits
+        found.append((inf if is_constant else gain, replace(surface, cohort=each.cohort_shown)))
+    worst, *others = [surface for _, surface in sorted(found, key=lambda each: each[0])]
+    return replace(worst, others=tuple(others))
 
 
 def trace_request(
-    books: Books, request: Request, limit: float | None, everyone: float | None
+    books: Books,
+    request: Request,
+    limit: float | None,
+    everyone: float | None,
+    *,
+    seconds: float = _SECONDS,
 ) -> RequestSurface:
     """The surface of a request around two limits.
 
     Args:
-        books: of the study.
+        books: of the study, for one cohort.
         request: what would be asked.
         limit: bits that the party may hold after it; by default its own limit.
         everyone: the same for all parties together; by default the limit in force, or all bits.
+        seconds: after so long no more points are designed.
     """
     account, all_bits = books.account_for(request.question), entropy(books.p_x)
     held = account.upper_bits(frozenset({request.party}))
@@ -106,7 +144,7 @@ def trace_request(
     cap = books.caps.get(request.party)
     value = _value(others, request, own, full, cap=cap, gap_tol=GAP_TOL)
     alone = replace(books, policy=Policy()).scheme(account)
-    found, until = dict[tuple[float, float], float | None](), monotonic() + _SECONDS
+    found, until = dict[tuple[float, float], float | None](), monotonic() + seconds
     points = [(own, full), *((row, column) for row in rows for column in columns)]
     for point in points:
         if point not in found and monotonic() < until:

@@ -34,6 +34,7 @@ from tacit.study.folder import (
     Layout,
     StudyKeys,
     TableRead,
+    discarding_after_errors,
     file_evidence,
     find_engine,
     store_evidence,
@@ -41,7 +42,7 @@ from tacit.study.folder import (
 from tacit.study.journal import update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
-from tacit.tables.delivery.engine import Records
+from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import find_source
 
 IN_FOLDER = "folder"
@@ -75,6 +76,7 @@ class Plan:
     min_records: int
     engine: str
     master: str | None
+    data: str | None
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
@@ -88,6 +90,11 @@ class Plan:
                 f"ids of {len(self.id_columns)} columns cannot be public: a release file has one "
                 "column for them; use pseudonyms, or one id column"
             )
+
+    @property
+    def records_engine(self) -> Engine[Any]:
+        """What reads and writes the records."""
+        return find_engine(self.engine, self.master, self.data)
 
 
 def create_study(folder: Path, plan: Plan) -> None:
@@ -133,11 +140,16 @@ def _remove_unregistered(folder: Path) -> None:
     with closing(Ledger.open(configuration.ledger)) as ledger:
         is_registered = configuration.study in ledger.studies()
     if not is_registered:
+        configuration.records_engine.discard(layout.snapshot)
         rmtree(folder)
 
 
 def _create_with_own_ledger(folder: Path, plan: Plan) -> None:
-    with atomic_folder(folder) as partial, closing(Ledger.create(Layout(partial).ledger)) as own:
+    with (
+        atomic_folder(folder) as partial,
+        discarding_after_errors(plan.records_engine, Layout(partial)),
+        closing(Ledger.create(Layout(partial).ledger)) as own,
+    ):
         configuration = _fill_folder(partial, plan, None)
         registration = _registration(Layout(partial), plan, configuration, own)
         registration.enter(own, Layout(partial))
@@ -146,7 +158,10 @@ def _create_with_own_ledger(folder: Path, plan: Plan) -> None:
 def _create_in_ledger(folder: Path, plan: Plan, address: str) -> None:
     Ledger.check(address)  # before a table is read that may be long
     with ExitStack() as opened:
-        with atomic_folder(folder) as partial:
+        with (
+            atomic_folder(folder) as partial,
+            discarding_after_errors(plan.records_engine, Layout(partial)),
+        ):
             configuration = _fill_folder(partial, plan, address)
             shared = opened.enter_context(closing(Ledger.create(address)))
             registration = _registration(Layout(partial), plan, configuration, shared)
@@ -155,6 +170,7 @@ def _create_in_ledger(folder: Path, plan: Plan, address: str) -> None:
             registration.enter(shared, Layout(folder))
         except BaseException:
             if configuration.study not in shared.studies():  # it knows these records, say
+                plan.records_engine.discard(Layout(folder).snapshot)
                 rmtree(folder)
             raise
 
@@ -187,7 +203,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
     """Snapshot, key and configuration."""
     layout, table = Layout(partial), TableRead.of(plan.table)
     seen = file_evidence(table.file)
-    snapshot = find_engine(plan.engine, plan.master).count(
+    snapshot = plan.records_engine.count(
         plan.table,
         plan.id_columns,
         plan.private,
@@ -205,6 +221,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         **dict(table),
         engine=plan.engine,
         master=plan.master,
+        data=plan.data,
         ledger=address,
     )
     configuration.write(partial)
@@ -226,7 +243,7 @@ def _refuse_few(n_records: int, plan: Plan) -> None:
 def _registration(
     layout: Layout, plan: Plan, configuration: Configuration, ledger: Ledger
 ) -> _Registration:
-    snapshot = find_engine(plan.engine, plan.master).open(layout.snapshot)
+    snapshot = plan.records_engine.open(layout.snapshot)
     keys = StudyKeys.of(layout.key, configuration.study)
     created = _created(snapshot, plan, configuration, keys)
     plan.remarks.extend(_remarks_on_erased(ledger))

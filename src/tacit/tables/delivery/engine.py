@@ -161,6 +161,10 @@ class Engine(Protocol[SomeRecords]):
         """The records that ``count`` or ``count_cohort`` has frozen in a folder."""
         ...
 
+    def discard(self, folder: Path) -> None:
+        """Remove the records in a folder, if there are any: no ledger knows them."""
+        ...
+
     def compare(
         self, records: SomeRecords, source: str, others: Sequence[SomeRecords] = ()
     ) -> list[str]:

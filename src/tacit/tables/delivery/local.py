@@ -97,6 +97,11 @@ class LocalEngine:
         """The snapshot in a folder."""
         return Snapshot.open(folder)
 
+    def discard(self, folder: Path) -> None:
+        """Remove a snapshot."""
+        if folder.exists():
+            shutil.rmtree(folder)
+
     def compare(self, records: Snapshot, source: str, others: Sequence[Snapshot] = ()) -> list[str]:
         """What has changed in the table."""
         return compare(records, source, others)

@@ -178,7 +178,8 @@ def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet, Iterator[Block
 def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write each block as a row group; labels are a dictionary, pseudonyms compressed text."""
     row_groups = map(alphabet.columns, blocks)
-    first = next(row_groups)
+    nobody = Block(pa.array([], pa.string()), np.empty(0, np.min_scalar_type(alphabet.size - 1)))
+    first = next(row_groups, alphabet.columns(nobody))
     writer = parquet.ParquetWriter(
         file,
         first.schema,

@@ -44,6 +44,9 @@ SNAPSHOT_FILES = (IDS_FILE, CODES_FILE, COUNTS_FILE, DESCRIPTION_FILE)
 RECORDS_FOLDER = "records.parquet"
 """Of a cluster's engine, in the place of ids and codes: ``row`` (the number), ``x``, ``id_0``..."""
 
+ADDRESS_FILE = "records.txt"
+"""Of a cluster's engine, where that folder is elsewhere: its address."""
+
 _PART = re.compile(rf"{re.escape(RECORDS_FOLDER)}/[\w.-]+\.parquet")
 
 BATCH = 2**18
@@ -54,7 +57,7 @@ _DIGEST_THREADS = 4
 
 def is_snapshot_file(name: str) -> bool:
     """Whether a snapshot's folder may hold a file of this name, of whatever engine."""
-    return name in SNAPSHOT_FILES or _PART.fullmatch(name) is not None
+    return name in (*SNAPSHOT_FILES, ADDRESS_FILE) or _PART.fullmatch(name) is not None
 
 
 class Description(Stored):

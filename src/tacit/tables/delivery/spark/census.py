@@ -19,19 +19,22 @@ import pyarrow as pa
 
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
-from tacit.storage import atomic_folder, scratch_folder, sync
+from tacit.storage import atomic_folder, scratch_folder
 from tacit.tables.connection import connect_file, connect_memory, quote_file, quote_name
-from tacit.tables.delivery.spark.parts import PartedSnapshot
-from tacit.tables.delivery.spark.session import quote_column, read_folder, write_folder
+from tacit.tables.delivery.spark.folders import (
+    ENDING,
+    Folder,
+    HadoopFolder,
+    LocalFolder,
+    read_folder,
+    write_folder,
+)
+from tacit.tables.delivery.spark.parts import new_parts
+from tacit.tables.delivery.spark.session import quote_column
 from tacit.tables.encoding.builder import Tally, check_ids, columns_to_read, freeze_encoding
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.column import Column
-from tacit.tables.encoding.snapshot import (
-    COUNTS_FILE,
-    DESCRIPTION_FILE,
-    RECORDS_FOLDER,
-    Description,
-)
+from tacit.tables.encoding.snapshot import COUNTS_FILE, DESCRIPTION_FILE, Description
 from tacit.tables.encoding.strays import reading_sql
 from tacit.tables.sources.parquet import ParquetFile
 from tacit.tables.sources.source import describe, find_source
@@ -65,24 +68,26 @@ def take_census(
     externals: Sequence[Column],
     folder: Path,
     *,
+    data: HadoopFolder | None,
     remark: Callable[[Remark], None] | None,
-) -> PartedSnapshot:
-    """Read a source and freeze it in a new folder; see ``Engine.count``."""
+) -> None:
+    """Read a source and freeze it in a new folder, its parts in ``data``; see ``Engine.count``."""
     columns = columns_to_read(id_columns, attributes, externals)
     with atomic_folder(folder) as partial:
         with (
-            scratch_folder(partial / "staging") as scratch,
-            _staged(session, source, columns, scratch) as table,
+            new_parts(partial, data) as parts,
+            (LocalFolder(partial) if data is None else data).scratch("staging") as tables,
+            scratch_folder(partial / "driver") as here,
+            _staged(session, source, columns, tables, here) as table,
         ):
             check_ids(id_columns, table.n_records, *_count_bad_ids(table.staged, id_columns))
             encoding = freeze_encoding(table, id_columns, attributes, externals)
-            _write_records(session, table, encoding, scratch, partial)
+            _write_records(session, table, encoding, tables, parts).save(partial / COUNTS_FILE)
         if remark is not None:
             for each in table.remarks:
                 remark(each)
         described = Description(n_records=table.n_records, encoding=encoding)
         (partial / DESCRIPTION_FILE).write_text(described.model_dump_json(), encoding="utf-8")
-    return PartedSnapshot(folder, table.n_records, encoding)
 
 
 # -- staging ------------------------------------------------------------------------------------
@@ -146,13 +151,13 @@ class ValueTable(StagingTable):
 
 @contextmanager
 def _staged(
-    session: SparkSession, source: str, columns: Sequence[str], scratch: Path
+    session: SparkSession, source: str, columns: Sequence[str], tables: Folder, here: Path
 ) -> Iterator[ValueTable]:
     """The named columns of a source, copied to Parquet, for as long as they are needed."""
-    copy, shown = scratch / "staged.parquet", find_source(source).shown
+    copy, shown = tables / "staged.parquet", find_source(source).shown
     table = read_table(session, source)
     types = (
-        _stage_here(source, columns, copy)
+        _stage_here(source, columns, copy, here)
         if table is None
         else _stage_there(table, columns, copy, shown)
     )
@@ -160,8 +165,7 @@ def _staged(
     n_records = staged.count()
     if n_records == 0:
         raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
-    (scratch / "driver").mkdir()
-    with connect_file(scratch / "driver") as connection:
+    with connect_file(here) as connection:
         yield ValueTable(connection, types, n_records, staged=staged)
 
 
@@ -171,7 +175,7 @@ def read_table(session: SparkSession, source: str) -> DataFrame | None:
 
     match find_source(source):
         case ParquetFile(file=file):
-            return read_folder(session, file) if file.exists() else None
+            return read_folder(session, LocalFolder(file)) if file.exists() else None
         case SparkTable(table=table, text=text) as found:
             try:
                 return session.table(table) if found.is_in_catalog else session.read.parquet(text)
@@ -183,17 +187,21 @@ def read_table(session: SparkSession, source: str) -> DataFrame | None:
             return None
 
 
-def _stage_here(source: str, columns: Sequence[str], copy: Path) -> dict[str, str]:
+def _stage_here(source: str, columns: Sequence[str], copy: Folder, here: Path) -> dict[str, str]:
     """Copy a source that Spark cannot read; the stored type of each column."""
-    with stage(source, columns, copy.parent) as table:
-        table.connection.execute(f"COPY staged TO {quote_file(copy)} (FORMAT parquet)")
+    part = here / f"part-0{ENDING}"
+    with stage(source, columns, here) as table:
+        table.connection.execute(f"COPY staged TO {quote_file(part)} (FORMAT parquet)")
+        copy.make()
+        copy.put(part)
+        part.unlink()
         for name, stored in table.types.items():
             _spark_type(name, stored)
         return table.types
 
 
 def _stage_there(
-    table: DataFrame, columns: Sequence[str], copy: Path, shown: str
+    table: DataFrame, columns: Sequence[str], copy: Folder, shown: str
 ) -> dict[str, str]:
     """Let tasks copy a table in its stored types; the stored type of each column."""
     with connect_memory() as connection:
@@ -240,8 +248,8 @@ def _count_bad_ids(staged: DataFrame, id_columns: Sequence[str]) -> tuple[int, i
 
 
 def _write_records(
-    session: SparkSession, table: ValueTable, encoding: Encoding, scratch: Path, folder: Path
-) -> None:
+    session: SparkSession, table: ValueTable, encoding: Encoding, tables: Folder, parts: Folder
+) -> Tally:
     """Encode the records, sort them by id, number and count them."""
     from pyspark.sql import functions as f
 
@@ -254,13 +262,12 @@ def _write_records(
     )
     coded = table.staged.mapInArrow(_encoding(encoding, table.types), schema)
     ordered = coded.orderBy(ids).withColumn("part", f.spark_partition_id())
-    write_folder(ordered, scratch / "ordered.parquet")
-    written = read_folder(session, scratch / "ordered.parquet")
+    write_folder(ordered, tables / "ordered.parquet")
+    written = read_folder(session, tables / "ordered.parquet")
     row = f.get(f.lit(_first_rows(written)), f.col("part")) + f.col("_metadata.row_index")
-    write_folder(written.select(row.alias("row"), "x", *ids), folder / RECORDS_FOLDER)
-    for path in (folder / RECORDS_FOLDER).iterdir():
-        sync(path)
-    _count_cells(written, encoding).save(folder / COUNTS_FILE)
+    write_folder(written.select(row.alias("row"), "x", *ids), parts)
+    parts.sync()
+    return _count_cells(written, encoding)
 
 
 def _encoding(encoding: Encoding, types: dict[str, str]) -> Callable[[Batches], Batches]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from tacit.tables.delivery.release_file import (
     RecordedRelease,
     hexadecimal,
 )
+from tacit.tables.delivery.spark.folders import Folder
 from tacit.tables.delivery.spark.parts import batches_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _drawing(release: RecordedRelease) -> Callable[[Batches], Iterator[Drawn]]:
     return drawn
 
 
-def named_blocks(folder: Path, n_letters: int) -> Iterator[Block]:
+def named_blocks(folder: Folder, n_letters: int) -> Iterator[Block]:
     """The records that ``draw_named_letters`` has written, in blocks as of any other engine.
 
     Raises:
@@ -108,7 +108,7 @@ def named_blocks(folder: Path, n_letters: int) -> Iterator[Block]:
     """
     letter_type = np.min_scalar_type(n_letters - 1)
     last = None
-    for batch in _rebatched(batches_of(sorted(folder.iterdir()), ["word", "letter"])):
+    for batch in _rebatched(batches_of(folder.files(), ["word", "letter"])):
         words = batch["word"].to_numpy().view(np.uint64) ^ _SIGN
         if words[0] == last or (words[1:] == words[:-1]).any():
             raise PseudonymCollisionError

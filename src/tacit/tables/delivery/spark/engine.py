@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from tacit.errors import InvalidInputError
+from tacit.errors import DeliveryError, InvalidInputError
 from tacit.remark import Remark
 from tacit.storage import scratch_folder
 from tacit.tables.connection import reason
@@ -45,14 +45,21 @@ from tacit.tables.delivery.spark.draw import (
     named_blocks,
     runs,
 )
-from tacit.tables.delivery.spark.parts import PartedSnapshot, StateParts, batches_of
-from tacit.tables.delivery.spark.session import (
-    open_session,
-    quote_column,
+from tacit.tables.delivery.spark.folders import (
+    Folder,
+    HadoopFolder,
+    LocalFolder,
     read_folder,
-    told_by_spark,
     write_folder,
 )
+from tacit.tables.delivery.spark.parts import (
+    PartedSnapshot,
+    StateParts,
+    batches_of,
+    copy_snapshot,
+    open_parts,
+)
+from tacit.tables.delivery.spark.session import open_session, quote_column, told_by_spark
 from tacit.tables.encoding.cohort import build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
@@ -75,9 +82,12 @@ class SparkEngine:
     Attributes:
         master: the cluster's address; ``None`` for the application of this process, or for what
             ``spark-defaults.conf`` says.
+        data: address of the folder that has records and states, on a file system that Spark
+            reaches; ``None`` if they are in the study's folder.
     """
 
     master: str | None = None
+    data: str | None = None
 
     def count(
         self,
@@ -92,14 +102,33 @@ class SparkEngine:
         """Freeze a table in a new folder."""
         try:
             with _jobs(self.master) as session:
-                return take_census(
-                    session, source, id_columns, attributes, externals, folder, remark=remark
+                take_census(
+                    *(session, source, id_columns, attributes, externals, folder),
+                    data=self._new_data(),
+                    remark=remark,
                 )
         except (SparkError, duckdb.Error, OSError) as error:
             raise InvalidInputError(
                 f"{source} cannot be counted: {told_by_spark(error)}; "
                 "check it, and the room on the disks"
             ) from error
+        return self.open(folder)
+
+    @property
+    def _data(self) -> HadoopFolder | None:
+        return None if self.data is None else HadoopFolder(self.data, self.master)
+
+    def _new_data(self) -> HadoopFolder | None:
+        """The folder for a new study's records and states: nobody else's may be in it."""
+        data = self._data
+        if data is not None:
+            if data.names():
+                raise InvalidInputError(
+                    f"{self.data} is not empty: choose a folder for this study alone, or remove "
+                    "what is in it"
+                )
+            data.make()
+        return data
 
     def count_cohort(
         self,
@@ -112,20 +141,36 @@ class SparkEngine:
         remark: Callable[[Remark], None],
     ) -> PartedSnapshot:
         """Freeze the new records of a table in a new folder; the driver reads and encodes them."""
-        with scratch_folder(folder) as scratch, self._local_copy(source, cohorts, scratch) as copy:
+        with (
+            scratch_folder(folder) as scratch,
+            self._local_copy(source, cohorts, scratch) as copy,
+            _all_here(cohorts) as held,
+        ):
             found = build_cohort(
                 copy,
-                cohorts,
+                held,
                 scratch / "snapshot",
                 skip_known=skip_known,
                 accept_corrections=accept_corrections,
                 remark=remark,
             )
-            return PartedSnapshot.of(found, folder)
+            try:
+                copy_snapshot(found, folder, self._data)
+            except OSError as error:
+                raise InvalidInputError(
+                    f"{folder} cannot be written: {told_by_spark(error)}; make room"
+                ) from error
+        return self.open(folder)
 
     def open(self, folder: Path) -> PartedSnapshot:
         """The snapshot in a folder."""
-        return PartedSnapshot.open(folder)
+        return open_parts(folder, self.master)
+
+    def discard(self, folder: Path) -> None:
+        """Remove the snapshot in a folder, and its parts where they are elsewhere."""
+        if folder.exists():
+            self.open(folder).place.remove()
+            LocalFolder(folder).remove()
 
     def compare(
         self, records: PartedSnapshot, source: str, others: Sequence[PartedSnapshot] = ()
@@ -134,8 +179,9 @@ class SparkEngine:
         with (
             scratch_folder(records.folder) as scratch,
             self._local_copy(source, [records], scratch) as copy,
+            _all_here([records, *others]) as held,
         ):
-            return compare(records, copy, others)
+            return compare(held[0], copy, held[1:])
 
     @contextmanager
     def _local_copy(
@@ -150,23 +196,29 @@ class SparkEngine:
             assert table is not None
             known = cohorts[0].encoding.types
             names = [quote_column(name) for name in known if name in table.columns]
-            write_folder(table.select(names), scratch / "now.parquet")
+            write_folder(table.select(names), LocalFolder(scratch / "now.parquet"))
         yield str(scratch / "now.parquet")
 
     def link(
         self, records: PartedSnapshot, ids: str, pseudonym_key: Callable[[int], bytes]
     ) -> Links:
         """Which pseudonyms the ids of a table have."""
-        return link(records, ids, pseudonym_key)
+        with records.here() as held:
+            return link(held, ids, pseudonym_key)
 
     def remembered(self, folder: Path) -> list[str]:
         """Releases of which states lie in a folder, sorted."""
-        return StateParts(folder, b"").names()
+        return StateParts(folder, LocalFolder(folder), b"").names()
+
+    def _states(self, states: StateStore) -> StateParts:
+        data = self._data
+        parts = LocalFolder(states.folder) if data is None else data / "states"
+        return StateParts(states.folder, parts, states.seal_key)
 
     def keeps(self, records: PartedSnapshot, states: StateStore, release: RecordedRelease) -> bool:
         """Whether the states after a release are there and whole."""
         del records
-        return StateParts.of(states).kept(release.name) is not None
+        return self._states(states).kept(release.name) is not None
 
     def remember(
         self,
@@ -176,7 +228,7 @@ class SparkEngine:
         release: RecordedRelease,
     ) -> None:
         """Write the states after a release."""
-        kept = StateParts.of(states)
+        kept = self._states(states)
         try:
             with _jobs(self.master) as session:
                 reached = _after(session, records, kept, before)
@@ -197,7 +249,7 @@ class SparkEngine:
     ) -> str:
         """Write the states after a release, and its file."""
         release_writer(target)  # a name that cannot be used is refused before any work
-        kept = StateParts.of(states)
+        kept = self._states(states)
         steps = Steps(progress, 2 * records.n_records - records.n_erased)
 
         def write(blocks: Iterator[Block]) -> str:
@@ -209,7 +261,7 @@ class SparkEngine:
                 reached = _after(session, records, kept, before)
                 _write_states(reached, kept, release)
                 steps.add(records.n_records)
-                return _in_order(records, kept.folder, reached, release, write)
+                return _in_order(records, kept.parts, reached, release, write)
         except (OSError, duckdb.Error) as error:
             raise not_written(target, reason(error)) from error
         except SparkError as error:
@@ -219,9 +271,9 @@ class SparkEngine:
         self, records: PartedSnapshot, states: StateStore, releases: Sequence[RecordedRelease]
     ) -> Iterator[tuple[str, bool]]:
         """Each release's content digest, and whether its states, if there are any, are right."""
-        kept = StateParts.of(states)
-        kept.folder.mkdir(mode=0o700, exist_ok=True)
-        with _jobs(self.master) as session, scratch_folder(kept.folder / "redrawn") as scratch:
+        kept = self._states(states)
+        kept.parts.make()
+        with _jobs(self.master) as session, kept.parts.scratch("redrawn") as scratch:
             reached = _after(session, records, kept, None)
             for number, release in enumerate(releases):
 
@@ -237,18 +289,32 @@ class SparkEngine:
     def forget(self, states: StateStore, names: Sequence[str]) -> None:
         """Remove states."""
         for name in names:
-            StateParts.of(states).forget(name)
+            self._states(states).forget(name)
 
     def known(self, records: PartedSnapshot, key: bytes, id_hashes: Collection[str]) -> set[str]:
         """Those of the keyed hashes that are of a record's id."""
-        return known_hashes(records, key, id_hashes)
+        with records.here() as held:
+            return known_hashes(held, key, id_hashes)
 
     def erase(
         self, records: PartedSnapshot, states: StateStore, key: bytes, id_hashes: Collection[str]
     ) -> None:
         """Erase records from the parts, and the folder of states."""
-        records.erase(key, id_hashes)
-        StateParts.of(states).clear()
+        try:
+            records.erase(key, id_hashes)
+            self._states(states).clear()
+        except OSError as error:
+            raise DeliveryError(
+                f"records are to be erased, and some are left ({told_by_spark(error)}): mend that "
+                "and erase them again"
+            ) from error
+
+
+@contextmanager
+def _all_here(cohorts: Sequence[PartedSnapshot]) -> Iterator[list[PartedSnapshot]]:
+    """The same records, with all parts on this machine."""
+    with ExitStack() as opened:
+        yield [opened.enter_context(each.here()) for each in cohorts]
 
 
 @contextmanager
@@ -271,7 +337,7 @@ def _after(
 ) -> DataFrame:
     """``row``, ``x`` and the ``state`` after a release; all 0 before the first release."""
     if release is None:
-        return read_folder(session, records.parts).selectExpr("row", "x", "0 AS state")
+        return read_folder(session, records.place).selectExpr("row", "x", "0 AS state")
     folder = states.kept(release.name)
     if folder is None:
         raise MissingStatesError(
@@ -288,7 +354,7 @@ def _write_states(reached: DataFrame, states: StateParts, release: RecordedRelea
 
 def _in_order(
     records: PartedSnapshot,
-    place: Path,
+    place: Folder,
     reached: DataFrame,
     release: RecordedRelease,
     use: Callable[[Iterator[Block]], str],
@@ -297,17 +363,18 @@ def _in_order(
     n_letters = release.channel.weights.shape[-1]
 
     def attempt(key: bytes | None) -> str:
-        with scratch_folder(place / "letters") as scratch, ThreadPoolExecutor(N_THREADS) as pool:
+        with place.scratch("letters") as scratch, ThreadPoolExecutor(N_THREADS) as pool:
             parts = scratch / "letters.parquet"
             if key is not None:
                 named = draw_named_letters(reached, release, key, records.n_records)
                 write_folder(named, parts)
                 return use(named_blocks(parts, n_letters))
             write_folder(draw_letters(reached, release), parts)
-            order = ByPublicId(records.ids_sql, records.n_records, n_letters)
-            for batch in batches_of(sorted(parts.iterdir()), ["row", "letter"]):
-                _put(order, batch)
-            return use(order.blocks(pool))
+            with records.here() as held:
+                order = ByPublicId(held.ids_sql, held.n_records, n_letters)
+                for batch in batches_of(parts.files(), ["row", "letter"]):
+                    _put(order, batch)
+                return use(order.blocks(pool))
 
     return without_collisions(release, attempt)
 
@@ -324,7 +391,7 @@ def _agrees(
     session: SparkSession, states: StateParts, release: RecordedRelease, redrawn: DataFrame
 ) -> bool:
     """Whether the states kept after a release, if there are any, are these."""
-    if not states.path(release.name).exists():
+    if release.name not in states.names():
         return True
     folder = states.kept(release.name)
     if folder is None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hmac
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +22,17 @@ from pyarrow import parquet
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file, atomic_folder, scratch_folder, sync
 from tacit.tables.connection import quote_file
-from tacit.tables.delivery.engine import StateStore
+from tacit.tables.delivery.spark.folders import (
+    ENDING,
+    Folder,
+    HadoopFolder,
+    LocalFolder,
+    read_folder,
+)
+from tacit.tables.delivery.spark.session import open_session
 from tacit.tables.encoding.erasure import Places, find_places, without_ids
 from tacit.tables.encoding.snapshot import (
+    ADDRESS_FILE,
     BATCH,
     COUNTS_FILE,
     DESCRIPTION_FILE,
@@ -32,8 +42,8 @@ from tacit.tables.encoding.snapshot import (
     file_digests,
 )
 
-_ENDING = ".parquet"
 _SEAL_FILE = "_seal"
+_TOKEN_BYTES = 8
 
 
 class PartedSnapshot(Snapshot):
@@ -41,38 +51,25 @@ class PartedSnapshot(Snapshot):
 
     __slots__ = ()
 
-    @staticmethod
-    def of(snapshot: Snapshot, folder: Path) -> PartedSnapshot:
-        """The records of another snapshot, as one part in a new folder."""
-        with atomic_folder(folder) as partial:
-            (partial / RECORDS_FOLDER).mkdir()
-            for name in (COUNTS_FILE, DESCRIPTION_FILE):
-                shutil.copyfile(snapshot.folder / name, partial / name)
-            with snapshot.records() as reader:
-                schema = pa.schema(
-                    [pa.field("row", pa.int64()), pa.field("x", pa.int32()), *reader.schema][:-1]
-                )
-                part = partial / RECORDS_FOLDER / f"part-00000{_ENDING}"
-                with parquet.ParquetWriter(part, schema, compression="zstd") as writer:
-                    start = 0
-                    for batch in reader:
-                        rows = np.arange(start, start + len(batch))
-                        columns = [pa.array(rows), batch["x"].cast(pa.int32()), *batch.columns[:-1]]
-                        writer.write_batch(pa.record_batch(columns, schema=schema))
-                        start += len(batch)
-            sync(part)
-        return PartedSnapshot(folder, snapshot.n_records, snapshot.encoding)
-
     @property
     def parts(self) -> Path:
         """The folder of parts."""
         return self.folder / RECORDS_FOLDER
 
     @property
-    def files(self) -> list[Path]:
-        """All files, in an order that stays."""
-        own = [self.folder / name for name in (COUNTS_FILE, DESCRIPTION_FILE)]
-        return [*own, *sorted(self.parts.iterdir())]
+    def place(self) -> Folder:
+        """The same, as Spark finds it."""
+        return LocalFolder(self.parts)
+
+    def seal(self, key: bytes) -> str:
+        """Keyed digest of the files as they are, tasks digest those that are elsewhere."""
+        own = file_digests([self.folder / name for name in (COUNTS_FILE, DESCRIPTION_FILE)])
+        return keyed_digest(key, [*own, *self.place.digests()])
+
+    @contextmanager
+    def here(self) -> Iterator[PartedSnapshot]:
+        """The same records, with all parts on this machine."""
+        yield self
 
     @property
     def ids_sql(self) -> str:
@@ -85,17 +82,20 @@ class PartedSnapshot(Snapshot):
         """How many places are empty."""
         return sum(int(np.count_nonzero(cells == self.no_cell)) for cells in self.cells())
 
-    def erase(self, key: bytes, id_hashes: Collection[str]) -> None:
-        """Erase the records whose ids have these keyed hashes; others are ignored.
+    def erase(self, key: bytes, id_hashes: Collection[str]) -> list[Path]:
+        """Erase the records whose ids have these keyed hashes, others are ignored; changed parts.
 
         Ids and cells of a record are in one part, which is replaced whole: after a kill, the same
         call finishes it.
         """
         places = find_places(self, key, id_hashes)
-        for path in self.parts.glob(f"*{_ENDING}") if len(places) else ():
+        changed = []
+        for path in self.parts.glob(f"*{ENDING}") if len(places) else ():
             rows = parquet.read_table(path, columns=["row"])["row"].to_numpy()
             if np.isin(rows, places).any():
                 _erase_from(path, places, self.no_cell)
+                changed.append(path)
+        return changed
 
     def cells(self) -> Iterator[Codes]:
         """The cells of all records in order, in batches."""
@@ -109,6 +109,113 @@ class PartedSnapshot(Snapshot):
         schema = parquet.read_schema(files[0])
         chosen = pa.schema([schema.field(name) for name in names])
         return pa.RecordBatchReader.from_batches(chosen, batches_of(files, names))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSnapshot(PartedSnapshot):
+    """A snapshot whose parts are on a file system of the cluster.
+
+    What is small is in the folder, with the address of the parts. What the driver has to read
+    itself, it copies for as long as it needs.
+    """
+
+    place: HadoopFolder = field(kw_only=True)
+
+    @contextmanager
+    def here(self) -> Iterator[PartedSnapshot]:
+        """The same records, copied to this machine for as long as they are needed."""
+        with scratch_folder(self.folder / RECORDS_FOLDER) as scratch:
+            (scratch / RECORDS_FOLDER).mkdir()
+            self.place.fetch(scratch / RECORDS_FOLDER)
+            for name in (COUNTS_FILE, DESCRIPTION_FILE):
+                shutil.copyfile(self.folder / name, scratch / name)
+            yield PartedSnapshot(scratch, self.n_records, self.encoding)
+
+    @property
+    def n_erased(self) -> int:
+        """How many places are empty; tasks count them."""
+        records = read_folder(open_session(self.place.master), self.place)
+        return records.filter(f"x = {self.no_cell:d}").count()
+
+    def digest(self, key: bytes) -> str:
+        """Keyed digest of the content."""
+        with self.here() as held:
+            return held.digest(key)
+
+    def sketch(self, salt: bytes, k: int = 256) -> list[str]:
+        """The ``k`` smallest salted hashes of the typed ids."""
+        with self.here() as held:
+            return held.sketch(salt, k)
+
+    def normalised_sketch(self, salt: bytes, k: int = 256) -> list[str]:
+        """The same of normalised ids."""
+        with self.here() as held:
+            return held.normalised_sketch(salt, k)
+
+    def erase(self, key: bytes, id_hashes: Collection[str]) -> list[Path]:
+        """Erase records from copies of the parts, and put those that changed back."""
+        with self.here() as held:
+            changed = held.erase(key, id_hashes)
+            for path in changed:
+                self.place.put(path)
+        return changed
+
+
+def open_parts(folder: Path, master: str | None) -> PartedSnapshot:
+    """The snapshot in a folder, wherever its parts are."""
+    found = PartedSnapshot.open(folder)
+    try:
+        address = (folder / ADDRESS_FILE).read_text()
+    except FileNotFoundError:
+        return found
+    place = HadoopFolder(address, master)
+    return RemoteSnapshot(folder, found.n_records, found.encoding, place=place)
+
+
+@contextmanager
+def new_parts(folder: Path, data: HadoopFolder | None) -> Iterator[Folder]:
+    """Where the parts of a new snapshot in a folder go; removed after an error.
+
+    Args:
+        folder: of the snapshot, whose writer removes it after an error.
+        data: where the study's parts are; ``None`` if they are in its folders.
+    """
+    if data is None:
+        yield LocalFolder(folder / RECORDS_FOLDER)
+        return
+    place = data / f"records-{token_hex(_TOKEN_BYTES)}"
+    try:
+        yield place
+        (folder / ADDRESS_FILE).write_text(place.address)
+    except BaseException:
+        place.remove()
+        raise
+
+
+def copy_snapshot(snapshot: Snapshot, folder: Path, data: HadoopFolder | None) -> None:
+    """Write the records of another snapshot, as one part, into a new folder."""
+    with atomic_folder(folder) as partial, new_parts(partial, data) as parts:
+        for name in (COUNTS_FILE, DESCRIPTION_FILE):
+            shutil.copyfile(snapshot.folder / name, partial / name)
+        with scratch_folder(partial / RECORDS_FOLDER) as scratch:
+            part = scratch / f"part-00000{ENDING}"
+            _write_part(snapshot, part)
+            parts.make()
+            parts.put(part)
+
+
+def _write_part(snapshot: Snapshot, part: Path) -> None:
+    """All records of a snapshot."""
+    with snapshot.records() as reader:
+        numbered = [pa.field("row", pa.int64()), pa.field("x", pa.int32())]
+        schema = pa.schema([*numbered, *reader.schema][:-1])
+        with parquet.ParquetWriter(part, schema, compression="zstd") as writer:
+            start = 0
+            for batch in reader:
+                rows = np.arange(start, start + len(batch))
+                columns = [pa.array(rows), batch["x"].cast(pa.int32()), *batch.columns[:-1]]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+                start += len(batch)
 
 
 def _erase_from(path: Path, places: Places, no_cell: int) -> None:
@@ -132,7 +239,7 @@ def _erase_from(path: Path, places: Places, no_cell: int) -> None:
 def in_order_of_rows(folder: Path) -> list[Path]:
     """The parts in a folder that hold any records, in the order of their first ones."""
     first: dict[Path, int] = {}
-    for path in folder.glob(f"*{_ENDING}"):
+    for path in folder.glob(f"*{ENDING}"):
         metadata = parquet.read_metadata(path)
         if metadata.num_rows:
             column = metadata.schema.names.index("row")
@@ -140,7 +247,7 @@ def in_order_of_rows(folder: Path) -> list[Path]:
     return sorted(first, key=first.__getitem__)
 
 
-def batches_of(files: Sequence[Path], columns: list[str]) -> Iterator[pa.RecordBatch]:
+def batches_of(files: Iterable[Path], columns: list[str]) -> Iterator[pa.RecordBatch]:
     """Some columns of parts, one part after the other."""
     for path in files:
         with parquet.ParquetFile(path) as file:
@@ -155,62 +262,62 @@ class StateParts:
     Columns ``row``, ``x`` and ``state``: the next release reads nothing else.
 
     Attributes:
-        folder: where ``<release>.parquet`` lie.
+        folder: has a folder ``<release>.parquet`` for each release whose states are kept.
+        parts: where such folders have the parts in them; the same, unless that is elsewhere.
         seal_key: under which they are sealed.
     """
 
     folder: Path
+    parts: Folder
     seal_key: bytes
-
-    @staticmethod
-    def of(states: StateStore) -> StateParts:
-        """The parts in the folder where a study keeps its states."""
-        return StateParts(states.folder, states.seal_key)
-
-    def path(self, name: str) -> Path:
-        """Where the states after a release are kept."""
-        return self.folder / f"{name}{_ENDING}"
 
     def names(self) -> list[str]:
         """Releases of which states are here, sorted."""
-        return sorted(path.stem for path in self.folder.glob(f"*{_ENDING}"))
+        return sorted(path.stem for path in self.folder.glob(f"*{ENDING}"))
 
-    def kept(self, name: str) -> Path | None:
+    def kept(self, name: str) -> Folder | None:
         """The folder of the states after a release; ``None`` if it is not what was written."""
-        path = self.path(name)
+        folder = self.parts / f"{name}{ENDING}"
         try:
-            is_ours = hmac.compare_digest(self._seal(name, path), (path / _SEAL_FILE).read_text())
-        except (OSError, ValueError):
+            is_ours = hmac.compare_digest(
+                self._seal(name, folder).encode(), folder.read(_SEAL_FILE)
+            )
+        except OSError:
             return None
-        return path if is_ours else None
+        return folder if is_ours else None
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Path]:
+    def writing(self, name: str) -> Iterator[Folder]:
         """A place for the parts of a release's states; they appear, sealed, when all are in."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        path = self.path(name)
-        with scratch_folder(path) as scratch:
+        with self.parts.scratch(f"{name}{ENDING}") as scratch, TemporaryDirectory() as here:
             parts = scratch / "parts"
             yield parts
-            (parts / _SEAL_FILE).write_text(self._seal(name, parts))
+            seal = Path(here) / _SEAL_FILE
+            seal.write_text(self._seal(name, parts))
+            parts.put(seal)
             self.forget(name)
-            parts.rename(path)
+            parts.move(self.parts / f"{name}{ENDING}")
+        self._path(name).mkdir(mode=0o700, exist_ok=True)
 
     def forget(self, name: str) -> None:
         """Remove the states after a release, if there are any."""
-        if self.path(name).exists():
-            shutil.rmtree(self.path(name))
+        (self.parts / f"{name}{ENDING}").remove()
+        LocalFolder(self._path(name)).remove()
 
     def clear(self) -> None:
         """Remove all states, and what killed writers have left beside them."""
+        self.parts.remove()
         if self.folder.exists():
             shutil.rmtree(self.folder)
-            sync(self.folder.parent)
+        sync(self.folder.parent)
 
-    def _seal(self, name: str, folder: Path) -> str:
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}{ENDING}"
+
+    def _seal(self, name: str, folder: Folder) -> str:
         """The name is sealed, too: the states after another release are not believed."""
-        files = sorted(folder.glob(f"*{_ENDING}"))
-        names = [path.name.encode() for path in files]
-        digests = file_digests(files)
-        chunks = (chunk for pair in zip(names, digests, strict=True) for chunk in pair)
-        return keyed_digest(self.seal_key, [f"{name}\n{len(files)}\n".encode(), *chunks])
+        names = folder.parts()
+        pairs = zip((each.encode() for each in names), folder.digests(), strict=True)
+        chunks = (chunk for pair in pairs for chunk in pair)
+        return keyed_digest(self.seal_key, [f"{name}\n{len(names)}\n".encode(), *chunks])

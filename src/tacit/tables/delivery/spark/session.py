@@ -1,17 +1,16 @@
-"""Spark as tacit uses it: how a session starts, and how files and columns are named in it."""
+"""Spark as tacit uses it: how a session starts, and how columns are named in it."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:  # an extra that most do not need
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BATCH = 2**16
 """Records that are handed to Python at a time."""
@@ -64,6 +63,8 @@ def open_session(master: str | None) -> SparkSession:
 def told_by_spark(error: Exception) -> str:
     """What went wrong, in one line: of Python's stack the last, of Java's the first."""
     lines = str(error).partition("\n\tat ")[0].strip().splitlines() or [type(error).__name__]
+    if lines[0].startswith("An error occurred while calling") and len(lines) > 1:
+        return lines[1].removeprefix(": ")
     if "Python worker" not in lines[0]:
         return lines[0]
     return next(line for line in reversed(lines) if line and not line[0].isspace())
@@ -74,24 +75,6 @@ def quote_column(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def read_folder(session: SparkSession, folder: Path) -> DataFrame:
-    """The Parquet files of a folder, or one file, and no other that its name could stand for."""
-    return session.read.parquet(re.sub(r"([\[\]{}*?\\])", r"\\\1", _address(folder)))
-
-
-def write_folder(table: DataFrame, folder: Path) -> None:
-    """Write a table as Parquet files in a new folder, with nothing else in it.
-
-    A task that runs twice, because an executor died or was slow, leaves one file: Spark moves the
-    files of a task to their place once, when it is finished.
-    """
-    # Version 2 packs numbers that rise by one into nearly nothing.
-    options = {"compression": "zstd", "parquet.writer.version": "v2"}
-    table.write.options(**options).parquet(_address(folder))
-    for path in folder.iterdir():
-        if path.suffix != ".parquet" or path.name.startswith("."):  # marks and checksums
-            path.unlink()
-
-
-def _address(folder: Path) -> str:
-    return f"file://{folder.absolute()}"
+def escape(address: str) -> str:
+    """An address that stands for nothing but itself where Spark reads."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", address)
