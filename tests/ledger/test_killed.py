@@ -9,13 +9,13 @@ import pytest
 from tacit.ledger import Ledger
 from tests.ledger.chains import STUDY, chain
 from tests.ledger.workers import (
-    PROCESSES,
     append_forever,
     die_while_appending,
     die_while_creating,
     die_while_registering,
     is_killed,
 )
+from tests.processes import PROCESSES
 
 MOST_STEPS = 200
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from tacit.errors import HeadMovedError
 from tacit.ledger import Ledger
 from tests.ledger.chains import STUDY, chain
-from tests.ledger.workers import PROCESSES, append_often, append_once, create, register
+from tests.ledger.workers import append_often, append_once, create, register
+from tests.processes import PROCESSES
 
 WRITERS = 8
 APPENDS = 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -15,9 +14,7 @@ from sqlalchemy import Engine, event
 from tacit.errors import HeadMovedError, LedgerError
 from tacit.ledger import Ledger
 from tests.ledger.chains import STUDY, sketch_of
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload([__name__])
+from tests.processes import PROCESSES
 
 SAME_RECORDS = range(100)
 

@@ -1,4 +1,4 @@
-"""One fixture runs a test on every ledger."""
+"""One fixture runs a test on every ledger; one server runs all commands that are killed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tacit.study import Study
 from tests.study.clinic import make_clinic
+from tests.study.doomed import Doomed, doomed
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -37,3 +38,10 @@ def _clinic(place: Path, ledger: str) -> Iterator[Study]:
         for party in ("lab-a", "lab-b", "registry"):
             made.set_party(party, 0.4)
         yield made
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Doomed]:
+    """What runs commands and kills them at a step."""
+    with doomed() as running:
+        yield running

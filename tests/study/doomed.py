@@ -1,10 +1,11 @@
 """A server that runs commands of tacit in forks of itself, and kills them at a chosen step.
 
-Importing takes most of a short command's time, so the server imports tacit once and forks for
-each command; what a command that came to its end imported beside, the server imports, too. The forks are processes like any others: they run the real command line and die of a
-real SIGKILL, which they send to themselves at the n-th step of their dealings with files and
-databases: just before and just after each call that opens, writes, renames, locks, removes,
-executes or commits. Imports do not count.
+Importing takes most of a short command's time, so the server imports tacit once and forks for each
+command; what a command that came to its end imported beside, the server imports, too. The forks are
+processes like any others: they run the real command line and die of a real SIGKILL, which they send
+to themselves at the n-th step of their dealings with files and databases: just before and just
+after each call that opens, writes, renames, locks, removes, executes or commits. Imports do not
+count.
 
 It reads a JSON line for each command, ``{"words": [...], "die_at": n or null}``, and answers with
 one: ``{"code": exit code or -signal, "output": ..., "steps": names of the steps that were made}``.

@@ -1,13 +1,10 @@
-"""A process that fires requests at a study: ``python -m tests.study.requesting FOLDER SEED N``.
-
-It says ``ready``, waits for a line, asks N times, and prints how often each outcome came, as JSON.
-"""
+"""What a process does that fires requests at a study."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,15 +24,15 @@ SHARE_REFUSED = 0.4
 SHARE_NEW = 0.05
 
 
-def main(folder: Path, seed: int, n_requests: int) -> None:
+def fire(folder: Path, seed: int, n_requests: int, barrier: Barrier, told: Connection) -> None:
+    """Ask so many times, once all others are ready, too; send how often each outcome came."""
     outcomes: Counter[str] = Counter()
     rng = np.random.default_rng(seed)
     with Study.open(folder) as study, TemporaryDirectory() as place:
-        print("ready", flush=True)
-        sys.stdin.readline()
+        barrier.wait()
         for _ in range(n_requests):
             outcomes[ask(study, rng, Path(place) / "out.csv")] += 1
-    print(json.dumps(outcomes))
+    told.send(outcomes)
 
 
 def ask(study: Study, rng: np.random.Generator, out: Path) -> str:
@@ -57,7 +54,3 @@ def chosen(rng: np.random.Generator) -> tuple[str, str, float]:
     if chance < SHARE_REFUSED + SHARE_NEW:
         return party, str(rng.choice(QUESTIONS)), float(rng.uniform(0.002, 0.006))
     return SHARED[int(rng.integers(len(SHARED)))]
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -28,7 +28,7 @@ from tacit.tables.delivery.engine import StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.encoding.snapshot import Snapshot
 from tests.study.clinic import entries_of, files_in, make_clinic, read_patients, read_release
-from tests.study.doomed import Doomed, doomed
+from tests.study.doomed import Doomed
 from tests.study.made_before import unpack_0_1, unpack_0_2
 
 ERASED = ("p000007", "p000100")
@@ -504,12 +504,6 @@ def test_it_is_finished_without_the_list_or_before_another(interrupted: Path) ->
         assert study.finish_erasure().records == 0
     assert verify_study(interrupted).problems == ()
     assert [entry.kind for entry in entries_of(interrupted)][-4:] == ["erasure", "erased"] * 2
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Doomed]:
-    with doomed() as running:
-        yield running
 
 
 LASTING = ("commit", "mkdir", "replace", "rmdir", "unlink")

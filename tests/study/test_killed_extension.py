@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,18 +17,12 @@ from tests.study.clinic import (
     write_patients,
     write_rows,
 )
-from tests.study.doomed import Doomed, doomed
+from tests.study.doomed import Doomed
 
 EVERY = 40
 """Every so many-th step is a kill point, beside all those that change something for good."""
 
 LASTING = ("commit", "rename", "replace")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Doomed]:
-    with doomed() as running:
-        yield running
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tests.study.clinic import (
     write_patients,
     write_rows,
 )
-from tests.study.doomed import Doomed, Ended, doomed
+from tests.study.doomed import Doomed, Ended
 
 
 def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
@@ -142,12 +142,6 @@ def test_a_reset_that_is_accepted_counts_anew(places: list[Path], shared: str) -
 
 
 # -- interrupted ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Doomed]:
-    with doomed() as running:
-        yield running
 
 
 def test_init_that_is_killed_is_made_again(tmp_path: Path, shared: str, server: Doomed) -> None:

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,19 +14,13 @@ import pytest
 
 from tacit.study import Study, StudyStatus, verify_study
 from tests.study.clinic import entries_of, files_in, make_clinic
-from tests.study.doomed import Doomed, Ended, doomed
+from tests.study.doomed import Doomed, Ended
 
 FEWEST_POINTS = 25
 EVERY = 25
 """Every so many-th step is a kill point, beside all those that change something for good."""
 
 LASTING = ("commit", "flock", "mkdir", "replace", "rmdir", "unlink")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Doomed]:
-    with doomed() as running:
-        yield running
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from tacit.scheme import Policy
 from tacit.study import StudyStatus
 from tacit.study.books.records import DeliveredRecord, IntentRecord
+from tests.processes import PROCESSES
 from tests.study.clinic import entries_of, intents_of, make_clinic
-from tests.study.requesting import PARTIES, PARTY_BITS
+from tests.study.requesting import PARTIES, PARTY_BITS, fire
 
 WRITERS = 8
 REQUESTS = 125
@@ -36,7 +35,7 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None
         for party in PARTIES:
             study.set_party(party, PARTY_BITS)
         study.set_collusion(POLICY)
-        outcomes = fire(folder)
+        outcomes = fire_all(folder)
         assert set(outcomes) == {"receipt", "refused"}, outcomes
         assert outcomes.total() == WRITERS * REQUESTS
         status = study.status()
@@ -45,38 +44,27 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None
     assert_every_intent_is_counted_once(folder, status)
 
 
-def fire(folder: Path) -> Counter[str]:
+def fire_all(folder: Path) -> Counter[str]:
     """Let all writers loose at the same moment; how often each outcome came."""
-    root = Path(__file__).parents[3]
-    with ExitStack() as running:
-        writers = [
-            running.enter_context(
-                subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "tests.study.requesting",
-                        folder,
-                        str(seed),
-                        str(REQUESTS),
-                    ],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    cwd=root,
-                )
-            )
-            for seed in range(WRITERS)
-        ]
-        for writer in writers:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == "ready\n"
-        for writer in writers:
-            assert writer.stdin is not None
-            print(file=writer.stdin, flush=True)
-        told = [writer.communicate(timeout=PATIENCE)[0] for writer in writers]
-    assert [writer.returncode for writer in writers] == [0] * WRITERS
-    return sum((Counter(json.loads(text)) for text in told), Counter())
+    barrier = PROCESSES.Barrier(WRITERS)
+    pipes = [PROCESSES.Pipe(duplex=False) for _ in range(WRITERS)]
+    writers = [
+        PROCESSES.Process(target=fire, args=(folder, seed, REQUESTS, barrier, pipes[seed][1]))
+        for seed in range(WRITERS)
+    ]
+    for writer in writers:
+        writer.start()
+    patient_until = monotonic() + PATIENCE
+    for writer in writers:
+        writer.join(max(0, patient_until - monotonic()))
+    ended = [writer.exitcode for writer in writers]
+    for writer in writers:
+        writer.kill()
+    assert ended == [0] * WRITERS  # None for one that waits
+    told = [receiver.recv() for receiver, _ in pipes]
+    for end in chain.from_iterable(pipes):
+        end.close()
+    return sum(told, Counter())
 
 
 def assert_no_limit_is_exceeded(status: StudyStatus) -> None:

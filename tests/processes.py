@@ -1,0 +1,21 @@
+"""Processes of the tests: forks of one process that has imported all that they need."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+PROCESSES = multiprocessing.get_context("forkserver")
+
+PROCESSES.set_forkserver_preload(
+    [
+        "tests.ledger.workers",
+        "tests.study.requesting",
+        "cryptography.hazmat.primitives.kdf.hkdf",
+        "pandas",  # pyarrow imports it where it is installed
+        "psycopg",
+        "scipy.linalg",
+        "scipy.special",
+        "sqlalchemy.dialects.postgresql",
+        "sqlalchemy.dialects.sqlite",
+    ]
+)
