@@ -7,15 +7,14 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 import uvicorn
@@ -24,6 +23,7 @@ from tacit.service.access import CUSTODIAN, PARTY, Access
 from tacit.service.app import make_app
 from tacit.service.database import Database
 from tacit.service.service import Service, Settings
+from tests.service.warm import start_command
 from tests.study.clinic import make_clinic
 
 START_SECONDS = 60
@@ -43,7 +43,7 @@ class Server:
 
     folder: Path
     files: Path
-    process: subprocess.Popen[str]
+    process: ForkServerProcess
     login: str
 
     @property
@@ -82,7 +82,7 @@ class Server:
     def kill(self) -> None:
         """Kill the server and its workers, as a power cut would."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.join()
 
 
 @contextmanager
@@ -90,18 +90,16 @@ def serving(folder: Path, files: Path | None = None, *options: str) -> Iterator[
     """A server of a study at a free port, until the end of the block."""
     files = files or folder.with_name("files")
     words = ("serve", str(folder), "--port", "0", "--files", str(files), "--json", *options)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tacit.cli", *words],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield Server(folder, files, process, _read_login(process))
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait(START_SECONDS)
+    process, printed = start_command(words)
+    try:
+        with open(printed.fileno(), closefd=False) as lines:
+            yield Server(folder, files, process, _read_login(lines))
+    finally:
+        if process.is_alive():
+            os.killpg(process.pid, signal.SIGTERM)
+            process.join(START_SECONDS)
+        printed.close()
+        process.close()
 
 
 @contextmanager
@@ -141,12 +139,11 @@ def answering(server: Server) -> Iterator[str]:
             thread.join()
 
 
-def _read_login(process: subprocess.Popen[str]) -> str:
+def _read_login(lines: TextIO) -> str:
     """The address that a server prints as JSON; it listens from then on."""
-    assert process.stdout is not None
     printed = ""
     while not printed.endswith("}\n"):
-        line = process.stdout.readline()
+        line = lines.readline()
         assert line, "the server ended"
         printed += line
     login: str = json.loads(printed)["login"]

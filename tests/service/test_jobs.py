@@ -152,7 +152,7 @@ def test_a_killed_server_finishes_its_jobs_once(
             server.kill()
         else:
             os.kill(server.process.pid, signal.SIGKILL)
-            server.process.wait()
+            server.process.join()
     with serving(folder, None, "--workers", "1") as server, server.custodian() as custodian:
         found = ended(custodian, job)
         assert found["state"] == "done", found

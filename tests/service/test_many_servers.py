@@ -121,7 +121,7 @@ def test_a_process_ends_with_the_first_one(pair: Server) -> None:
     with stopped(pair):
         assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200
     os.kill(pair.process.pid, signal.SIGKILL)
-    pair.process.wait()
+    pair.process.join()
     with pytest.raises(httpx.TransportError):
         look_for(pair, seconds=30)
 

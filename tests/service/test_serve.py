@@ -87,7 +87,8 @@ def test_a_server_stops_at_once(tmp_path: Path) -> None:
     make_clinic(tmp_path).close()
     with serving(tmp_path / "clinic", None, "--workers", "1") as server:
         server.process.terminate()
-        server.process.wait(20)
+        server.process.join(20)
+        assert not server.process.is_alive()
 
 
 LOADED = "import sys, tacit.service.serve; print(*sys.modules, sep='\\n')"

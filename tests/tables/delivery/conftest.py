@@ -22,7 +22,6 @@ _MOUNT = "spark.hadoop.fs.viewfs.mounttable.clinic.link"
 
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": _JAVA,
     "spark.driver.host": "127.0.0.1",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
@@ -57,6 +56,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("SPARK_SUBMIT_OPTS", _JAVA)  # of drivers, those of a test's own too
         builder = SparkSession.builder.master(MASTER).config(map=dict(_SETTINGS))
         session = (
             builder.config("spark.eventLog.dir", f"file://{place / 'events'}")
