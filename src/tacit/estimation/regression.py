@@ -24,16 +24,19 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, ndtri
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, UnconvergedError
 from tacit.estimation.column import NoisyColumn, join
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
+from tacit.numerics.root import find_root
+from tacit.numerics.special_functions import logistic, normal_quantile
 
 Link = Literal["linear", "logistic"]
+
+_PLACE_TOL = 1e-4
+"""Of an interval's end, in standard errors."""
 
 _MAX_STEPS = 60
 _SCORE_TOL = 1e-9
@@ -129,7 +132,7 @@ def _fit(
     found = equations.solve(np.zeros(len(names)))
     covariance = equations.covariance(found)
     errors = np.sqrt(np.diag(covariance))
-    quantile = float(ndtri((1 + confidence) / 2))
+    quantile = normal_quantile((1 + confidence) / 2)
     ends = [
         [equations.interval_end(found, errors[j], j, sign, quantile) for sign in (-1, 1)]
         for j in range(len(names))
@@ -173,7 +176,7 @@ class _Equations:
 
     def _mean(self, beta: Array) -> Array:
         linear = self.design @ beta
-        return np.asarray(expit(linear) if self.link == "logistic" else linear)
+        return np.asarray(logistic(linear) if self.link == "logistic" else linear)
 
     def solve(self, start: Array, held: int | None = None) -> Array:
         """The root; with one coefficient held where it is, the root of the other equations.
@@ -240,7 +243,7 @@ class _Equations:
                 inside, outside = outside, 1.5 * outside
                 if outside > _FARTHEST:
                     return sign * math.inf
-            return float(found[j] + sign * error * brentq(excess, inside, outside, xtol=1e-4))
+            return float(found[j] + sign * error * find_root(excess, inside, outside, _PLACE_TOL))
         except UnconvergedError:
             return sign * math.inf
 
