@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.numerics.special_functions import beta_quantile
 from tacit.policy import Parties
 from tacit.scheme import Step
 
@@ -60,12 +61,10 @@ class Attack:
 
 def clopper_pearson(successes: int, records: int, confidence: float) -> tuple[float, float]:
     """Interval that holds the chance of success with at least this confidence, whatever it is."""
-    from scipy.special import betaincinv
-
     tail = (1 - confidence) / 2
-    low = betaincinv(successes, records - successes + 1, tail) if successes > 0 else 0.0
+    low = beta_quantile(successes, records - successes + 1, tail) if successes > 0 else 0.0
     missed = records - successes
-    high = betaincinv(successes + 1, missed, 1 - tail) if missed > 0 else 1.0
+    high = beta_quantile(successes + 1, missed, 1 - tail) if missed > 0 else 1.0
     return float(low), float(high)
 
 

@@ -80,7 +80,7 @@ def _checks() -> Iterator[Check]:
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Check("tacit", "ok", f"{version('tacit')}, {python}")
     yield _try("kernel", _solve, "install tacit again, so that it is built for this machine")
-    yield _try("BLAS", _find_blas, "install NumPy and SciPy again")
+    yield _try("BLAS", _find_blas, "install NumPy again")
     for extra, packages in PACKAGES.items():
         yield _check_extra(extra, packages)
     if find_spec("duckdb") is not None:
@@ -113,10 +113,12 @@ def _solve() -> str:
 
 
 def _find_blas() -> str:
-    """Libraries that NumPy and SciPy have loaded."""
-    import scipy.linalg  # noqa: F401 - loads its library
+    """The library that NumPy has loaded, once the kernel can call it."""
     from threadpoolctl import ThreadpoolController
 
+    from tacit.solvers.kernel import blas
+
+    blas.borrow()
     found = {
         f"{library['internal_api']} {library['version'] or ''}".strip()
         for library in ThreadpoolController().info()

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import eye_array, kron
-from scipy.special import betaincinv
 
 from tacit.arrays import Array
+from tacit.numerics.linear_program import minimise_linear
+from tacit.numerics.sparse import SparseMatrix
+from tacit.numerics.special_functions import beta_quantile
 
-_OPTIMAL, _INFEASIBLE = 0, 2  # statuses of SciPy's milp
 _WIDENING = 1e-6
 """Relative room around the likeliest letters, so that rounding does not make them infeasible."""
 
@@ -63,18 +62,17 @@ def subgroup_bounds(
     sums = np.hstack([-every_r, np.kron(every_r, one)])
     letters = np.hstack([np.zeros((n_letters, n_r)), np.kron(np.ones((1, n_r)), np.eye(n_letters))])
     total = np.append(np.ones(n_r), np.zeros(n_r * n_letters))
-    constraints = [
-        LinearConstraint(np.vstack([above, below]), 0, np.inf),
-        LinearConstraint(np.vstack([sums, total]), *[np.append(np.zeros(n_r), 1.0)] * 2),
-        LinearConstraint(letters, low, high),
-    ]
+    conditions = SparseMatrix.of(np.vstack([above, below, sums, total, letters]))
+    between, equal = np.zeros(2 * n_r * n_letters), np.append(np.zeros(n_r), 1.0)
+    low = np.concatenate([between, equal, low])
+    high = np.concatenate([between + np.inf, equal, high])
     ends = np.zeros((n_r, 2))
     for r, side in np.ndindex(n_r, 2):
         cost = (1 - 2 * side) * np.eye(1, len(total), r)[0]
-        found = milp(cost, bounds=Bounds(0, 1), constraints=constraints)
-        if found.status != _OPTIMAL or found.x is None:
-            return _whole_simplex(n_r), found.status != _INFEASIBLE
-        ends[r, side] = found.x[r]
+        found = minimise_linear(cost, conditions, low, high, most=1.0)
+        if found.point is None:
+            return _whole_simplex(n_r), not found.is_infeasible
+        ends[r, side] = found.point[r]
     return np.clip(ends, 0.0, 1.0), True
 
 
@@ -89,8 +87,8 @@ def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array,
     tail = (1 - confidence) / 2 / (len(counts) if len(counts) > 2 else 1)
     low, high = np.zeros(len(counts)), np.ones(len(counts))
     some, rest = counts > 0, counts < n
-    low[some] = betaincinv(counts[some], n - counts[some] + 1, tail)
-    high[rest] = betaincinv(counts[rest] + 1, n - counts[rest], 1 - tail)
+    low[some] = beta_quantile(counts[some], n - counts[some] + 1, tail)
+    high[rest] = beta_quantile(counts[rest] + 1, n - counts[rest], 1 - tail)
     return low, high
 
 
@@ -105,16 +103,16 @@ def _extreme_frequencies(channel: Array, low: Array, high: Array) -> Array | Non
     peak = channel.max(axis=0)
     low, high = (np.append(np.minimum(side, 2 * peak) / peak, 1.0) for side in (low, high))
     rows = np.vstack([(channel / peak).T, np.ones(n_r)])
-    blocks = kron(eye_array(2 * n_r), rows, format="csc")
-    agrees = LinearConstraint(blocks, np.tile(low, 2 * n_r), np.tile(high, 2 * n_r))
+    blocks = SparseMatrix.diagonal(np.ones(2 * n_r)).kron(rows)
     cost = np.eye(n_r)[:, None, :] * np.array([1, -1])[:, None]  # [r, least or greatest, f]
-    # No variable is an integer. milp takes two-sided constraints and starts faster than linprog.
-    found = milp(cost.ravel(), bounds=Bounds(0, 1), constraints=agrees)
-    if found.status == _INFEASIBLE:
+    found = minimise_linear(
+        cost.ravel(), blocks, np.tile(low, 2 * n_r), np.tile(high, 2 * n_r), most=1.0
+    )
+    if found.is_infeasible:
         return None
-    if found.status != _OPTIMAL or found.x is None:
+    if found.point is None:
         return _whole_simplex(n_r)  # which always holds
-    extremes = np.einsum("rsr->rs", found.x.reshape(n_r, 2, n_r))
+    extremes = np.einsum("rsr->rs", found.point.reshape(n_r, 2, n_r))
     return np.asarray(np.clip(extremes, 0.0, 1.0))
 
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from tacit.arrays import Array
 
@@ -121,8 +120,7 @@ class Reading:
         threshold = min(max(RANK_TOL, 1 / math.sqrt(self.n)), 1 - RANK_TOL)
         resolved = int((singular > threshold).sum())
         basis = left[:, :resolved].T
-        *_, order = qr(basis, mode="economic", pivoting=True)
-        pivots = np.sort(order[:resolved])
+        pivots = _independent_columns(basis)
         echelon = np.linalg.solve(basis[:, pivots], basis)
         return tuple(self.contrast(weights, resolved) for weights in echelon)
 
@@ -157,6 +155,20 @@ class Reading:
         if self.target == "rows" and self.is_determined(weights**2):
             return np.maximum(0.0, second_moment - weights**2), 0
         return second_moment, 1
+
+
+def _independent_columns(matrix: Array) -> NDArray[np.intp]:
+    """As many columns as there are rows, in order, each far from those that were chosen before it.
+
+    Of columns that are equally far, the first: rounding decides nothing.
+    """
+    rest, chosen = matrix.copy(), []
+    for _ in range(len(matrix)):
+        lengths = np.linalg.norm(rest, axis=0)
+        chosen.append(int((lengths >= (1 - RANK_TOL) * lengths.max()).argmax()))
+        unit = rest[:, chosen[-1]] / lengths[chosen[-1]]
+        rest = rest - np.outer(unit, unit @ rest)
+    return np.sort(chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

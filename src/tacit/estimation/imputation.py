@@ -19,21 +19,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, pi, prod
+from math import inf, pi
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import softmax, stdtrit
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.estimation.column import NoisyColumn
 from tacit.estimation.recipient import check_confidence
 from tacit.estimation.regression import own_numbers
+from tacit.numerics.special_functions import softmax, student_quantile
 
 _PRIOR_SPREAD = 5.0
 """Standard deviation of the normal prior of each coefficient, for columns of unit variance."""
+
+_MOST_STEPS = 100
+_SLOPE_TOL = 1e-10
+"""Of the log density of each row, at which the search for the mode stops."""
 
 _STEPS = 25
 """Of every chain before its draw; it starts from the normal law at the mode."""
@@ -109,7 +112,7 @@ class _Model:
         """p(r | own columns), [..., row, r]."""
         odds = self.design @ gamma
         zeros = np.zeros((*odds.shape[:-1], 1))
-        return np.asarray(softmax(np.concatenate([zeros, odds], axis=-1), axis=-1))
+        return np.asarray(softmax(np.concatenate([zeros, odds], axis=-1)))
 
     def posterior(self, gamma: Array) -> Array:
         """p(r | rhat, own columns), [..., row, r]."""
@@ -124,24 +127,33 @@ class _Model:
             return np.asarray(np.log(likelihood) @ self.counts - penalty)
 
     def mode(self) -> Array:
-        """The coefficients of largest density."""
-        n = self.counts.sum()
+        """The coefficients of largest density, by Newton's method."""
+        gamma = np.zeros(self.shape)
+        density = self.log_density(gamma)
+        for _ in range(_MOST_STEPS):
+            slope = self.slope(gamma)
+            if abs(slope).max(initial=0.0) <= _SLOPE_TOL * self.counts.sum():
+                break
+            values, vectors = self._curvature_at_least_the_priors(gamma)
+            step = (vectors @ (vectors.T @ slope.ravel() / values)).reshape(self.shape)
+            for shrink in 0.5 ** np.arange(30):
+                trial = gamma + shrink * step
+                if (at_trial := self.log_density(trial)) > density:
+                    break
+            else:
+                break
+            gamma, density = trial, at_trial
+        return gamma
 
-        def loss(flat: Array) -> tuple[float, Array]:
-            gamma = flat.reshape(self.shape)
-            residual = self.counts[:, None] * (self.law(gamma) - self.posterior(gamma))
-            slope = self.design.T @ residual[:, 1:] + gamma / _PRIOR_SPREAD**2
-            return -float(self.log_density(gamma)) / n, slope.ravel() / n
+    def slope(self, gamma: Array) -> Array:
+        """The first derivative of the log density, [column, r - 1]."""
+        residual = self.counts[:, None] * (self.posterior(gamma) - self.law(gamma))
+        return np.asarray(self.design.T @ residual[:, 1:] - gamma / _PRIOR_SPREAD**2)
 
-        start = np.zeros(prod(self.shape))
-        found = minimize(
-            loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8},
-        )
-        return np.asarray(found.x.reshape(self.shape))
+    def _curvature_at_least_the_priors(self, gamma: Array) -> tuple[Array, Array]:
+        """Eigenvalues and vectors: away from the mode the noise may make it less than that."""
+        values, vectors = np.linalg.eigh(self.curvature(gamma))
+        return np.maximum(values, _PRIOR_SPREAD**-2), vectors
 
     def curvature(self, gamma: Array) -> Array:
         """Minus the second derivative of the log density, [coefficient, coefficient]."""
@@ -156,9 +168,8 @@ class _Model:
     def draw_coefficients(self, draws: int, rng: np.random.Generator) -> Array:
         """Draws from the posterior law, one for each chain, [draw, column, r - 1]."""
         mode = self.mode()
-        eigenvalues, vectors = np.linalg.eigh(self.curvature(mode))
-        # At a mode that was not quite reached the curvature may be below the prior's.
-        root = vectors / np.sqrt(np.maximum(eigenvalues, _PRIOR_SPREAD**-2))
+        values, vectors = self._curvature_at_least_the_priors(mode)
+        root = vectors / np.sqrt(values)
         at_once = max(1, _MOST_ENTRIES // self.told.size)
         sizes = [min(at_once, draws - first) for first in range(0, draws, at_once)]
         return np.concatenate([self._run_chains(mode, root, size, rng) for size in sizes])
@@ -264,7 +275,7 @@ def pool(
         seen = (complete + 1) / (complete + 3) * complete * (1 - missing)
         with np.errstate(divide="ignore"):
             degrees = 1 / (1 / degrees + 1 / seen)  # [BR99] equation (3)
-    half = -stdtrit(degrees, (1 - confidence) / 2) * np.sqrt(total)
+    half = -student_quantile(degrees, (1 - confidence) / 2) * np.sqrt(total)
     mean = q.mean(axis=0)
     return Pooled(
         mean,

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import xlogy
 
 from tacit.arrays import Array
 from tacit.estimation.likelihood import likeliest_frequencies
+from tacit.numerics.root import find_root
+from tacit.numerics.special_functions import softmax, xlogy
 
 _FLOOR = 1e-7
 """Least frequency from which a search starts: the likeliest one may be 0."""
@@ -25,6 +25,9 @@ _FARTHEST = 16.0
 """Log odds ratios beyond ±16, nine million, count as infinite."""
 
 _FIRST_STEP = 0.25
+
+_PLACE_TOL = 1e-4
+"""Of an interval's end."""
 
 _MAX_STEPS = 100
 _SLOPE_TOL = 1e-8
@@ -131,8 +134,7 @@ class _Profile:
 
 def _loss(shares: Array, rows: Array, logs: Array, basis: Array) -> tuple[float, Array, Array]:
     """Minus the mean log-likelihood at f ∝ exp(logs), its gradient and Hessian along ``basis``."""
-    f = np.exp(logs - logs.max())
-    f /= f.sum()
+    f = softmax(logs)
     letters = f @ rows
     posterior = f[:, None] * rows / letters  # p(r | rhat), [r, rhat]
     mean = posterior @ shares
@@ -151,7 +153,7 @@ def _interval_end(excess: Callable[[float], float], middle: float, sign: int) ->
         outside = inside + sign * step
         if excess(outside) > 0:
             low, high = sorted((inside, outside))
-            return float(brentq(excess, low, high, xtol=1e-4)) if excess(inside) < 0 else inside
+            return find_root(excess, low, high, _PLACE_TOL) if excess(inside) < 0 else inside
         inside, step = outside, 2 * step
     return sign * math.inf
 

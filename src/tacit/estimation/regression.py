@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, UnconvergedError
@@ -25,6 +24,7 @@ from tacit.estimation.column import NoisyColumn, join
 from tacit.estimation.corrected_scores import CorrectedScores, Link
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
+from tacit.numerics.special_functions import normal_quantile
 from tacit.remark import Remark
 
 
@@ -114,7 +114,7 @@ def _fit(
     check_confidence(confidence)
     names, equations, row_of = corrected_scores(link, outcome, covariates)
     counts = np.bincount(row_of).astype(float)
-    found = equations.fit(counts[None], float(ndtri((1 + confidence) / 2)))
+    found = equations.fit(counts[None], normal_quantile((1 + confidence) / 2))
     if not found.is_solved[0]:
         raise UnconvergedError(
             "the regression has no solution in these rows: they are too few for the noise of the "

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
+from tacit.numerics.special_functions import entropy_terms, xlogy
 
 ROW_SUM_TOL = 1e-9
 """How far a channel's row may sum from 1: far above rounding, far below a mistake."""
@@ -166,9 +167,7 @@ def entropy(p: ArrayLike) -> float:
     Args:
         p: probabilities or counts; all axes together are one variable.
     """
-    from scipy.special import entr
-
-    return _bits(float(entr(as_law(p)).sum()))
+    return _bits(float(entropy_terms(as_law(p)).sum()))
 
 
 def mutual_information(p: ArrayLike, channel: ArrayLike | None = None) -> float:
@@ -178,8 +177,6 @@ def mutual_information(p: ArrayLike, channel: ArrayLike | None = None) -> float:
         p: ``joint_xy[x, y]`` (probabilities or counts), or ``p_x[x]`` with ``channel``.
         channel: ``channel[x, y]`` = p(y given x), rows sum to 1.
     """
-    from scipy.special import xlogy
-
     p_x, p_y_given_x = as_prior_and_channel(p, channel)
     joint_xy = p_x[:, None] * p_y_given_x
     p_y = joint_xy.sum(axis=0)
@@ -193,8 +190,6 @@ def conditional_mutual_information(joint: ArrayLike) -> float:
     Args:
         joint: ``joint[a, b, c]``, probabilities or counts.
     """
-    from scipy.special import xlogy
-
     joint_abc = as_joint(joint, ndim=3, name="joint")
     p_ac = joint_abc.sum(axis=1, keepdims=True)
     p_bc = joint_abc.sum(axis=0, keepdims=True)

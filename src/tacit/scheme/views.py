@@ -400,19 +400,29 @@ def merge_by_spread(laws: Array, most: int) -> Labels:
 
     Complete linkage: rows become one whose spreads against each other are least.
     """
-    from scipy.cluster.hierarchy import fcluster, linkage  # late: slow to load, seldom needed
-
     labels = merge_laws(laws, len(laws))
     groups = np.unique(labels[labels >= 0], return_index=True)[1]
     if len(groups) <= most:
         return labels
     rows = laws[labels >= 0][groups]
-    n_rows = len(rows)
-    apart = [_spreads_between(rows[k], rows[k + 1 :]) for k in range(n_rows - 1)]
-    tree = linkage(np.minimum(np.concatenate(apart), _FAR), method="complete")
-    joined = fcluster(tree, most, criterion="maxclust") - 1
-    order = np.unique(joined, return_inverse=True)[1].reshape(-1)
+    apart = np.minimum(np.stack([_spreads_between(row, rows) for row in rows]), _FAR)
+    order = np.unique(_join_completely(apart, most), return_inverse=True)[1].reshape(-1)
     return np.where(labels >= 0, order[labels], -1)
+
+
+def _join_completely(apart: Array, most: int) -> Labels:
+    """Groups of rows, the two with the least largest distance joined until ``most`` are left.
+
+    Of pairs that are equally near, the first.
+    """
+    group, apart = np.arange(len(apart)), apart.copy()
+    np.fill_diagonal(apart, inf)
+    for _ in range(len(apart) - most):
+        one, two = sorted(divmod(int(apart.argmin()), len(apart)))
+        apart[one] = apart[:, one] = np.maximum(apart[one], apart[two])
+        apart[two] = apart[:, two] = inf
+        group[group == two] = one
+    return group
 
 
 def _spreads_between(row: Array, others: Array) -> Array:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.errors import CeilingError
 from tacit.information.laws import gamma
+from tacit.numerics.least_squares import nonnegative_least_squares
+from tacit.numerics.linear_program import minimise_linear
 from tacit.problem import MEAN, Problem
 from tacit.solution import Solution, Status
 from tacit.solvers.convex.certificate import make_feasible
@@ -262,25 +264,22 @@ def _best_mixture(errors: Array, conditions: _Conditions) -> tuple[float, Array,
 
     Infinite, with the shares of the first release, where no mixture meets the ceilings.
     """
-    from scipy.optimize import linprog
-
     n_releases, eased = len(errors), conditions.is_eased.astype(float)
     unit = float(errors.max()) or 1.0  # HiGHS has absolute tolerances
-    solved = linprog(
+    total = np.append(np.ones(n_releases), 0.0)
+    solved = minimise_linear(
         np.append(errors @ conditions.base / unit, float(conditions.is_eased.any())),
-        A_ub=np.column_stack([conditions.excess(errors).T / unit, -eased]),
-        b_ub=np.zeros(len(eased)),
-        A_eq=np.append(np.ones(n_releases), 0.0)[None],
-        b_eq=[1.0],
-        bounds=[(0.0, None)] * n_releases + [(None, None)],
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        np.vstack([np.column_stack([conditions.excess(errors).T / unit, -eased]), total]),
+        np.append(np.full(len(eased), -inf), 1.0),
+        np.append(np.zeros(len(eased)), 1.0),
+        least=np.append(np.zeros(n_releases), -inf),
+        tolerance=1e-10,
     )
-    if solved.x is None:
+    if solved.point is None:
         return inf, np.eye(n_releases)[0], conditions.start()
-    shares = np.maximum(solved.x[:-1], 0.0)
+    shares = np.maximum(solved.point[:-1], 0.0)
     shares /= shares.sum()
-    return conditions.value(shares @ errors), shares, -solved.ineqlin.marginals
+    return conditions.value(shares @ errors), shares, -solved.prices[:-1]
 
 
 def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Array) -> Array:
@@ -291,8 +290,6 @@ def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Ar
     problem (Lawson and Hanson, 1974, chapter 23), solved by non-negative least squares. ``towards``
     are the linear program's multipliers, for want of better ones.
     """
-    from scipy.optimize import nnls
-
     conditions, best = found.conditions, found.multipliers
     if ambition == 1.0 or found.value == inf:
         return towards
@@ -303,11 +300,10 @@ def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Ar
     short = heights - slopes @ best
     free = _free_directions(scale * conditions.is_eased)
     unit = float(np.abs(short).max())
-    try:
-        system = np.vstack([(slopes * scale @ free).T, short / unit])
-        target = np.append(np.zeros(free.shape[1]), 1.0)
-        weights, _ = nnls(system, target, maxiter=100 * len(short))
-    except RuntimeError:  # too many steps
+    system = np.vstack([(slopes * scale @ free).T, short / unit])
+    target = np.append(np.zeros(free.shape[1]), 1.0)
+    weights = nonnegative_least_squares(system, target)
+    if weights is None:
         return towards
     residual = system @ weights - target
     if not abs(residual[-1]) > 1e-14:

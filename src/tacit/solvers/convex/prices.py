@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.numerics.linear_program import minimise_linear
 from tacit.solvers.convex.certificate import leakage_upper_nats, settled_channel
 from tacit.solvers.convex.program import Program
 from tacit.solvers.kernel import Outcome, Pace
@@ -129,21 +130,17 @@ class _Mixture:
 
     def best(self) -> tuple[float, Array, Array]:
         """Least cost of a mixture within all budgets, its shares, and what each budget is worth."""
-        from scipy.optimize import linprog
-
         used = np.stack(self._used, axis=1)
-        solved = linprog(
+        solved = minimise_linear(
             self._costs,
-            A_ub=used,
-            b_ub=np.full(len(used), _FILL),
-            A_eq=np.ones((1, len(self._costs))),
-            b_eq=[1.0],
-            method="highs-ds",
+            np.vstack([used, np.ones(len(self._costs))]),
+            np.append(np.full(len(used), -np.inf), 1.0),
+            np.append(np.full(len(used), _FILL), 1.0),
         )
-        if solved.fun is None or solved.x is None:  # rounding: the constant release is feasible
+        if solved.point is None:  # rounding: the constant release is feasible
             return self._costs[0], np.eye(len(self._costs))[0], np.zeros(len(used))
-        shares = np.maximum(solved.x, 0.0)
-        return solved.fun, shares / shares.sum(), -solved.ineqlin.marginals
+        shares = np.maximum(solved.point, 0.0)
+        return float(self._costs @ solved.point), shares / shares.sum(), -solved.prices[:-1]
 
     def outcome(self, shares: Array) -> Outcome:
         """The mixture as a channel, with the best proof."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
+from tacit.numerics.special_functions import entropy_terms
 from tacit.solvers.convex.program import LIMIT_TOL, Statement
 from tacit.solvers.information_utility.ascent import joint_rhat_r
 from tacit.solvers.information_utility.lagrangian import Lagrangian
@@ -73,9 +74,7 @@ class Bound:
 
 def entropy_nats(laws: Array) -> Array:
     """H of laws along the last axis, in nats."""
-    from scipy.special import entr
-
-    return np.asarray(entr(laws).sum(axis=-1))
+    return np.asarray(entropy_terms(laws).sum(axis=-1))
 
 
 class Prices(Lagrangian):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import LN2, Array
+from tacit.numerics.special_functions import entropy_terms
 
 _APART = 0.02
 """How far new letters lie from each other, in the largest probability."""
@@ -90,6 +91,5 @@ def _closest(weights: Array) -> tuple[int, int, float]:
 
 def _information(weights: Array) -> Array:
     """-mass * H(law) in bits of unnormalised laws along the last axis."""
-    from scipy.special import entr
-
-    return np.asarray((entr(weights.sum(axis=-1)) - entr(weights).sum(axis=-1)) / LN2)
+    own, pooled = entropy_terms(weights), entropy_terms(weights.sum(axis=-1))
+    return np.asarray((pooled - own.sum(axis=-1)) / LN2)

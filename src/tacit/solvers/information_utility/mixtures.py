@@ -9,11 +9,13 @@ mixture without t; leaks less, tells less.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.numerics.linear_program import minimise_linear
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,24 +43,17 @@ def best_mixture(utility: Array, leakage: Array, budgets: Array) -> Mixture | No
         leakage: bits that each channel adds to each view, [pool, view].
         budgets: bits left to each view, [view]; inf where unlimited.
     """
-    from scipy.optimize import linprog
-
-    is_limited = np.isfinite(budgets)
-    solved = linprog(
+    solved = minimise_linear(
         -utility,
-        A_ub=leakage[:, is_limited].T if is_limited.any() else None,
-        b_ub=budgets[is_limited] if is_limited.any() else None,
-        A_eq=np.ones((1, len(utility))),
-        b_eq=[1.0],
-        method="highs-ds",
+        np.vstack([leakage.T, np.ones(len(utility))]),
+        np.append(np.full(len(budgets), -inf), 1.0),
+        np.append(budgets, 1.0),
     )
-    if solved.x is None:
+    if solved.point is None:
         return None
-    members = np.flatnonzero(solved.x > 1e-9)
-    weights = solved.x[members] / solved.x[members].sum()
-    multipliers = np.zeros(len(budgets))
-    if is_limited.any():
-        multipliers[is_limited] = -solved.ineqlin.marginals
+    members = np.flatnonzero(solved.point > 1e-9)
+    weights = solved.point[members] / solved.point[members].sum()
+    multipliers = -solved.prices[:-1]
     return Mixture(members, weights, float(weights @ utility[members]), multipliers)
 
 

@@ -23,6 +23,7 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.information import mutual_information
 from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
+from tacit.numerics.linear_program import minimise_linear
 from tacit.policy import Parties
 from tacit.problem import INFORMATION, MEAN, SHARES
 from tacit.sampling import IntegerChannel, StudyKey
@@ -144,18 +145,16 @@ def recipient_law(law: Array) -> Array:
 
 def _least_worst(distortion: Array) -> float:
     """The largest mean cost at any level of the best answer that looks at nothing, d[rhat, r]."""
-    from scipy.optimize import linprog  # slow to load, and rarely needed
-
     n_answers, n_levels = distortion.shape
-    solved = linprog(
+    below = np.column_stack([distortion.T, -np.ones(n_levels)])
+    solved = minimise_linear(
         np.append(np.zeros(n_answers), 1.0),
-        A_ub=np.column_stack([distortion.T, -np.ones(n_levels)]),
-        b_ub=np.zeros(n_levels),
-        A_eq=np.append(np.ones(n_answers), 0.0)[None],
-        b_eq=[1.0],
-        method="highs-ds",
+        np.vstack([below, np.append(np.ones(n_answers), 0.0)]),
+        np.append(np.full(n_levels, -inf), 1.0),
+        np.append(np.zeros(n_levels), 1.0),
     )
-    return float((distortion.T @ np.asarray(solved.x)[:-1]).max())
+    assert solved.point is not None  # any answer is a point
+    return float((distortion.T @ solved.point[:-1]).max())
 
 
 @dataclass(frozen=True, eq=False)  # no slots: what follows from it is computed once

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.numerics.linear_program import minimise_linear
+from tacit.numerics.sparse import SparseMatrix, stack_columns, stack_diagonally, stack_rows
 from tacit.study.proofs.witness import MOST_PIVOTS, MOST_SECONDS, View
 
 _MOST_CELLS = 20_000
@@ -83,40 +85,34 @@ def _solve(
     They maximise sum p(m, x) t(m, x) such that no letter costs less than t(m, x) at (m, x). The
     common part of each pull is an unknown of its own, which keeps the program sparse.
     """
-    from scipy import sparse  # slow to load, and rarely needed
-    from scipy.optimize import linprog
-
     n_x, n_m, n_a = base.shape
-    letters = sparse.identity(n_a, format="csr")
-    lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))
+    n_cells, letters = n_x * n_m, np.eye(n_a)
+    lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
     pulls, commons, sums = [], [], []
     for view in views:
-        by_cell = [view.shares(mass, x) for x in range(n_x)]
-        pulls.append(sparse.kron(sparse.block_diag(by_cell), letters))
-        commons.append(sparse.kron(np.concatenate(by_cell), letters))
-        sums.append(sparse.kron(sparse.hstack(list(map(sparse.diags, view.most))), letters))
+        by_cell = [SparseMatrix.of(view.shares(mass, x)) for x in range(n_x)]
+        pulls.append(stack_diagonally(by_cell).kron(letters))
+        commons.append(stack_rows(by_cell).kron(letters))
+        sums.append(stack_columns([*map(SparseMatrix.diagonal, view.most)]).kron(letters))
     largest = np.where(np.concatenate([each.reshape(-1) for each in near]), np.inf, 0.0)
     n_prices = sum(pull.shape[1] for pull in pulls)
     n_commons = sum(common.shape[1] for common in commons)
-    solved = linprog(
-        np.concatenate([-mass.reshape(-1), np.zeros(n_prices + n_commons)]),
-        A_ub=sparse.hstack([lowest, -sparse.hstack(pulls), sparse.hstack(commons)], format="csc"),
-        b_ub=base.reshape(-1),
-        A_eq=sparse.hstack(
-            [
-                sparse.csr_matrix((n_commons, n_x * n_m)),
-                sparse.block_diag(sums),
-                -sparse.identity(n_commons),
-            ],
-            format="csc",
-        ),
-        b_eq=np.zeros(n_commons),
-        bounds=[(None, None)] * (n_x * n_m)
-        + [(0.0, most) for most in largest]
-        + [(0.0, None)] * n_commons,
-        method="highs",
-        options={"maxiter": MOST_PIVOTS, "time_limit": MOST_SECONDS},
+    of_letters = stack_columns([lowest, -stack_columns(pulls), stack_columns(commons)])
+    of_commons = stack_columns(
+        [
+            SparseMatrix.zeros((n_commons, n_cells)),
+            stack_diagonally(sums),
+            -SparseMatrix.diagonal(np.ones(n_commons)),
+        ]
     )
-    if solved.x is None:
-        return None
-    return np.asarray(solved.x[n_x * n_m : n_x * n_m + n_prices])
+    solved = minimise_linear(
+        np.concatenate([-mass.reshape(-1), np.zeros(n_prices + n_commons)]),
+        stack_rows([of_letters, of_commons]),
+        np.concatenate([np.full(base.size, -np.inf), np.zeros(n_commons)]),
+        np.concatenate([base.reshape(-1), np.zeros(n_commons)]),
+        least=np.concatenate([np.full(n_cells, -np.inf), np.zeros(n_prices + n_commons)]),
+        most=np.concatenate([np.full(n_cells, np.inf), largest, np.full(n_commons, np.inf)]),
+        most_steps=MOST_PIVOTS,
+        most_seconds=MOST_SECONDS,
+    )
+    return None if solved.point is None else solved.point[n_cells : n_cells + n_prices]

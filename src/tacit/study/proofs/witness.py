@@ -28,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.numerics.linear_program import minimise_linear
+from tacit.numerics.sparse import SparseMatrix, stack_columns, stack_diagonally, stack_rows
 
 _LEAST_LOG = -900.0
 """Smallest log2 of a channel's entries: products with masses stay within the range of floats."""
@@ -339,36 +341,32 @@ class _Search:
 
     def _solve_linear_program(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
         """Forces of views, one after the other, each flat [x, y, a]; ``None`` if none was found."""
-        from scipy import sparse
-        from scipy.optimize import linprog
-
         n_x, n_m, n_a = base.shape
-        letters = sparse.identity(n_a, format="csr")
-        lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))
+        n_cells, letters = n_x * n_m, np.eye(n_a)
+        lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
         pulls, sums = [], []
         for view in views:
-            by_cell = [view.shares(self.mass, x) for x in range(n_x)]
-            pulls.append(sparse.kron(sparse.block_diag(by_cell), letters))
-            sums.append(sparse.kron(sparse.hstack(list(map(sparse.diags, view.prior))), letters))
-        n_forces = sum(pull.shape[1] for pull in pulls)
-        solved = linprog(
+            by_cell = [SparseMatrix.of(view.shares(self.mass, x)) for x in range(n_x)]
+            pulls.append(stack_diagonally(by_cell).kron(letters))
+            sums.append(stack_columns([*map(SparseMatrix.diagonal, view.prior)]).kron(letters))
+        n_forces, n_sums = (sum(each.shape[k] for each in sums) for k in (1, 0))
+        largest = np.full(n_forces, _LARGEST_FORCE * self.worth)
+        solved = minimise_linear(
             np.concatenate([-self.mass.reshape(-1), np.zeros(n_forces)]),
-            A_ub=sparse.hstack([lowest, -sparse.hstack(pulls)], format="csc"),
-            b_ub=base.reshape(-1),
-            A_eq=sparse.hstack(
+            stack_rows(
                 [
-                    sparse.csr_matrix((sum(each.shape[0] for each in sums), n_x * n_m)),
-                    sparse.block_diag(sums),
-                ],
-                format="csc",
+                    stack_columns([lowest, -stack_columns(pulls)]),
+                    stack_columns([SparseMatrix.zeros((n_sums, n_cells)), stack_diagonally(sums)]),
+                ]
             ),
-            b_eq=np.zeros(sum(each.shape[0] for each in sums)),
-            bounds=[(None, None)] * (n_x * n_m)
-            + [(-_LARGEST_FORCE * self.worth, _LARGEST_FORCE * self.worth)] * n_forces,
-            method="highs",
-            options={"maxiter": MOST_PIVOTS, "time_limit": MOST_SECONDS},
+            np.concatenate([np.full(base.size, -inf), np.zeros(n_sums)]),
+            np.concatenate([base.reshape(-1), np.zeros(n_sums)]),
+            least=np.concatenate([np.full(n_cells, -inf), -largest]),
+            most=np.concatenate([np.full(n_cells, inf), largest]),
+            most_steps=MOST_PIVOTS,
+            most_seconds=MOST_SECONDS,
         )
-        return None if solved.x is None else np.asarray(solved.x[n_x * n_m :])
+        return None if solved.point is None else solved.point[n_cells:]
 
     def _solve_on_basis(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
         """The same, the unknowns being an orthonormal basis of what forces do to prices.
@@ -376,10 +374,8 @@ class _Search:
         Prices are weighed by the root of p(m, x), forces by that of p(y, x): a force then does at
         most as much to the prices as there are views.
         """
-        from scipy import sparse
-        from scipy.optimize import linprog
-
         n_x, n_m, n_a = base.shape
+        n_cells = n_x * n_m
         root_mass = np.sqrt(self.mass.reshape(-1, 1))
         root_p = np.sqrt(np.concatenate([view.p_yx.reshape(-1) for view in views]))
         effect = np.concatenate([_effect(view, self.mass) for view in views], axis=1)
@@ -387,20 +383,21 @@ class _Search:
         left, size, right = np.linalg.svd(effect, full_matrices=False)
         rank = int((size > _SAME_PRICES * size[0]).sum())
         basis = left[:, :rank] / np.where(root_mass > 0, root_mass, 1.0)
-        pull = sparse.kron(basis, sparse.identity(n_a))
-        lowest = sparse.kron(sparse.identity(n_x * n_m), np.ones((n_a, 1)))
+        pull = SparseMatrix.of(basis).kron(np.eye(n_a))
+        lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
         paid = np.repeat(_FORCE_PRICE / size[:rank], n_a)
-        solved = linprog(
+        solved = minimise_linear(
             np.concatenate([-self.mass.reshape(-1), paid, paid]),
-            A_ub=sparse.hstack([lowest, -pull, pull], format="csc"),
-            b_ub=base.reshape(-1),
-            bounds=[(None, None)] * (n_x * n_m) + [(0, None)] * (2 * len(paid)),
-            method="highs",
-            options={"maxiter": MOST_PIVOTS, "time_limit": MOST_SECONDS},
+            stack_columns([lowest, -pull, pull]),
+            np.full(base.size, -inf),
+            base.reshape(-1),
+            least=np.concatenate([np.full(n_cells, -inf), np.zeros(2 * len(paid))]),
+            most_steps=MOST_PIVOTS,
+            most_seconds=MOST_SECONDS,
         )
-        if solved.x is None:
+        if solved.point is None:
             return None
-        up, down = solved.x[n_x * n_m :].reshape(2, rank, n_a)
+        up, down = solved.point[n_cells:].reshape(2, rank, n_a)
         scaled = right[:rank].T @ ((up - down) / size[:rank, None])
         return np.asarray((scaled / np.where(root_p > 0, root_p, 1.0)[:, None]).reshape(-1))
 

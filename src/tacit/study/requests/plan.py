@@ -19,6 +19,7 @@ from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.information.laws import as_positive_bits
 from tacit.information.measures import guess_bound
+from tacit.numerics.special_functions import entropy_terms
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
@@ -322,10 +323,7 @@ def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
 
 def _costs(share: Array) -> Array:
     """Bits of telling who is in a share of the records: its entropy."""
-    from scipy.special import xlogy
-
-    other = 1 - share
-    return np.asarray(-(xlogy(share, share) + xlogy(other, other)) / LN2)
+    return np.asarray((entropy_terms(share) + entropy_terms(1 - share)) / LN2)
 
 
 def _problem(books: Books, question: Question) -> Problem:

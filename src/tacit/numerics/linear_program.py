@@ -1,0 +1,107 @@
+"""Linear programs, solved by HiGHS's dual simplex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.arrays import Array
+from tacit.numerics.sparse import SparseMatrix
+
+_BY_ROWS, _MINIMISE = 2, 1  # MatrixFormat.kRowwise and ObjSense.kMinimize of HiGHS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearOptimum:
+    """What came out of a linear program.
+
+    Attributes:
+        point: where the least cost is; ``None`` where none was found.
+        prices: by how much the least cost rises with each row's bound that binds, [row].
+        is_infeasible: whether no point meets the conditions.
+    """
+
+    point: Array | None
+    prices: Array
+    is_infeasible: bool
+
+
+def minimise_linear(
+    cost: ArrayLike,
+    rows: Array | SparseMatrix,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    least: ArrayLike = 0.0,
+    most: ArrayLike = inf,
+    tolerance: float = 1e-7,
+    most_steps: int = 2**31 - 1,
+    most_seconds: float = inf,
+) -> LinearOptimum:
+    """The point of least ``cost`` with ``low`` <= rows @ point <= ``high``.
+
+    Args:
+        cost: [unknown].
+        rows: [row, unknown].
+        low: -inf where there is no bound, [row].
+        high: inf where there is none, [row].
+        least: of each unknown; -inf where there is no bound.
+        most: of each unknown.
+        tolerance: by how much rows and prices may miss their bounds.
+        most_steps: of the simplex method, before it gives up.
+        most_seconds: the same in time.
+    """
+    import highspy  # late: seldom needed
+
+    matrix = rows if isinstance(rows, SparseMatrix) else SparseMatrix.of(rows)
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    options: dict[str, bool | float | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "parallel": "off",
+        "solver": "simplex",
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+        "simplex_iteration_limit": most_steps,
+        "time_limit": most_seconds,
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    order = np.lexsort((matrix.column, matrix.row))
+    n_rows, n_unknowns = matrix.shape
+    solver.passModel(
+        n_unknowns,
+        n_rows,
+        len(order),
+        _BY_ROWS,
+        _MINIMISE,
+        0.0,
+        np.asarray(cost, dtype=np.float64),
+        _filled(least, n_unknowns),
+        _filled(most, n_unknowns),
+        _filled(low, n_rows),
+        _filled(high, n_rows),
+        np.searchsorted(matrix.row[order], np.arange(n_rows)).astype(np.int32),
+        matrix.column[order].astype(np.int32),
+        matrix.value[order],
+        np.zeros(n_unknowns, dtype=np.int32),
+    )
+    if solver.run() == highspy.HighsStatus.kError:
+        # HiGHS keeps the number of threads of this thread's first program, which others may have
+        # solved: 0 takes it as it is.
+        solver.setOptionValue("threads", 0)
+        solver.run()
+    status, found = solver.getModelStatus(), solver.getSolution()
+    is_optimal = status == highspy.HighsModelStatus.kOptimal
+    return LinearOptimum(
+        np.array(found.col_value, dtype=np.float64) if is_optimal else None,
+        np.array(found.row_dual, dtype=np.float64) if is_optimal else np.zeros(n_rows),
+        status == highspy.HighsModelStatus.kInfeasible,
+    )
+
+
+def _filled(bound: ArrayLike, n: int) -> Array:
+    return np.array(np.broadcast_to(bound, (n,)), dtype=np.float64)
