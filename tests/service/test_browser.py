@@ -135,6 +135,32 @@ def download(visitor: Visitor, server: Server, place: Path) -> None:
     visitor.look_at_document(f"/study/ledger/{number}/receipt.html", "receipt-page")
 
 
+def test_people_are_erased_by_a_list_that_is_sent(
+    clinic: Server, browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "leaving.csv").write_text("patient\np000011\n")
+    with visiting(browser, clinic.url, "erasure", DESKTOP) as visitor:
+        page = visitor.page
+        log_in(visitor, clinic)
+        follow(page, "Records")
+        page.get_by_label("File").set_input_files(tmp_path / "leaving.csv")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("rowheader", name="leaving.csv")).to_be_visible()
+        visitor.look("sent")
+        form = page.locator("form", has=page.get_by_role("button", name="Count them"))
+        form.get_by_label("Ids").select_option(index=1)
+        page.get_by_role("button", name="Count them").click()
+        visitor.wait_for_job("done")
+        expect(page.get_by_role("main")).to_contain_text("1 record to erase")
+        visitor.look("counted")
+        page.get_by_role("button", name="Erase them for good").click()
+        visitor.wait_for_job("done")
+        expect(page.get_by_role("main")).to_contain_text("1 record erased, 199 left")
+        visitor.look("done")
+        follow(page, "Records")
+        expect(page.get_by_role("rowheader", name="leaving.csv")).to_have_count(0)
+
+
 @WIDTHS
 def test_what_other_limits_would_buy(clinic: Server, browser: Browser, place: dict) -> None:
     with visiting(browser, clinic.url, **place) as visitor:
