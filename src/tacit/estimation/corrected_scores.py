@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,18 +85,18 @@ class CorrectedScores:
             counts: [sample, row].
             quantile: of intervals, such as 1.96.
         """
-        n_samples, n_p = len(counts), self.design.shape[-1]
-        at_once = max(1, _MOST_ENTRIES // (2 * n_p * self.design.size))
-        parts = [
-            self._fit_together(counts[first : first + at_once], quantile)
-            for first in range(0, n_samples, at_once)
-        ]
+        parts = [self._fit_together(part, quantile) for part in self._split(counts)]
         return Fits(
             np.concatenate([part.coefficients for part in parts]),
             np.concatenate([part.covariance for part in parts]),
             np.concatenate([part.intervals for part in parts]),
             np.concatenate([part.is_solved for part in parts]),
         )
+
+    def _split(self, searches: NDArray[Any]) -> list[NDArray[Any]]:
+        """Searches in parts that are small enough to run together."""
+        at_once = max(1, _MOST_ENTRIES // self.design.size)
+        return np.array_split(searches, range(at_once, len(searches), at_once))
 
     def _fit_together(self, counts: Array, quantile: float) -> Fits:
         n_samples, n_p = len(counts), self.design.shape[-1]
@@ -222,7 +222,11 @@ class CorrectedScores:
             room = sign[which] * self.standard_scores(mine, beta, at) + quantile
             return np.where(is_solved, room, np.nan)
 
-        distance = _last_accepted(excess, len(sample), quantile)
+        def excess_in_parts(which: NDArray[np.intp], distance: Array) -> Array:
+            parts = self._split(np.arange(len(which)))
+            return np.concatenate([excess(which[part], distance[part]) for part in parts])
+
+        distance = _last_accepted(excess_in_parts, len(sample), quantile)
         ends = found[sample, held] + sign * distance * error
         return np.asarray(ends.reshape(n_samples, n_p, 2))
 
