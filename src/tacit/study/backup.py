@@ -22,7 +22,7 @@ from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
 from tacit.study.entry_kinds import read_books
 from tacit.study.erasure import erase_again, refuse_unfinished
-from tacit.study.folder import Configuration, Layout, StudyKeys, refuse_own_files
+from tacit.study.folder import Configuration, Layout, StudyKeys, engine_of, refuse_own_files
 from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
 from tacit.study.setup.creation import IN_FOLDER
 from tacit.tables.encoding.snapshot import is_snapshot_file
@@ -173,7 +173,7 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
 def _erase_again(layout: Layout, configuration: Configuration, books: Books) -> tuple[Remark, ...]:
     """Erase what was erased since the backup was made."""
     keys = StudyKeys.load(layout, configuration.study, books.created)
-    n_records = erase_again(layout, configuration.records_engine, keys, books)
+    n_records = erase_again(layout, engine_of(configuration), keys, books)
     return (Remark("erased_again", {"records": n_records}),) if n_records else ()
 
 
@@ -229,7 +229,7 @@ def _check_new(layout: Layout, configuration: Configuration, file: Path) -> None
 def _read(layout: Layout, configuration: Configuration, ledger: Ledger) -> tuple[Books, Traces]:
     """A study's books, and traces of entries that its ledger has lost."""
     study = configuration.study
-    engine = configuration.records_engine
+    engine = engine_of(configuration)
     traces = Traces.find(layout, engine, study)  # before the ledger is read
     books = read_books(ledger.entries(study))
     return books, traces.lost(books, ledger, study)

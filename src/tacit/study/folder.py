@@ -184,11 +184,6 @@ class Configuration(BaseModel):
     data: str | None = None
 
     @property
-    def records_engine(self) -> Engine[Any]:
-        """What reads and writes the records."""
-        return find_engine(self.engine, self.master, self.data)
-
-    @property
     def table_file(self) -> Path | None:
         """The file that the table is in; ``None`` for a server."""
         return find_source(self.source).file if self.format < _NAMES_FILE else self.file
@@ -223,6 +218,11 @@ class Configuration(BaseModel):
             raise InvalidInputError(
                 f"{path} is damaged ({error.error_count()} fields do not fit): restore it"
             ) from error
+
+
+def engine_of(configuration: Configuration) -> Engine[Any]:
+    """What reads and writes the records of a study."""
+    return find_engine(configuration.engine, configuration.master, configuration.data)
 
 
 def _table_of(configuration: Configuration, layout: Layout, cohort: int) -> TableRead:

@@ -36,7 +36,7 @@ from tacit.study.books.records import (
     RollbackRecord,
 )
 from tacit.study.entry_kinds import read_books, read_on
-from tacit.study.folder import Configuration, Layout
+from tacit.study.folder import Configuration, Layout, engine_of
 from tacit.tables.delivery.engine import Engine
 
 _LARGEST_NUMBER = 2**63 - 1
@@ -159,7 +159,7 @@ class Journal:
         self.layout = layout
         self.configuration = configuration
         self.study = configuration.study
-        self.engine = configuration.records_engine
+        self.engine = engine_of(configuration)
         self.ledger = ledger
         self._accept_rollback = accept_rollback
         self._author = {} if by is None else {AUTHOR: by}

@@ -328,7 +328,12 @@ def test_codes_that_do_not_occur_are_only_remarked(
         (
             ["a", "b"],
             {"cuts": [5]},
-            "value has type VARCHAR and only numbers, dates and times can be cut",
+            "VARCHAR and only numbers, dates and times can be cut, which 'a' is not: give",
+        ),
+        (
+            ["1,5", "2,25"],
+            {"cuts": [2]},
+            r"can be cut, which '1,5' is not \(write decimals with a point\): give the name",
         ),
         ([True, False], {"quantiles": 2}, "BOOLEAN and only numbers, dates and times can be cut"),
         (

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import duckdb
+import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
@@ -164,7 +166,10 @@ def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
         ("names.csv", "has no rows"),
         ("names.parquet", "has no rows"),
         ("noise.csv", "cannot be read: "),
-        ("latin.csv", "not utf-8"),
+        ("latin.csv", r"line 2 is not in UTF-8 \(byte 0xe9\); save it as UTF-8"),
+        ("wide.csv", "it is in UTF-16; save it as UTF-8"),
+        ("large.feather", r"column 'age' has type decimal256\(50, 2\): tacit reads"),
+        ("title.xlsx", "2 columns without a name, and the first row has 'Report': write a name"),
         ("noise.parquet", "cannot be read: "),
         ("noise.duckdb", "cannot be read: "),
         ("none.duckdb", "there is no file"),
@@ -179,6 +184,9 @@ def test_what_cannot_be_read_is_said_in_a_line(source: str, message: str, tmp_pa
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "names.csv").write_text("age,b\n")
     (tmp_path / "latin.csv").write_bytes("age,b\n1,née\n".encode("latin-1"))
+    (tmp_path / "wide.csv").write_bytes("age,b\n1,née\n".encode("utf-16"))
+    large = pa.array([Decimal(1)], pa.decimal256(50, 2))
+    write_arrow(tmp_path / "large.feather", {"age": large})
     for kind in ("csv", "parquet", "duckdb", "xlsx", "arrow"):
         (tmp_path / f"noise.{kind}").write_bytes(bytes(range(256)) * 20)
     write_duckdb(tmp_path / "two.duckdb", PATIENTS, "a", "b")
@@ -189,6 +197,11 @@ def test_what_cannot_be_read_is_said_in_a_line(source: str, message: str, tmp_pa
     book = Workbook()
     book.active.append(["age", "b", "b"])
     book.save(tmp_path / "twice.xlsx")
+    book = Workbook()
+    for row in (["Report"], ["age", "b", "c"], [30, 1, 2]):
+        book.active.append(row)
+    book.active.merge_cells("A1:C1")
+    book.save(tmp_path / "title.xlsx")
     write_parquet(tmp_path / "list.parquet", {"age": [[1, 2], [3]]})
     write_parquet(tmp_path / "names.parquet", {"age": pa.array([], pa.int64())})
     place = source if "://" in source else f"{tmp_path}/{source}"
@@ -335,6 +348,27 @@ def test_times_with_a_zone_are_taken_in_utc(name: str, tmp_path: Path) -> None:
     rows, types = read(str(path), "t", folder=tmp_path)
     assert types == ["TIME"]
     assert sorted(rows) == [(time(8),), (time(22, 30),)]
+
+
+@pytest.mark.parametrize("name", ["t.feather", "t.parquet"])
+def test_times_to_the_nanosecond_with_a_zone_are_taken_in_utc(name: str, tmp_path: Path) -> None:
+    """As pandas writes them."""
+    seen = datetime(2020, 1, 31, 23, 30, tzinfo=ZoneInfo("America/New_York"))
+    column = pa.array([seen, None], pa.timestamp("ns", tz="America/New_York"))
+    write = write_arrow if name.endswith("feather") else write_parquet
+    rows, types = read(write(tmp_path / name, {"t": column}), "t", folder=tmp_path)
+    assert (rows, types) == ([(datetime(2020, 2, 1, 4, 30),), (None,)], ["TIMESTAMP"])
+
+
+def test_a_column_that_cannot_be_read_does_not_hinder_others(tmp_path: Path) -> None:
+    columns = {
+        "large": pa.array([Decimal(1)] * 2, pa.decimal256(50, 2)),
+        "half": pa.array(np.array([0.5, np.nan], np.float16)),
+        "kind": pa.array(["a", "b"]).dictionary_encode(),
+    }
+    source = write_arrow(tmp_path / "t.arrow", columns)
+    rows, types = read(source, "half", "kind", folder=tmp_path)
+    assert (rows, types) == ([(0.5, "a"), (None, "b")], ["DOUBLE", "VARCHAR"])
 
 
 # --- Excel --------------------------------------------------------------------------------------

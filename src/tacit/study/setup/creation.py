@@ -35,6 +35,7 @@ from tacit.study.folder import (
     StudyKeys,
     TableRead,
     discarding_after_errors,
+    engine_of,
     file_evidence,
     find_engine,
     store_evidence,
@@ -140,7 +141,7 @@ def _remove_unregistered(folder: Path) -> None:
     with closing(Ledger.open(configuration.ledger)) as ledger:
         is_registered = configuration.study in ledger.studies()
     if not is_registered:
-        configuration.records_engine.discard(layout.snapshot)
+        engine_of(configuration).discard(layout.snapshot)
         rmtree(folder)
 
 

@@ -15,7 +15,7 @@ from tacit.study.books.books import Books, Cohort, Information, Intent, Shares
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import check_entry, read_books, read_on
-from tacit.study.folder import Configuration, Layout, StudyKeys
+from tacit.study.folder import Configuration, Layout, StudyKeys, engine_of
 from tacit.study.journal import Traces
 from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
@@ -81,7 +81,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     layout, configuration = Layout(Path(folder)), Configuration.read(Path(folder))
     paper = None if receipt is None else KeptPaper.read(Path(receipt))
     study = configuration.study
-    engine = configuration.records_engine
+    engine = engine_of(configuration)
     with Ledger.open(configuration.ledger or layout.ledger) as ledger:
         problems = [Remark("chain_broken", {"reason": each}) for each in ledger.verify(study)]
         if paper is not None and problems and not _is_in(ledger, study, paper):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
@@ -77,6 +78,11 @@ ORDER BY mistakes, times DESC, key, value
 MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
 
+
+_LONGEST_SHOWN = 40
+"""Signs of a value that a message shows."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9. ]*,[0-9]+")
 
 OTHER = "other"
 """The level of all values that are not among the most frequent."""
@@ -173,7 +179,8 @@ def _periods(staged: StagingTable, name: str, unit: Period) -> Periods:
     if staged.types[name] not in ("DATE", "TIMESTAMP"):
         raise ColumnError(
             name,
-            f"{name} has type {staged.types[name]} and only dates have a {unit}",
+            f"{name} has type {staged.types[name]} and only dates have a {unit}"
+            f"{_unlike_others(staged, name)}",
             _other_ways(staged, name),
         )
     rows = staged.connection.execute(
@@ -311,12 +318,27 @@ def _n_occurring(staged: StagingTable, attribute: Attribute) -> int:
     return int(n_bins) + attribute.has_missing
 
 
+def _unlike_others(staged: StagingTable, name: str) -> str:
+    """Of a column of texts, one that is no number and no date, in words."""
+    if staged.types[name] != "VARCHAR":
+        return ""
+    [(text,)] = staged.connection.execute(
+        f"SELECT min(value) FROM {staged.values(name)} WHERE trim(value) <> ''"
+    ).fetchall()
+    if text is None:
+        return ""
+    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    is_decimal = _DECIMAL_COMMA.fullmatch(text.strip())
+    return f", which {shown!r} is not{' (write decimals with a point)' if is_decimal else ''}"
+
+
 def _check_ordered(staged: StagingTable, name: str) -> None:
     stored = staged.types[name]
     if not is_number(stored) and stored not in _MOMENTS:
         raise ColumnError(
             name,
-            f"{name} has type {stored} and only numbers, dates and times can be cut",
+            f"{name} has type {stored} and only numbers, dates and times can be cut"
+            f"{_unlike_others(staged, name)}",
             ["", "groups"],
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +13,30 @@ from pyarrow.dataset import dataset
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import reason
 from tacit.tables.sources.source import Table, TableFile, check_file, describe
+
+_READ_AS = {pa.float16(): pa.float32()}
+"""Types that DuckDB does not know -> what they are read as."""
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, file: Path) -> Table:
+    """The table of a file; columns that DuckDB cannot read have Arrow's name of their type."""
+    schema = dataset(file, format="ipc").schema
+    fields = [field.with_type(_READ_AS.get(field.type, field.type)) for field in schema]
+    readable = [field for field in fields if _is_readable(connection, field)]
+    types = {field.name: str(field.type) for field in fields}
+    if readable:
+        connection.register("incoming", dataset(file, format="ipc", schema=pa.schema(readable)))
+        types |= describe(connection, "incoming").types
+    return Table(types, lambda _: "incoming")
+
+
+def _is_readable(connection: duckdb.DuckDBPyConnection, field: pa.Field) -> bool:
+    try:
+        connection.register("probe", pa.schema([field]).empty_table())
+    except duckdb.NotImplementedException:
+        return False
+    connection.unregister("probe")
+    return True
 
 
 class ArrowFile(TableFile):
@@ -24,8 +49,7 @@ class ArrowFile(TableFile):
         """The table in the file, read in batches."""
         check_file(self.file, self.text)
         try:
-            connection.register("incoming", dataset(self.file.absolute(), format="ipc"))
-            yield describe(connection, "incoming")
+            yield _describe(connection, self.file.absolute())
         except pa.ArrowException as error:
             raise InvalidInputError(
                 f"{self.text} cannot be read: {reason(error)}; write it as an Arrow file, which is "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +28,9 @@ _OPTIONS = (
 )
 
 
+_SAVE_AS_UTF8 = "save it as UTF-8 (in Excel: CSV UTF-8)"
+
+
 class CsvFile(TableFile):
     """A file that ends in .csv or .csv.gz, with a line of names."""
 
@@ -35,9 +40,11 @@ class CsvFile(TableFile):
     def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
         """The table in the file; where DuckDB cannot read it, an error that names the line."""
         check_file(self.file, self.text)
+        _refuse_utf16(self.file)
         try:
             yield _sniff(connection, self.file)
         except duckdb.InvalidInputException:
+            _refuse_other_encoding(self.file)
             _refuse_ragged(self.file)
             raise
 
@@ -60,6 +67,26 @@ def _sniff(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     pairs = (f"{quote_text(name)}: {quote_text(kind)}" for name, kind in types.items())
     chosen.append(f"columns = {{{', '.join(pairs)}}}")
     return Table(types, lambda _: f"read_csv({file}, {', '.join(chosen)})")
+
+
+def _refuse_utf16(path: Path) -> None:
+    """DuckDB takes every second byte for a sign, and finds other faults."""
+    with _opened_bytes(path) as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise InvalidInputError(f"{path} cannot be read: it is in UTF-16; {_SAVE_AS_UTF8}")
+
+
+def _refuse_other_encoding(path: Path) -> None:
+    """Name the first line that is not in UTF-8, if there is one."""
+    with _opened_bytes(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise InvalidInputError(
+                    f"{path} cannot be read: line {number} is not in UTF-8 "
+                    f"(byte {line[error.start]:#04x}); {_SAVE_AS_UTF8}"
+                ) from None
 
 
 def _refuse_ragged(path: Path) -> None:
@@ -91,6 +118,12 @@ def _ragged_line(path: Path) -> str | None:
         except csv.Error:
             return f"line {begins} has a quote that is not closed, or a very long field"
     return None
+
+
+@contextmanager
+def _opened_bytes(path: Path) -> Iterator[BufferedIOBase]:
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        yield file
 
 
 @contextmanager

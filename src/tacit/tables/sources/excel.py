@@ -55,11 +55,26 @@ class ExcelFile(FileOfTables):
                     f"{self.text} has two columns {name!r}: give each its own name"
                 )
         records = [row for row in rows if any(cell != "" for cell in row)]
+        self._refuse_nameless(names, records)
         return {
             _text(name): _column([row[k] for row in records])
             for k, name in enumerate(names)
             if name != ""
         }
+
+    def _refuse_nameless(
+        self, names: Sequence[object], records: Sequence[Sequence[object]]
+    ) -> None:
+        """Refuse a first row that is a title, or has one name for several columns."""
+        nameless = [k for k, name in enumerate(names) if name == ""]
+        used = [k for k in nameless if any(row[k] != "" for row in records)]
+        if len(used) > 1:  # one alone may number the rows
+            shown = ", ".join(repr(_text(name)) for name in names if name != "")
+            raise InvalidInputError(
+                f"{self.text} has {len(used)} columns without a name, and the first row has "
+                f"{shown}: write a name above each column, in one row; titles above the names, and "
+                "names that are merged over several columns, cannot be read"
+            )
 
     def _read_cells(self) -> Sequence[Sequence[object]]:
         try:

@@ -157,6 +157,8 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
         return f"hex({expression})", "VARCHAR"
     if sql_type == "TIME WITH TIME ZONE":  # also any time that Arrow 18 wrote to Parquet
         return f"CAST({expression} AT TIME ZONE 'UTC' AS TIME)", "TIME"
+    if sql_type == "TIMESTAMPTZ_NS":  # DuckDB 2 knows no shorter way
+        return f"CAST(CAST({expression} AS TIMESTAMPTZ) AS TIMESTAMP)", "TIMESTAMP"
     stored = _stored_type(sql_type)
     if stored is None:
         raise InvalidInputError(
