@@ -21,7 +21,7 @@ Whatever comes out gives a valid bound; nothing here is trusted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isinf
 
 import numpy as np
@@ -82,16 +82,17 @@ class View:
     Attributes:
         law: p(y, m, x), [x, y, m]; ``None`` for the view that sees m itself.
         p_yx: p(y, x), [x, y].
+        prior: p(x | y), [x, y]; 0 where y does not occur.
     """
 
     law: Array | None
     p_yx: Array
+    prior: Array = field(init=False)
 
-    @property
-    def prior(self) -> Array:
-        """p(x | y), [x, y]; 0 where y does not occur."""
+    def __post_init__(self) -> None:
+        """Compute what every step of a search needs."""
         total = self.p_yx.sum(axis=0)
-        return np.asarray(self.p_yx / np.where(total > 0, total, 1.0))
+        object.__setattr__(self, "prior", self.p_yx / np.where(total > 0, total, 1.0))
 
     def collect(self, cells: Array) -> Array:
         """From p(a | m, x) [x, m, a] to p(a, y, x) [x, y, a]."""
@@ -257,7 +258,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Search:
-    """The problem on classes of x; arrays as in ``find_forces``.
+    """The problem on classes of x; arrays as in ``find_forces``, the cost for every m.
 
     Attributes:
         worth: what the best constant answer costs above the best answers.
@@ -276,6 +277,7 @@ class _Search:
     @staticmethod
     def of(cost: Array, mass: Array, joint: Array, views: Sequence[LimitedView]) -> _Search:
         value = float((joint * cost).sum())
+        cost = np.repeat(cost, mass.shape[1] // cost.shape[1], axis=1)
         share = joint / np.where(mass > 0, mass, 1.0)[..., None]
         log_channel = np.log2(np.where(mass[..., None] > 0, share, 1 / cost.shape[-1]))
         n_letters = cost.shape[-1]
@@ -407,7 +409,7 @@ class _Search:
 
     def _costs(self) -> Array:
         """What letters cost without any force, [x, m, a]."""
-        return np.repeat(self.cost, self.mass.shape[1] // self.cost.shape[1], axis=1)
+        return self.cost.copy()
 
     def _bound(self, price: Array) -> float:
         found = float((self.mass * price.min(axis=-1)).sum()) - sum(v.paid for v in self.views)
@@ -444,10 +446,11 @@ def _effect(view: LimitedView, mass: Array) -> Array:
 def _log_ratio(view: LimitedView, cells: Array) -> Array:
     """log2 q(x | a, y) / p(x | y) for the posteriors q of a channel, [x, y, a]."""
     prior = view.prior[..., None]
-    told = np.maximum(view.collect(cells), _LEAST_MASS * (prior > 0))
+    is_possible = prior > 0
+    told = np.maximum(view.collect(cells), _LEAST_MASS * is_possible)
     total = told.sum(axis=0)
-    ratio = told / np.where(total > 0, total, 1.0) / np.where(prior > 0, prior, 1.0)
-    return np.asarray(np.log2(np.where(prior > 0, ratio, 1.0)))
+    ratio = told / np.where(total > 0, total, 1.0) / np.where(is_possible, prior, 1.0)
+    return np.asarray(np.log2(np.where(is_possible, ratio, 1.0)))
 
 
 def centred(force: Array, prior: Array, multiplier: float) -> Array:
