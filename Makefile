@@ -23,6 +23,9 @@ MINUTES := 10
 IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4e6 {print "/dev/shm"}')
 PYTEST := -m pytest -n auto --dist worksteal
 
+# Where it is set, each of the many processes of the tests compiles all of tacit again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo page test test-all lowest check bench redteam docs wheel sizes trace concepts format format-check lint types imports \
 	coverage clean

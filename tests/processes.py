@@ -13,9 +13,12 @@ PROCESSES.set_forkserver_preload(
         "cryptography.hazmat.primitives.kdf.hkdf",
         "pandas",  # pyarrow imports it where it is installed
         "psycopg",
+        "pytest",  # the main module, which multiprocessing imports in every process
         "scipy.linalg",
         "scipy.special",
         "sqlalchemy.dialects.postgresql",
         "sqlalchemy.dialects.sqlite",
+        "tacit.cli.serve",
+        "tacit.service.serve",
     ]
 )

@@ -541,8 +541,8 @@ def spreads_after(
         shares = laws[rows] / np.where(whole > 0, whole, 1.0)
         least = np.where(whole > 0, shares, inf).min(axis=1)
         is_tiny = least < _TINY_SHARE
-        told = np.log2(shares.max(axis=1) / np.where(is_tiny, 1.0, least)) + rounding
-        own[rows] += np.where(is_tiny, inf, told)
+        ratios = shares.max(axis=1) / np.where(is_tiny, 1.0, least)
+        own[rows] += np.log2(np.where(is_tiny, inf, ratios)) + rounding
     after = np.zeros(len(merged))
     np.maximum.at(after, labels[labels >= 0], own[labels >= 0])
     return after
