@@ -232,7 +232,7 @@ SCENARIOS = {
         lambda memory: _adult(memory, SIX),
         _six_parties(("education", "income", "age")),
         (("a",), ("a", "b"), ("a", "b", "c")),
-        300,
+        1600,
     ),
     "coalitions-256": Scenario(
         "6 parties x 10 visits, any 2, two groups, everyone, 256 cells",
@@ -240,7 +240,7 @@ SCENARIOS = {
         lambda memory: _four_attributes(memory, SIX),
         _six_parties(("a", "b", "c", "d")),
         (("a",), ("a", "b"), ("a", "b", "c")),
-        100,
+        1600,
     ),
     "wide": Scenario(
         "10 releases, X of 100,000 cells, each a class of its own",

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
-from tacit.numerics.special_functions import entropy_terms, xlogy
 
 ROW_SUM_TOL = 1e-9
 """How far a channel's row may sum from 1: far above rounding, far below a mistake."""
@@ -159,6 +158,18 @@ def _refuse_where(bad: NDArray[np.bool_], weights: Array, name: str, rule: str) 
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InvalidInputError(f"{name} holds {weights[index]:g} at index {index}: {rule}")
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """x log y, which is 0 where x is 0."""
+    x, y = np.broadcast_arrays(np.asarray(x, dtype=np.float64), y)
+    with np.errstate(divide="ignore"):
+        return np.asarray(x * np.log(y, out=np.zeros(x.shape), where=x != 0))
+
+
+def entropy_terms(p: ArrayLike) -> Array:
+    """-p log p, which is 0 where p is 0."""
+    return -xlogy(p, p)
 
 
 def entropy(p: ArrayLike) -> float:

@@ -237,7 +237,9 @@ def _cap_conditions(statement: Statement) -> Array:
         for y, r in zip(*np.nonzero(allowed * p_yr < given_r), strict=True):
             rows.append(allowed[y, r] * p_yr[y] / given_r[y, r] - np.eye(len(p_r))[r])
     n_letters = problem.distortion.shape[0]
-    return np.kron(np.eye(n_letters), np.reshape(rows, (-1, len(p_r))))
+    return np.asarray(
+        np.kron(np.eye(n_letters), np.reshape(rows, (-1, len(p_r)))), dtype=np.float64
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
