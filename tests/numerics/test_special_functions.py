@@ -10,26 +10,13 @@ from scipy import special, stats
 
 from tacit.numerics.special_functions import (
     beta_quantile,
-    entropy_terms,
     logistic,
     normal_quantile,
     softmax,
     student_quantile,
-    xlogy,
 )
 
 TOL = 1e-12
-
-SIZES = np.array([0.0, 5e-324, 1e-300, 1e-30, 1e-3, 0.25, 0.5, 1 - 1e-16, 1.0, 3.0, 1e10, 1e300])
-
-
-def test_products_with_logarithms() -> None:
-    x, y = np.meshgrid(SIZES, SIZES)
-    np.testing.assert_allclose(xlogy(x, y), special.xlogy(x, y), rtol=TOL)
-    assert xlogy(0.0, 0.0) == 0.0
-    assert xlogy(1.0, 0.0) == -inf
-    np.testing.assert_allclose(xlogy(x, SIZES), special.xlogy(x, SIZES), rtol=TOL)
-    np.testing.assert_allclose(entropy_terms(SIZES), special.entr(SIZES), rtol=TOL)
 
 
 def test_logistic_functions() -> None:

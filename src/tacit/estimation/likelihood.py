@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.information.laws import xlogy
 from tacit.numerics.least_squares import nonnegative_least_squares
-from tacit.numerics.special_functions import xlogy
 
 LIKELIHOOD_TOL = 1e-11
 """Missing mean log-likelihood at which to stop: for 10^9 letters, 0.01 in the log-likelihood."""

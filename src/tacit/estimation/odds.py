@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.estimation.likelihood import likeliest_frequencies
+from tacit.information.laws import xlogy
 from tacit.numerics.root import find_root
-from tacit.numerics.special_functions import softmax, xlogy
+from tacit.numerics.special_functions import softmax
 
 _FLOOR = 1e-7
 """Least frequency from which a search starts: the likeliest one may be 0."""

@@ -1,4 +1,4 @@
-"""Functions of probabilities: x log y, logistic ones, quantiles of normal, beta and Student laws.
+"""Logistic functions, and quantiles of normal, beta and Student laws.
 
 Sources:
     [DLMF] NIST Digital Library of Mathematical Functions, 8.17.22: the incomplete beta function as
@@ -35,18 +35,6 @@ _FRACTION_TOL = 1e-15
 _TINY = 1e-300
 _MOST_STEPS = 200
 _MOST_TERMS = 10_000_000
-
-
-def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log y, which is 0 where x is 0."""
-    x, y = np.broadcast_arrays(np.asarray(x, dtype=np.float64), y)
-    with np.errstate(divide="ignore"):
-        return np.asarray(x * np.log(y, out=np.zeros(x.shape), where=x != 0))
-
-
-def entropy_terms(p: ArrayLike) -> Array:
-    """-p log p, which is 0 where p is 0."""
-    return -xlogy(p, p)
 
 
 def logistic(x: ArrayLike) -> Array:

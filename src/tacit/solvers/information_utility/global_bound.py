@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
-from tacit.information.laws import gamma
-from tacit.numerics.special_functions import entropy_terms
+from tacit.information.laws import entropy_terms, gamma
 from tacit.solvers.convex.program import LIMIT_TOL, Statement
 from tacit.solvers.information_utility.ascent import joint_rhat_r
 from tacit.solvers.information_utility.lagrangian import Lagrangian

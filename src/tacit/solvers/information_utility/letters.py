@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import LN2, Array
-from tacit.numerics.special_functions import entropy_terms
+from tacit.information.laws import entropy_terms
 
 _APART = 0.02
 """How far new letters lie from each other, in the largest probability."""

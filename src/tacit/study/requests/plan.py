@@ -17,9 +17,8 @@ import numpy as np
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.information.laws import as_positive_bits
+from tacit.information.laws import as_positive_bits, entropy_terms
 from tacit.information.measures import guess_bound
-from tacit.numerics.special_functions import entropy_terms
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
