@@ -13,17 +13,8 @@ NEAR = 0.1
 """By how much of itself a size may differ from the page's: packages change from version to
 version."""
 
-TOO_LARGE = "not met: SciPy has 114 MB and NumPy 57 MB; a recipient's Arrow has 171 MB more"
 
-
-@pytest.mark.parametrize(
-    ("extra", "megabytes"),
-    [
-        pytest.param("", 150, marks=pytest.mark.xfail(reason=TOO_LARGE)),
-        pytest.param("recipient", 200, marks=pytest.mark.xfail(reason=TOO_LARGE)),
-        ("all", 800),
-    ],
-)
+@pytest.mark.parametrize(("extra", "megabytes"), [("", 150), ("recipient", 200), ("all", 800)])
 def test_sizes_stay_below_their_limits(extra: str, megabytes: float) -> None:
     assert size_of(extra).megabytes < megabytes
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 from math import fsum, inf, nextafter
 from threading import RLock
@@ -27,9 +26,6 @@ from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.memory import NO_LIMITS, Transition
 from tacit.scheme.views import ClassOfX, CoalitionView, class_sums
-
-DIGITS = 4
-"""Decimals of a bit that people are shown."""
 
 _PRECISION = 128
 _TINY = 1e-250
@@ -345,23 +341,3 @@ def _upper_bits(nats: arb) -> float:
     """A float above a ball of nats, in bits; information is never below 0."""
     upper = (nats / arb(2).log()).upper()
     return max(0.0, nextafter(float(upper), inf))
-
-
-def bits_up(bits: float, digits: int = DIGITS) -> str:
-    """What is held, or would be learned: the figure shown is never below it."""
-    return _rounded(Decimal(bits), digits, ROUND_CEILING)
-
-
-def percent_used(held: float, limit: float) -> float:
-    """Of a limit, with bits rounded as they are shown; at most 100."""
-    return 100.0 if float(bits_up(held)) >= limit else 100 * held / limit
-
-
-def bits_down(bits: float, digits: int = DIGITS) -> str:
-    """What is left, or may be asked for: the figure shown is never above it."""
-    # By the shortest text of the float: 0.3 is meant as 0.3, though the float is slightly below.
-    return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
-
-
-def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
-    return f"{bits.quantize(Decimal(1).scaleb(-digits), rounding):f}"

@@ -166,7 +166,7 @@ def _cap_in_words(cap: float) -> str:
 
 
 def _needed_in_words(curve: PlannedCurve) -> str:
-    from tacit.accounting import bits_down
+    from tacit.information.laws import bits_down
 
     needed = curve.needed
     assert needed is not None  # asked for

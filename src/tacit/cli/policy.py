@@ -13,7 +13,7 @@ def policy(folder: Folder, as_json: AsJson = False) -> None:
 
     Of the coalitions under a limit, the one that holds most is named, in the cohort where it does.
     """
-    from tacit.accounting import bits_down, bits_up
+    from tacit.information.laws import bits_down, bits_up
     from tacit.policy import limit_in_words, times_in_words
     from tacit.study import Study
 

@@ -113,7 +113,7 @@ def _for_machines(quoted: Quote) -> dict[str, Any]:
 
 
 def _show_quote(quoted: Quote) -> None:
-    from tacit.accounting import bits_down, bits_up
+    from tacit.information.laws import bits_down, bits_up
     from tacit.policy import bits_in_words, limit_in_words
 
     own, worst = quoted.own, quoted.worst
@@ -188,7 +188,7 @@ def _more(quoted: Quote) -> str:
 
 
 def _show_shares(quoted: Quote) -> None:
-    from tacit.accounting import bits_down, bits_up
+    from tacit.information.laws import bits_down, bits_up
     from tacit.policy import limit_in_words
 
     rows = [
@@ -227,7 +227,7 @@ def _show_levels(quoted: Quote) -> None:
 
 def _show_variants(quoted: Quote) -> None:
     """Analysable and adaptive, side by side; for shares there is only the analysable one."""
-    from tacit.accounting import bits_up
+    from tacit.information.laws import bits_up
 
     if len(quoted.variants) < (1 if quoted.measure == "shares" else 2):
         return

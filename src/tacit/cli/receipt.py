@@ -91,7 +91,7 @@ def _show_worth(paper: Receipt) -> None:
 
 
 def _show_holdings(paper: Receipt) -> None:
-    from tacit.accounting import bits_up
+    from tacit.information.laws import bits_up
     from tacit.policy import limit_in_words
 
     rows = [

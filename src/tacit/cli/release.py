@@ -156,7 +156,7 @@ def _show_note(remark: Remark) -> None:
 
 
 def _show_release(paper: Certificate | Receipt, folder: Path, out: Path) -> None:
-    from tacit.accounting import bits_up
+    from tacit.information.laws import bits_up
 
     party, request = plain(paper.party), plain(paper.request)
     cohort = "" if paper.cohort is None else f" of cohort {paper.cohort}"

@@ -57,7 +57,7 @@ def _show_holdings(
     holdings: Sequence[Holding], n_left_out: int, cohorts: Sequence[CohortStatus] = ()
 ) -> None:
     """What each holds of its limit; of several cohorts, where that is so."""
-    from tacit.accounting import bits_down, bits_up
+    from tacit.information.laws import bits_down, bits_up
     from tacit.policy import limit_in_words, times_in_words
 
     rows = [

@@ -76,7 +76,7 @@ def what_if(
 
 
 def _show(found: RequestSurface) -> None:
-    from tacit.accounting import bits_up
+    from tacit.information.laws import bits_up
     from tacit.policy import limit_in_words
 
     party = plain(found.party)

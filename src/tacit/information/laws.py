@@ -1,12 +1,14 @@
 """Probability laws and limits: checked once where they enter; entropies and information of laws.
 
-Upper bounds on information include the rounding of their own computation.
+Upper bounds on information include the rounding of their own computation, and bits are rounded
+against us when they are shown.
 
 Axes follow the names used all over tacit: ``joint_xy[x, y]``, ``channel[x, y]`` = p(y given x).
 """
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from math import inf, nextafter
 from typing import SupportsFloat
@@ -286,3 +288,27 @@ def information_range_bits(p_yx: NDArray[np.floating], n_operations: int) -> tup
     per_bit = np.log(p_yx.dtype.type(2))
     lowest, highest = float((nats - error) / per_bit), float((nats + error) / per_bit)
     return max(0.0, nextafter(lowest, -inf)), nextafter(highest, inf)
+
+
+DIGITS = 4
+"""Decimals of a bit that people are shown."""
+
+
+def bits_up(bits: float, digits: int = DIGITS) -> str:
+    """What is held, or would be learned: the figure shown is never below it."""
+    return _rounded(Decimal(bits), digits, ROUND_CEILING)
+
+
+def percent_used(held: float, limit: float) -> float:
+    """Of a limit, with bits rounded as they are shown; at most 100."""
+    return 100.0 if float(bits_up(held)) >= limit else 100 * held / limit
+
+
+def bits_down(bits: float, digits: int = DIGITS) -> str:
+    """What is left, or may be asked for: the figure shown is never above it."""
+    # By the shortest text of the float: 0.3 is meant as 0.3, though the float is slightly below.
+    return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
+
+
+def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
+    return f"{bits.quantize(Decimal(1).scaleb(-digits), rounding):f}"

@@ -15,8 +15,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tacit.accounting import bits_down, bits_up, percent_used
 from tacit.errors import Suggestion
+from tacit.information.laws import bits_down, bits_up, percent_used
 from tacit.policy import limit_in_words, times_in_words
 from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API

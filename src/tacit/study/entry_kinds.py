@@ -14,8 +14,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from tacit.accounting import bits_up
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
+from tacit.information.laws import bits_up
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND
 from tacit.policy import Parties, bits_in_words, cap_in_words

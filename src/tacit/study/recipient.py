@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv, parquet
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.estimation import Cell, Contrast, CrossTable, Estimate, NoisyColumn, crosstab
@@ -25,7 +23,7 @@ from tacit.tables.delivery.release_reader import (
     count_letters,
     digest_of,
     read_letters,
-    texts_of,
+    read_texts,
 )
 
 _MANY = 250
@@ -242,20 +240,7 @@ def _own_columns(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]
     """Columns of a recipient's own table, as texts."""
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}: give your own table, .parquet or .csv")
-    is_csv = path.suffix.lower() == ".csv"
-    as_text = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-    )
-    try:
-        table = csv.read_csv(path, convert_options=as_text) if is_csv else parquet.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInputError(f"{path} cannot be read as a table: {reason}") from None
-    for name in names:
-        if name not in table.column_names:
-            known = ", ".join(table.column_names)
-            raise InvalidInputError(f"{path} has no column {name}, only {known}: name one of these")
-    return {name: texts_of(table.column(name)) for name in names}
+    return read_texts(path, names)
 
 
 def _subgroup_bounds(

@@ -57,7 +57,7 @@ def _limit_below_own(*, limited_by: str, bits: float, parties: list[str]) -> str
 
 
 def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: float) -> str:
-    from tacit.accounting import bits_up
+    from tacit.information.laws import bits_up
 
     whose = f"what {most} holds" if coalitions == 1 else f"what {coalitions} coalitions hold"
     worst = "" if coalitions == 1 else f", most for {most}"
@@ -90,7 +90,7 @@ def _party_let_in(*, party: str, bits: float) -> str:
 
 
 def _few_records(*, records: int, others_bits: float) -> str:
-    from tacit.accounting import bits_up
+    from tacit.information.laws import bits_up
 
     return (
         f"{records:,} records are few: limits are on what a person's own rows tell, and to "

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting import bits_down, bits_up
 from tacit.errors import InvalidInputError
+from tacit.information.laws import bits_down, bits_up
 from tacit.policy import limit_in_words
 from tacit.remark import Remark
 from tacit.study import Certificate, verify_study

@@ -19,6 +19,7 @@ from tacit.tables.delivery.release_file import (
     Block,
     ContentDigest,
     check_target,
+    content_of_columns,
     csv_text,
     release_writer,
 )
@@ -35,7 +36,7 @@ def write(path: Path, alphabet: Alphabet, *blocks: Block) -> str:
         release_writer(path)(file, alphabet, iter(blocks))
     digest = ContentDigest(KEY)
     for block in blocks:
-        digest.update(alphabet.columns(block))
+        digest.update(content_of_columns(alphabet.columns(block)))
     return digest.hexdigest()
 
 

@@ -28,6 +28,7 @@ from tacit.tables.delivery.release_file import (
     ContentDigest,
     Progress,
     RecordedRelease,
+    content_of_columns,
     release_writer,
 )
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories
@@ -338,7 +339,7 @@ def _sorted(records: ToyRecords, letters: list[int], release: RecordedRelease) -
 
 def _digest(block: Block, release: RecordedRelease) -> str:
     digest = ContentDigest(release.digest_key)
-    digest.update(release.alphabet.columns(block))
+    digest.update(content_of_columns(release.alphabet.columns(block)))
     return digest.hexdigest()
 
 

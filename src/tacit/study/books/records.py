@@ -26,8 +26,8 @@ from pydantic import (
     model_validator,
 )
 
-from tacit.accounting import bits_up, percent_used
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
+from tacit.information.laws import bits_up, percent_used
 from tacit.ledger import Entry
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs, Utility
 from tacit.scheme import Policy, Transition

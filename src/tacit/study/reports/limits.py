@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any
 
-from tacit.accounting import percent_used
+from tacit.information.laws import percent_used
 from tacit.policy import Parties
 from tacit.study.books.books import Books
 

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from tacit.accounting import bits_up
+from tacit.information.laws import bits_up
 from tacit.policy import limit_in_words
 from tacit.study.reports.receipts import (
     measure_in_words,

@@ -25,10 +25,9 @@ from pydantic import (
     validate_call,
 )
 
-from tacit.accounting import bits_up
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
-from tacit.information.laws import ROW_SUM_TOL
+from tacit.information.laws import ROW_SUM_TOL, bits_up
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
 from tacit.policy import limit_in_words

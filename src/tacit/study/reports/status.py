@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting import DIGITS, Counts, bits_down, bits_up, other_rows_upper_bits
+from tacit.accounting import Counts, other_rows_upper_bits
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
+from tacit.information.laws import DIGITS, bits_down, bits_up
 from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark

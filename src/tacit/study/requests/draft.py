@@ -9,9 +9,10 @@ from math import inf
 
 import numpy as np
 
-from tacit.accounting import Account, bits_down, bits_up
+from tacit.accounting import Account
 from tacit.arrays import Array
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, UnconvergedError
+from tacit.information.laws import bits_down, bits_up
 from tacit.policy import (
     Parties,
     bits_in_words,

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting import Account, bits_down, bits_up, other_rows_upper_bits
+from tacit.accounting import Account, other_rows_upper_bits
 from tacit.arrays import Array
 from tacit.errors import TacitError
+from tacit.information.laws import bits_down, bits_up
 from tacit.markup import html_table
 from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.accounting import bits_down, bits_up
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
+from tacit.information.laws import bits_down, bits_up
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
 from tacit.scheme.scheme import CAP_ROOM

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from math import inf
 
-from tacit.accounting import Account, bits_up
+from tacit.accounting import Account
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
-from tacit.information.laws import as_positive_bits
+from tacit.information.laws import as_positive_bits, bits_up
 from tacit.policy import Limit, Parties, bits_in_words, times_in_words
 from tacit.remark import Remark
 from tacit.scheme import Policy

@@ -20,7 +20,7 @@ import os
 import re
 from binascii import hexlify
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, count, pairwise
@@ -30,17 +30,15 @@ from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import parquet
 
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import Codes, IntegerChannel, keyed_digest
 from tacit.storage import atomic_file
 
-if TYPE_CHECKING:  # who only reads release files has not installed it
+if TYPE_CHECKING:  # who only reads release files has not installed pyarrow
     import duckdb
+    import pyarrow as pa
 
 BATCH = 2**18
 """Records handled at a time: a few megabytes, near what a core's cache holds."""
@@ -95,6 +93,8 @@ class Alphabet:
 
     def columns(self, block: Block) -> pa.RecordBatch:
         """The file's columns for some records."""
+        import pyarrow as pa
+
         labels = pa.array(self.labels, pa.string())
         if self.n_times is None:
             rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
@@ -177,6 +177,8 @@ def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet, Iterator[Block
 
 def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write each block as a row group; labels are a dictionary, pseudonyms compressed text."""
+    from pyarrow import parquet
+
     row_groups = map(alphabet.columns, blocks)
     nobody = Block(pa.array([], pa.string()), np.empty(0, np.min_scalar_type(alphabet.size - 1)))
     first = next(row_groups, alphabet.columns(nobody))
@@ -199,6 +201,9 @@ def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) 
 
 def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write lines that end in a newline, quoted only where they must be."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     is_shared = alphabet.n_times is not None
     file.write(",".join(COLUMNS[is_shared]).encode() + b"\n")
     endings = pa.array(alphabet.line_endings(), pa.string())
@@ -206,6 +211,10 @@ def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> N
         record = _quoted_where_needed(_guarded_where_needed(block.record.cast(pa.string())))
         lines = pc.binary_join_element_wise(record, endings.take(pa.array(block.letters)), "")
         file.write(_lengths_and_bytes(lines)[1])
+
+
+Content = tuple[bytes, memoryview]
+"""Texts of a column: the length of each in bytes, and all of them one after the other."""
 
 
 class ContentDigest:
@@ -219,12 +228,11 @@ class ContentDigest:
         self._key = key
         self._streams: dict[str, tuple[hmac.HMAC, hmac.HMAC]] = {}
 
-    def update(self, columns: pa.RecordBatch) -> None:
-        """Take the next records of the file."""
-        for name, column in zip(columns.schema.names, columns.columns, strict=True):
+    def update(self, columns: Mapping[str, Content]) -> None:
+        """Take the next records of the file, column by column."""
+        for name, (lengths, content) in columns.items():
             if name not in self._streams:
                 self._streams[name] = (self._stream(), self._stream())
-            lengths, content = _lengths_and_bytes(column.cast(pa.string()))
             of_lengths, of_bytes = self._streams[name]
             of_lengths.update(lengths)
             of_bytes.update(content)
@@ -239,7 +247,7 @@ class ContentDigest:
         """The blocks, digested while they are written; ``count`` gets the size of each."""
 
         def take(block: Block) -> None:
-            self.update(alphabet.columns(block))
+            self.update(content_of_columns(alphabet.columns(block)))
 
         for block in blocks:
             taking = pool.submit(take, block)
@@ -275,7 +283,19 @@ def guards_any(target: Path, labels: Sequence[str]) -> bool:
     return target.suffix.lower() == ".csv" and any(map(_is_guarded, labels))
 
 
-def _lengths_and_bytes(texts: pa.StringArray) -> tuple[bytes, memoryview]:
+def content_of_columns(columns: pa.RecordBatch) -> dict[str, Content]:
+    """Some records, column by column, as their digest takes them."""
+    texts = (column.cast("string") for column in columns.columns)
+    return dict(zip(columns.schema.names, map(_lengths_and_bytes, texts), strict=True))
+
+
+def content_of_texts(texts: Sequence[str]) -> Content:
+    """The same for one column, without Arrow."""
+    every = [text.encode() for text in texts]
+    return np.array([*map(len, every)], "<i4").tobytes(), memoryview(b"".join(every))
+
+
+def _lengths_and_bytes(texts: pa.StringArray) -> Content:
     """How many bytes each text has (32 bits each), and all of them one after the other."""
     _, ends, content = texts.buffers()
     bounds = np.frombuffer(ends, "<i4", len(texts) + 1, offset=4 * texts.offset)
@@ -289,6 +309,9 @@ def _is_guarded(text: str) -> bool:
 
 
 def _guarded_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     content = bytes(_lengths_and_bytes(texts)[1])
     if not any(sign in content for sign in _FORMULA_SIGNS):  # pseudonyms have none: be quick
         return texts
@@ -298,6 +321,8 @@ def _guarded_where_needed(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _quoted_where_needed(texts: pa.StringArray) -> pa.StringArray:
+    import pyarrow as pa
+
     content = bytes(_lengths_and_bytes(texts)[1])
     if not any(sign in content for sign in _QUOTED_SIGNS):
         return texts
@@ -500,6 +525,8 @@ def batches(n_records: int) -> Iterator[range]:
 
 def hexadecimal(words: Words) -> pa.StringArray:
     """16 lower-case digits of each word."""
+    import pyarrow as pa
+
     digits = hexlify(words.astype(">u8").data)
     ends = np.arange(0, len(digits) + 1, _HEX_DIGITS, dtype=np.int32)
     return pa.StringArray.from_buffers(len(words), pa.py_buffer(ends), pa.py_buffer(digits))
@@ -563,7 +590,7 @@ def digest_release(release: RecordedRelease, blocks: Iterator[Block]) -> str:
     """The content digest that the file of a release must have; no file is written."""
     digest = ContentDigest(release.digest_key)
     for block in blocks:
-        digest.update(release.alphabet.columns(block))
+        digest.update(content_of_columns(release.alphabet.columns(block)))
     return digest.hexdigest()
 
 

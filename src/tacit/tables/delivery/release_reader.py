@@ -1,18 +1,32 @@
-"""Reading release files: the digest of what they say, and every record's letter."""
+"""Reading release files and recipients' own tables: texts of columns, letters, the digest.
+
+Recipients read Parquet with DuckDB and CSV with the standard library; they have no Arrow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv, parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables.delivery.release_file import BATCH, COLUMNS, ContentDigest, text_of_csv
+from tacit.tables.delivery.release_file import (
+    COLUMNS,
+    ContentDigest,
+    content_of_texts,
+    text_of_csv,
+)
+
+_BATCH = 2**16
+"""Records read at a time."""
+
+Columns = dict[str, list[str]]
+"""Texts of each column, as a CSV file shows them; a missing value is an empty text."""
 
 
 def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
@@ -25,7 +39,7 @@ def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
     """
     digest = ContentDigest(key)
     for columns in _read(path, has_guards):
-        digest.update(columns)
+        digest.update({name: content_of_texts(texts) for name, texts in columns.items()})
     return digest.hexdigest()
 
 
@@ -54,40 +68,52 @@ def read_letters(
     records, letters = [], []
     for columns in _read(path, has_guards):
         letters.append(_letters_of(path, columns, labels, time_shares))
-        records.append(texts_of(columns.column("record")))
+        records.append(np.asarray(columns["record"], dtype=np.str_))
     if not letters:
         return np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64)
     return np.concatenate(records), np.concatenate(letters)
 
 
-def texts_of(column: pa.Array | pa.ChunkedArray) -> NDArray[np.str_]:
-    """A column as texts, as a CSV file shows them; a missing value as an empty text."""
-    return np.asarray(column.cast(pa.string()).fill_null("").to_pylist(), dtype=np.str_)
+def read_texts(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]]:
+    """Columns of a table, .parquet or .csv, as texts.
+
+    Raises:
+        InvalidInputError: it cannot be read, or lacks a column.
+    """
+    texts: Columns = {name: [] for name in names}
+    with _said_in_one_line(path, "a table"):
+        for columns in _batches(path):
+            for name in names:
+                if name not in columns:
+                    raise InvalidInputError(
+                        f"{path} has no column {name}, only {', '.join(columns)}: name one of these"
+                    )
+                texts[name] += columns[name]
+    return {name: np.asarray(column, dtype=np.str_) for name, column in texts.items()}
 
 
 def _letters_of(
-    path: Path, columns: pa.RecordBatch, labels: Sequence[str], time_shares: int
+    path: Path, columns: Columns, labels: Sequence[str], time_shares: int
 ) -> NDArray[np.int64]:
     """The letter t * len(labels) + rhat of each record."""
     known = {"rhat": list(labels)}
     if time_shares > 1:
         known["t"] = [str(t) for t in range(time_shares)]
-    if columns.schema.names != ["record", *known]:
-        raise _not_as_certified(path, f"the columns {', '.join(columns.schema.names)}")
-    letters = np.zeros(len(columns), dtype=np.int64)
+    if [*columns] != ["record", *known]:
+        raise _not_as_certified(path, f"the columns {', '.join(columns)}")
+    letters = np.zeros(len(columns["record"]), dtype=np.int64)
     for name, scale in zip(known, (1, len(labels)), strict=False):
-        letters += scale * _places(path, columns.column(name), known[name])
+        letters += scale * _places(path, columns[name], known[name])
     return letters
 
 
-def _places(path: Path, column: pa.Array, known: list[str]) -> NDArray[np.int64]:
+def _places(path: Path, texts: Iterable[str], known: Sequence[str]) -> NDArray[np.int64]:
     """Which of the known texts each entry is."""
-    texts = column.cast(pa.string())
-    places = pc.index_in(texts, pa.array(known, pa.string()))
-    if places.null_count:
-        unknown = texts.filter(places.is_null())[0].as_py()
-        raise _not_as_certified(path, f"the entry {unknown!r}")
-    return np.asarray(places.to_numpy())
+    place_of = {text: place for place, text in enumerate(known)}
+    try:
+        return np.array([place_of[text] for text in texts], dtype=np.int64)
+    except KeyError as error:
+        raise _not_as_certified(path, f"the entry {error.args[0]!r}") from None
 
 
 def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
@@ -97,49 +123,76 @@ def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
     )
 
 
-def _read(path: Path, has_guards: bool) -> Iterator[pa.RecordBatch]:
+def _read(path: Path, has_guards: bool) -> Iterator[Columns]:
     """The columns of a release file, batch by batch."""
-    is_csv = path.suffix.lower() == ".csv"
-    try:
-        for columns in _read_csv(path) if is_csv else _read_parquet(path):
-            yield _without_guards(columns) if is_csv and has_guards else columns
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInputError(f"{path} cannot be read as a release file: {reason}") from None
+    with _said_in_one_line(path, "a release file"):
+        for columns in _batches(path):
+            if [*columns] not in COLUMNS:
+                raise InvalidInputError(
+                    f"{path} has the columns {', '.join(columns)}, a release file has "
+                    "record, rhat and perhaps t: give the file as it was delivered"
+                )
+            yield _without_guards(columns) if has_guards and _is_csv(path) else columns
 
 
-def _read_parquet(path: Path) -> Iterator[pa.RecordBatch]:
-    with parquet.ParquetFile(path) as file:
-        _refuse_other_columns(path, file.schema_arrow)
-        yield from file.iter_batches(BATCH)
-
-
-def _read_csv(path: Path) -> Iterator[pa.RecordBatch]:
-    """Every field as the text that it is."""
-    as_text = csv.ConvertOptions(
-        column_types=dict.fromkeys(COLUMNS[1], pa.string()), strings_can_be_null=False
-    )
-    lines = csv.ParseOptions(newlines_in_values=True)
-    with csv.open_csv(path, parse_options=lines, convert_options=as_text) as reader:
-        _refuse_other_columns(path, reader.schema)
-        yield from reader
-
-
-def _refuse_other_columns(path: Path, schema: pa.Schema) -> None:
-    if schema.names not in COLUMNS:
-        raise InvalidInputError(
-            f"{path} has the columns {', '.join(schema.names)}, a release file has "
-            "record, rhat and perhaps t: give the file as it was delivered"
-        )
-
-
-def _without_guards(columns: pa.RecordBatch) -> pa.RecordBatch:
+def _without_guards(columns: Columns) -> Columns:
     """The texts of a CSV file as they were before ``csv_text``."""
-    bare = [_bare_where_needed(column) for column in columns.columns]
-    return pa.record_batch(bare, names=columns.schema.names)
+    return {name: [*map(text_of_csv, texts)] for name, texts in columns.items()}
 
 
-def _bare_where_needed(texts: pa.StringArray) -> pa.StringArray:
-    if not pc.any(pc.starts_with(texts, "'")).as_py():
-        return texts
-    return pa.array(map(text_of_csv, texts.to_pylist()), pa.string())
+@contextmanager
+def _said_in_one_line(path: Path, kind: str) -> Iterator[None]:
+    """Turn what a reader complains about into one error."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, csv.Error, _parquet_error()) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInputError(f"{path} cannot be read as {kind}: {reason}") from None
+
+
+def _parquet_error() -> type[Exception]:
+    """What DuckDB raises, where it is installed."""
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        return csv.Error
+    return duckdb.Error
+
+
+def _is_csv(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
+
+
+def _batches(path: Path) -> Iterator[Columns]:
+    """All columns of a file as texts, batch by batch; the first batch may be empty."""
+    return _read_csv(path) if _is_csv(path) else _read_parquet(path)
+
+
+def _read_parquet(path: Path) -> Iterator[Columns]:
+    from tacit.tables.connection import connect_memory, quote_file, quote_name
+
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    with connect_memory() as connection:
+        source = f"read_parquet({quote_file(path)})"
+        names = connection.sql(f"SELECT * FROM {source}").columns
+        texts = (f"coalesce({quote_name(name)}::VARCHAR, '')" for name in names)
+        found = connection.execute(f"SELECT {', '.join(texts)} FROM {source}")
+        yield {name: [] for name in names}
+        while rows := found.fetchmany(_BATCH):
+            yield _by_column(names, rows)
+
+
+def _read_csv(path: Path) -> Iterator[Columns]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = (line for line in csv.reader(file, strict=True) if line)
+        names = next(lines, [])
+        yield {name: [] for name in names}
+        while rows := [*islice(lines, _BATCH)]:
+            if any(len(row) != len(names) for row in rows):
+                raise csv.Error(f"a line has not {len(names)} fields")
+            yield _by_column(names, rows)
+
+
+def _by_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
+    return {name: list(texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True)}
