@@ -32,7 +32,10 @@ def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_quote_shows_every_level_and_both_forms(coins: Path) -> None:
     said = done("quote", "study", "lab-a", "metal").out
-    assert "gold would never be the answer; --worst-level: " in said
+    assert (
+        "gold would never be the answer; judged by the worst level (--worst-level), errors are "
+        in said
+    )
     lines = [line.split() for line in said.splitlines()]
     assert ["gold", "1,000", "1.0000", "never", "the", "answer"] in lines
     assert [words[0] for words in lines if words[:1] in (["adaptive"], ["analysable"])] == [

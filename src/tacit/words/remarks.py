@@ -208,7 +208,10 @@ def _level_never_released(
     said = f"{', '.join(levels)} would never be the answer"
     if worst_level is None:
         return f"{said}: --worst-level includes every level"
-    return f"{said}; --worst-level: {worst_level:.3f} at most, {mean:.3f} on average"
+    return (
+        f"{said}; judged by the worst level (--worst-level), errors are {worst_level:.3f} at most "
+        f"and {mean:.3f} on average"
+    )
 
 
 def _rows_left_out(*, rows: int) -> str:
