@@ -95,6 +95,7 @@ def test_a_custodians_journey(
         follow(page, "Release")
         visitor.look("custodian-release")
         page.get_by_label("Party").select_option(party)
+        page.get_by_label("Compare").check()
         ask_for(page, "smoker", "0.05", "Quote")
         visitor.wait_for_job("done")
         visitor.look("quote")

@@ -72,6 +72,8 @@ def test_new_records_join_and_have_files_of_their_own(clinic: Server, tmp_path: 
             files = [party.get(f"/api/own/releases/{each}/file.csv") for each in entries]
         assert job["state"] == "done", job
         assert [len(each.text.splitlines()) - 1 for each in files] == [199, 60]
+        held = [each["everyone_bits"] for each in client.get("/api/study").json()["timeline"]]
+        assert held == sorted(held)  # nobody forgets what it holds of another cohort
         audited = done(client, "/api/study/audits", records=100)
         assert set(audited["cohorts"]) == {"1", "2"}
         jobs = len(client.get("/api/jobs").json())

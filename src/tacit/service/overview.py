@@ -7,19 +7,24 @@ from typing import Any
 
 from tacit.problem import DISTORTIONS
 from tacit.study import Receipt, Study, StudyStatus
+from tacit.study.books.records import FIRST_COHORT
 from tacit.words.remarks import remark_in_words
 
 
 def timeline(releases: Sequence[Receipt]) -> list[dict[str, Any]]:
     """Every release: what its answers are worth, and what everybody holds after it ([TVC] Fig. 6).
 
+    Of several cohorts, what is held is that of the one where it is most.
     ``right`` and ``guessed`` are shares of right answers, of the release and of a blind guess;
     ``None`` where answers are judged in another way.
     """
-    held: dict[str, float] = {}
+    held: dict[str, dict[int, float]] = {}
+    everyone: dict[int, float] = {}
     told = []
     for each in releases:
-        held[each.party] = each.party_bits
+        cohort = each.cohort or FIRST_COHORT
+        held.setdefault(each.party, {})[cohort] = each.party_bits
+        everyone[cohort] = each.everyone_bits
         is_share = each.measure in DISTORTIONS and DISTORTIONS[each.measure].is_share
         told.append(
             {
@@ -27,12 +32,13 @@ def timeline(releases: Sequence[Receipt]) -> list[dict[str, Any]]:
                 "time": each.time,
                 "party": each.party,
                 "request": each.request,
+                "cohort": each.cohort,
                 "in_words": each.in_words,
                 "is_delivered": each.digest is not None,
                 "right": 1 - each.value if is_share else None,
                 "guessed": None if each.blind is None or not is_share else 1 - each.blind,
-                "everyone_bits": each.everyone_bits,
-                "party_bits": dict(held),
+                "everyone_bits": max(everyone.values()),
+                "party_bits": {party: max(bits.values()) for party, bits in held.items()},
             }
         )
     return told

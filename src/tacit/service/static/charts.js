@@ -25,7 +25,7 @@ const unit = (told) => (told.measure === "hamming" ? "right answers, of 100" : t
 function timeline(releases) {
   const x = releases.map((each) => each.entry);
   const text = releases.map((each) => short(`${each.request} for ${each.party}`, 60));
-  const ticks = releases.map((each) => `${each.entry}<br>${short(each.party, 10)}<br>${short(each.request, 12)}`);
+  const ticks = releases.map((each) => `${each.entry}<br>${short(each.party, 10)}<br>${short(each.request, 12)}${each.cohort ? `<br>cohort ${each.cohort}` : ""}`);
   const place = x.map((_, k) => k);
   const hover = "%{text}<br>%{y:.3f}<extra>%{fullData.name}</extra>";
   const share = (name) => releases.map((each) => (each[name] === null ? null : 100 * each[name]));
