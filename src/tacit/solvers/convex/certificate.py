@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma, information_upper_nats
+from tacit.solvers.convex.caps import meet_caps, pull_of_caps
 from tacit.solvers.convex.program import LIMIT_TOL, Program, Statement
 from tacit.solvers.convex.reduction import Reduction
 from tacit.solvers.kernel import Outcome
@@ -240,48 +241,14 @@ def _prices(program: Program, witness: Witness) -> tuple[Array, Array]:
         prior = np.exp(program.log_row_prior) * support
         by_row = by_row + force - (force * prior).sum(axis=-1, keepdims=True)
     if witness.row_cap is not None and program.row_caps is not None:
-        pull, pull_size = _cap_pull(program.row_caps, witness.row_cap)
+        pull, pull_size = pull_of_caps(program.row_caps, witness.row_cap)
         by_row, size = by_row + pull, size + pull_size
     price, terms = program.rows.spread(by_row), program.rows.spread(size)
     if witness.full_cap is not None and program.full_caps is not None:
-        pull, pull_size = _cap_pull(program.full_caps, witness.full_cap)
+        pull, pull_size = pull_of_caps(program.full_caps, witness.full_cap)
         price, terms = price + pull, terms + pull_size
     error = 16.0 * program.rounding * (np.abs(program.cost) + terms)
     return np.asarray(program.cost + price), np.asarray(error)
-
-
-def cap_worths(program: Program, row_cap: Array | None, full_cap: Array | None) -> Array:
-    """What one more bit of each view's cap would be worth, at most, [batch, view + 1].
-
-    With a cap raised from K to K 2^b, b <= 1, the bound falls by (2^b - 1) sum cap m p(rhat, y),
-    and 2^b - 1 <= b; p(rhat, y) sums to p(y) over the letters.
-    """
-    n_batch = len(row_cap if row_cap is not None else full_cap if full_cap is not None else ())
-    worths = np.zeros((max(1, n_batch), program.rows.n_views + 1))
-    if row_cap is not None and program.row_caps is not None:
-        worth = _worst_common(program.row_caps, row_cap) * program.row_mass.sum(axis=-1)
-        worths[:, :-1] = program.rows.per_view(worth)
-    if full_cap is not None and program.full_caps is not None:
-        worth = _worst_common(program.full_caps, full_cap) * program.mass_z
-        worths[:, -1] = worth.sum(axis=-1)
-    return worths
-
-
-def _worst_common(caps: Array, multipliers: Array) -> Array:
-    """The largest sum of cap times multiplier over x of any letter, [batch, row or z]."""
-    own = np.where(np.isfinite(caps), caps, 0.0) * np.maximum(multipliers, 0.0)
-    return np.asarray(own.sum(axis=-1).max(axis=1))
-
-
-def _cap_pull(caps: Array, multipliers: Array) -> tuple[Array, Array]:
-    """What caps add to the price of p(rhat, y, x), and the size of its terms ([M] fact 15).
-
-    sum m (p(rhat, y, x) - cap p(rhat, y)) <= 0 for every channel that meets the caps.
-    """
-    is_capped = np.isfinite(caps)
-    own = np.where(is_capped, np.maximum(multipliers, 0.0), 0.0)
-    common = (own * np.where(is_capped, caps, 0.0)).sum(axis=-1, keepdims=True)
-    return own - common, own + common
 
 
 def _log_total(program: Program, row_log_ratio: Array) -> Array:
@@ -485,7 +452,8 @@ def _mix_with(program: Program, c: Array, letter: NDArray[np.intp]) -> tuple[Arr
 
     Returns the mixtures and upper bounds on their leakages in nats.
     """
-    c = _below_caps(program, c)
+    if program.is_capped:
+        c = meet_caps(program, c)
     budgets = np.where(program.is_exact, 0.5 * LIMIT_TOL * LN2, program.budgets)
     constant = _constant(letter, c.shape)
     mixed, share = c, np.ones(len(c))
@@ -498,56 +466,6 @@ def _mix_with(program: Program, c: Array, letter: NDArray[np.intp]) -> tuple[Arr
         mixed = _column(share) * c + _column(1 - share) * constant  # rare letters keep their digits
         _, upper = leakage_upper_nats(program, mixed)
     return mixed, upper
-
-
-_DIES_OUT = 2e-8
-"""Letters that are told less often can be left out at no cost."""
-
-_CAP_DIGITS = 1e-12
-"""Share of a cap that is left for rounding."""
-
-
-def _below_caps(program: Program, c: Array) -> Array:
-    """Channels that meet every cap.
-
-    Letters that die out may be far off their caps. They are dissolved: where one was told, another
-    letter is drawn blindly instead, which leaves the others their room. What is left is met by
-    mixing with a blind draw of all letters.
-    """
-    if not program.is_capped:
-        return c
-    drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
-    share = _share_below_caps(program, c, drawn)
-    is_off = share.min(axis=(2, 3), keepdims=True) < 1
-    is_lost = is_off & (drawn < _DIES_OUT)
-    if is_lost.any():
-        others = np.where(is_lost, 0.0, drawn)
-        lost = (c * is_lost).sum(axis=1, keepdims=True)
-        c = np.where(is_lost, 0.0, c) + lost * others / others.sum(axis=1, keepdims=True)
-        drawn = (program.mass * c).sum(axis=(2, 3), keepdims=True)
-        share = _share_below_caps(program, c, drawn)
-    # A little more than is needed, because 1 - share has few digits.
-    blind = np.minimum((1 - share.min(axis=(1, 2, 3), keepdims=True)) * (1 + 1e-6), 1.0)
-    return np.where(blind > 0, (1 - blind) * c + blind * drawn, c)
-
-
-def _share_below_caps(program: Program, c: Array, drawn: Array) -> Array:
-    """Share of each letter that meets its caps beside a blind draw, [batch, rhat, z or row, x]."""
-    joint = program.mass * c
-    shares = [np.ones((*c.shape[:2], 1, c.shape[3]))]
-    for caps, mass, seen in (
-        (program.row_caps, program.row_mass, program.rows.collect(joint)),
-        (program.full_caps, program.mass, joint),
-    ):
-        if caps is None:
-            continue
-        is_capped = np.isfinite(caps)
-        cap = np.where(is_capped, caps, 1.0) * (1 - _CAP_DIGITS)
-        room = cap * seen.sum(axis=-1, keepdims=True) - seen
-        blind = drawn * np.maximum(cap * mass.sum(axis=-1, keepdims=True) - mass, 0.0)
-        is_above = is_capped & (room < 0)
-        shares.append(np.where(is_above, blind / np.where(is_above, blind - room, 1.0), 1.0))
-    return np.concatenate(shares, axis=2)
 
 
 def _feasible_share(leakages: Array, budgets: Array) -> Array:

@@ -15,9 +15,9 @@ from tacit.information.laws import gamma
 from tacit.problem import Problem, ViewKey
 from tacit.solution import Solution, Status
 from tacit.solvers.convex.barrier import is_small, minimise_by_barrier
+from tacit.solvers.convex.caps import cap_worths
 from tacit.solvers.convex.certificate import (
     best_bound,
-    cap_worths,
     feasible_channel,
     leakage_upper_nats,
     settled_channel,
@@ -75,11 +75,12 @@ class _Method(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a method goes about it; the other fields as in ``Pace``."""
+    """How a method goes about it, to which share of the asked gap; other fields as in ``Pace``."""
 
     frugal_tol: float
     row_stiffness: float
     rarest: float
+    share: float = 1.0
     is_multiplicative: bool = False
     method: _Method = _Method.KERNEL
 
@@ -89,7 +90,7 @@ _WITHIN_LIMITS = (
     # A second opinion where matrices are small; it mostly settles the matter.
     _Way(np.inf, 1e7, 1e-5, method=_Method.BARRIER),
     # The most frugal channel may lie so close to the boundary that it cannot be repaired.
-    _Way(np.inf, 1e7, 1.0),
+    _Way(np.inf, 1e7, 1.0, share=0.25),
     # Exact views that nearly depend on each other must be held harder, those with many letters even
     # more: some combinations of their constraints weigh a millionth of the others.
     _Way(np.inf, 1e9, 1e-5),
@@ -373,19 +374,30 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float, ways: Sequence[
     """
     reduction, tolerance, outcome = _solve_binding(whole, gap_tol, ways[0])
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
-    for way in ways[1:]:
+    if answers.is_closed.all():
+        return answers
+    for way in _different(ways, whole)[1:]:
         left, closed = np.flatnonzero(~answers.is_closed), np.flatnonzero(answers.is_closed)
         if not len(left):
             break
         own = reduction.members(left)
         if not way.method.suits(own.program):
             continue
-        outcome = _minimise(own.program, tolerance[left], way)
+        outcome = _minimise(own.program, way.share * tolerance[left], way)
         again = _certify(whole.members(left), own, outcome, forgone[left], gap_tol)
         # All runs give valid bounds; keep the best of each.
         better = answers.take(left).better_of(again, gap_tol)
         answers = _joined([(closed, answers.take(closed)), (left, better)], len(forgone))
     return answers
+
+
+def _different(ways: Sequence[_Way], program: Program) -> list[_Way]:
+    """The ways that differ for a program: stiffness and rarity count beside exact views only."""
+    if program.is_exact.any():
+        return list(ways)
+    first = ways[0]
+    alike = (replace(way, row_stiffness=first.row_stiffness, rarest=first.rarest) for way in ways)
+    return list(dict.fromkeys(alike))
 
 
 def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction, Array, Outcome]:
@@ -394,7 +406,8 @@ def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction
     Returns the problem that was solved, to which gap it was, and what came out.
     """
     is_limited = np.isfinite(whole.budgets).any(axis=0) | whole.is_exact
-    is_limited |= whole.is_view_capped
+    if whole.is_capped:
+        is_limited |= whole.is_view_capped
     limited = np.flatnonzero(is_limited[:-1])
     chosen, sizes = limited, np.array(whole.rows.sizes)
     if sizes[limited].sum() > _ROWS_AT_ONCE:
@@ -402,7 +415,7 @@ def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction
         chosen = limited[(sizes[limited] == 1) | is_kept]
     is_rough = len(chosen) < len(limited)
     # The rest is for undoing and repairing; exact views take more of it.
-    share = 0.2 if whole.is_exact.any() else 0.3 if whole.is_capped else 0.8
+    share = 0.2 if whole.is_exact.any() else 0.8
     while True:
         reduction = Reduction.of(whole, chosen)
         tolerance = np.minimum(share * gap_tol / reduction.scale, _COARSEST_TOL)
@@ -472,6 +485,9 @@ def _certify(
     c = np.where(is_clean[:, None, None, None], clean, c)
     value = np.where(is_clean, clean_value, value)
     upper = np.where(is_clean[:, None], clean_upper, upper)
+    worths: Array | float = 0.0
+    if whole.is_capped:
+        worths = cap_worths(whole, *reduction.lift_caps(outcome, whole))
     # A limit that is far from reached, and worth no more than the gap, does not bind.
     left = np.where(np.isfinite(whole.budgets), whole.budgets - upper, 0.0)
     is_slack = (left > 0.1 * whole.budgets) & (multipliers * left <= gap_tol)
@@ -481,7 +497,7 @@ def _certify(
         np.minimum(bound, value),
         upper / LN2,
         np.where(is_slack, 0.0, multipliers) * LN2,
-        np.broadcast_to(cap_worths(whole, *reduction.lift_caps(outcome, whole)), multipliers.shape),
+        np.broadcast_to(worths, multipliers.shape),
         value - bound <= gap_tol,
         outcome.waste / LN2,
         outcome.steps,

@@ -9,6 +9,8 @@
 #define LITTLE_WORK 1e10 /* operations of all steps: a second */
 #define LOOK_EVERY 8     /* steps between two looks at the gap while it is far from closed */
 #define SPENT 0.9        /* share of the gap that is spent on leaking less to everyone */
+#define SPENDABLE 0.5    /* share of the gap that must be left before that is begun ... */
+#define MORE_LOOKS 12    /* ... or so many looks more */
 #define PATIENCE 30      /* looks without any gain after which the search is given up */
 
 #if defined(_WIN32)
@@ -114,6 +116,7 @@ typedef struct {
     double value, bound;
     double leakage, least; /* among the channels within the gap: the best one's, and a bound */
     int idle;              /* looks without any gain */
+    int n_closed;          /* looks at a closed gap of which too little was left to be spent */
 } Progress;
 
 /* Weight of the channel in a feasible mixture with a constant release (convexity; no search). */
@@ -203,6 +206,14 @@ static bool leaks_for_nothing(const Solver *k)
     const double weight = k->now.multiplier[full] + k->p.price[full];
     return !k->is_full_exact && weight <= 1e3 * k->frugality &&
            k->now.leakage[full] > k->p.frugal_tol;
+}
+
+/* Whether enough of the gap is left: the optimum lies anywhere between bound and value, and the
+ * limit that the value gets must be above it. */
+static bool is_spendable(const Solver *k, Progress *so_far)
+{
+    const double left = k->p.gap_tol - (so_far->value - so_far->bound);
+    return left >= SPENDABLE * k->p.gap_tol || ++so_far->n_closed > MORE_LOOKS;
 }
 
 /* The value becomes a limit, and what it limits is I(Rhat; X | Z): objective and limit exchanged.
@@ -306,7 +317,8 @@ static void search(Solver *k, Outcome *outcome)
             if (!k->is_frugal && so_far.value - so_far.bound <= k->p.gap_tol) {
                 if (!leaks_for_nothing(k))
                     break;
-                turn_frugal(k, &so_far);
+                if (is_spendable(k, &so_far))
+                    turn_frugal(k, &so_far);
             } else if (k->is_frugal) {
                 save_leakage(k, &seen, &so_far, outcome, step);
                 if (outcome->waste <= k->p.frugal_tol)
@@ -314,8 +326,11 @@ static void search(Solver *k, Outcome *outcome)
                 rescale(k);
             }
         }
-        if (!advance(k))
+        if (advance(k))
+            continue;
+        if (k->is_frugal || !so_far.n_closed)
             break;
+        turn_frugal(k, &so_far);
     }
 }
 

@@ -204,24 +204,48 @@ static bool factorise_all_sums(Solver *k, double *inverse)
     return invert_factor_of_gram(k, columns, n, n_z, k->newton.letter.scratch, inverse);
 }
 
-/* -B + B N^-1 B of one letter as minus the sum of B N^-1 B' over the others, which keeps its digits
- * where the letter is the usual one. */
+/* B - B N^-1 B of one letter, between two of its unknowns, as the sum of B N^-1 B' over the others:
+ * it keeps its digits where the letter is the usual one. */
+static double met_by_others(const Solver *k, int rhat, int own, int to)
+{
+    const int n = n_shared(k);
+    const size_t n_left = k->newton.n_left;
+    double total = 0;
+    for (int other = 0; other < k->p.n_rhat; other++) {
+        if (other == rhat)
+            continue;
+        const size_t row = other < rhat ? other * n + to : rhat * n + own;
+        const size_t column = other < rhat ? rhat * n + own : other * n + to;
+        total += k->newton.system[row * n_left + column];
+    }
+    return total;
+}
+
+/* The block of y where full collusion is capped: -B + B N^-1 B. */
 static void complete_histories(Solver *k, int rhat)
 {
-    const int n_z = k->p.n_z, n = n_shared(k);
-    const size_t n_left = k->newton.n_left;
-    double *system = k->newton.system;
-    for (int z = 0; z < n_z; z++)
-        for (int to = z; to < n_z; to++) {
-            double total = 0;
-            for (int other = 0; other < k->p.n_rhat; other++) {
-                if (other == rhat)
-                    continue;
-                const size_t row = (other < rhat ? other * n + to : rhat * n + z);
-                const size_t column = (other < rhat ? rhat * n + z : other * n + to);
-                total += system[row * n_left + column];
-            }
-            system[(size_t)(rhat * n + z) * n_left + rhat * n + to] = -total;
+    const size_t first = (size_t)rhat * n_shared(k);
+    for (int z = 0; z < k->p.n_z; z++)
+        for (int to = z; to < k->p.n_z; to++)
+            k->newton.system[(first + z) * k->newton.n_left + first + to] =
+                -met_by_others(k, rhat, z, to);
+}
+
+/* The block of t1 where rows are capped: -alpha + alpha D^-1 alpha + C' N^-1 C, which is W times
+ * the same times W', because alpha - alpha D^-1 alpha = W B W'. Rows without caps have no -alpha.
+ */
+static void complete_rows(Solver *k, int rhat)
+{
+    const int of_t = n_of_y(k), n_rows = k->p.n_rows;
+    const size_t first = (size_t)rhat * n_shared(k) + of_t;
+    for (int row = 0; row < n_rows; row++)
+        for (int to = row; to < n_rows; to++) {
+            const double alone = k->newton.alpha_total[(size_t)row * k->p.n_rhat + rhat];
+            double *entry = k->newton.system + (first + row) * k->newton.n_left + first + to;
+            if (row == to && !(alone > 0))
+                *entry -= alone;
+            else
+                *entry = -met_by_others(k, rhat, of_t + row, of_t + to);
         }
 }
 
@@ -243,8 +267,7 @@ static void add_rest(Solver *k, int rhat)
         n->system[other * n_left + other] += n->rest[2 * n_each + at];
     }
     for (int row = 0; k->p.row_cap && row < n_rows; row++) {
-        const size_t own = of_t + row, other = own + n_rows, at = (size_t)row * n_rhat + rhat;
-        n->system[own * n_left + own] -= n->alpha_total[at];
+        const size_t other = of_t + n_rows + row, at = (size_t)row * n_rhat + rhat;
         n->system[other * n_left + other] += n->drag[at];
     }
 }
@@ -266,10 +289,13 @@ bool factorise_letter_first(Solver *k)
         multiply_lower(k, inverse, n_z, coupling, n_left);
         add_gram(k, coupling, n_z, n_left, 1, n->system);
     }
-    for (int rhat = 0; p->full_cap && rhat < p->n_rhat; rhat++)
-        complete_histories(k, rhat);
-    for (int rhat = 0; rhat < p->n_rhat; rhat++)
+    for (int rhat = 0; rhat < p->n_rhat; rhat++) {
+        if (p->full_cap)
+            complete_histories(k, rhat);
+        if (p->row_cap)
+            complete_rows(k, rhat);
         add_rest(k, rhat);
+    }
     mirror(n->system, n_left);
     return factorise_left(k);
 }

@@ -33,8 +33,9 @@
 
 #define SMALLEST_WEIGHT 1e-14
 #define SMALLEST_CAPPED                                                                            \
-    3e-6 /* the same beside caps: a row of huge alpha would swamp the others                       \
-          */
+    3e-6                /* the same beside caps: a row of huge alpha would swamp the others        \
+                         */
+#define LITTLE_WORK 3e7 /* operations of one factorisation: some milliseconds */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -71,16 +72,16 @@ static double letter_first_work(const Problem *p)
  * caps, exact or priced views: there it must be worth it. */
 Order choose_order(const Problem *p)
 {
-    const bool is_capped = p->row_cap || p->full_cap;
     const double history = history_first_work(p), record = record_first_work(p);
     double worth = 2;
     for (int view = 0; view <= p->n_views; view++)
         if (p->is_exact[view] || p->price[view] > 0)
             worth = 10;
-    const double letter = (is_capped ? 2 : 1) * worth * letter_first_work(p);
+    const double letter = worth * letter_first_work(p);
     if (!p->n_rows || history < fmin(record, letter))
         return HISTORY_FIRST;
-    return record < letter ? RECORD_FIRST : LETTER_FIRST;
+    const bool is_little = (p->row_cap || p->full_cap) && record < LITTLE_WORK;
+    return is_little || record < letter ? RECORD_FIRST : LETTER_FIRST;
 }
 
 /* Unknowns y of each history and letter. */
