@@ -44,20 +44,27 @@ def repair_wheel(wheel: Path, out: Path) -> Path:
 
 
 def install_clean(wheel: Path, folder: Path) -> Path:
-    """Install the wheel into a new virtual environment, without a compiler; its programs."""
-    venv.create(folder, with_pip=True)
+    """Install the wheel into a new virtual environment, without a compiler; its programs.
+
+    This environment's pip does it, and leaves compiling to Python: few of the modules are imported.
+    """
+    venv.create(folder)
     programs = folder / "bin"
-    asked = ["--only-binary", ":all:", f"{wheel}{TRIED}"]
-    run_clean(programs, "python", "-m", "pip", "install", "--quiet", *asked)
+    pip = [sys.executable, "-m", "pip", "--python", str(programs / "python")]
+    asked = ["--quiet", "--no-compile", "--only-binary", ":all:", f"{wheel}{TRIED}"]
+    _run_alone(programs, *pip, "install", *asked)
     return programs
 
 
 def run_clean(programs: Path, name: str, *words: str) -> str:
     """Run a program of a virtual environment that sees no other programs; what it prints."""
+    return _run_alone(programs, str(programs / name), *words)
+
+
+def _run_alone(programs: Path, *command: str) -> str:
     home = programs.parent
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CC"))}
     alone = kept | {"PATH": str(programs), "TACIT_LEDGER": f"sqlite:///{home}/ledger.sqlite"}
-    command = [str(programs / name), *words]
     return subprocess.run(
         command, cwd=home, env=alone, stdout=subprocess.PIPE, text=True, check=True
     ).stdout

@@ -10,6 +10,7 @@ PROCESSES.set_forkserver_preload(
     [
         "tests.ledger.workers",
         "tests.study.requesting",
+        "tacit.ledger.migration",
         "cryptography.hazmat.primitives.kdf.hkdf",
         "pandas",  # pyarrow imports it where it is installed
         "psycopg",

@@ -46,7 +46,7 @@ VISITS = (
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with caps of every kind; what is refused leaves no trace."""
     place = tmp_path_factory.mktemp("capped")
-    with make_clinic(place, memory=16) as study:
+    with make_clinic(place) as study:
         study.set_party("a", 0.9, cap=1.0)
         study.set_party("b", 0.9)
         study.set_party("c", 0.9, cap=1.7)
