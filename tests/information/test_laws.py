@@ -441,15 +441,3 @@ def exact_conditional_information_nats(p_yx, channel):
                     m * law[a] * (law[a] / mean).ln() for m, law in zip(mass, rows, strict=True)
                 )
         return float(total)
-
-
-SIZES = np.array([0.0, 5e-324, 1e-300, 1e-30, 1e-3, 0.25, 0.5, 1 - 1e-16, 1.0, 3.0, 1e10, 1e300])
-
-
-def test_products_with_logarithms() -> None:
-    x, y = np.meshgrid(SIZES, SIZES)
-    np.testing.assert_allclose(xlogy(x, y), special.xlogy(x, y), rtol=1e-12)
-    assert xlogy(0.0, 0.0) == 0.0
-    assert xlogy(1.0, 0.0) == -np.inf
-    np.testing.assert_allclose(xlogy(x, SIZES), special.xlogy(x, SIZES), rtol=1e-12)
-    np.testing.assert_allclose(entropy_terms(SIZES), special.entr(SIZES), rtol=1e-12)

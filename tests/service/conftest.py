@@ -9,6 +9,12 @@ import pytest
 from tests.service.server import Server, serving_clinic
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with a browser come first: one worker of xdist runs all of them, with one browser."""
+    items.sort(key=lambda item: "test_browser" not in item.nodeid)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A clinic with three parties; one release to each laboratory."""

@@ -412,8 +412,10 @@ def test_spark_is_not_imported_before_it_is_used() -> None:
 
 def test_keyed_numbers_of_any_records() -> None:
     stream = partial(pseudonyms, FIRST.draw_key)
-    rows = np.array([5, 6, 7, 2, 3, 9, 100, 101, 4])
-    assert at(stream, rows).tolist() == stream(0, 102)[rows].tolist()
+    rows = np.array([5, 6, 7, 2, 3, 9, 100, 101, 4, 4095, 4096, 4, 4, 9000, 20_000, 5000])
+    assert at(stream, rows).tolist() == stream(0, 20_001)[rows].tolist()
+    every_seventh = np.arange(3, 20_000, 7)
+    assert at(stream, every_seventh).tolist() == stream(0, 20_001)[every_seventh].tolist()
 
 
 def test_equal_pseudonyms_in_parts_are_noticed(tmp_path: Path) -> None:

@@ -119,11 +119,11 @@ class Cells:
     def evaluate(self, sql: str) -> Question:
         """An expression over the attributes' levels."""
         with connect_memory() as connection:
-            cells = self._make_cells(connection)
             lock(connection)
             names = {attribute.name.casefold() for attribute in self.attributes}
             node = parse_expression(connection, sql, names)
             expression = expression_sql(node, self.attributes)
+            cells = self._make_cells(connection)
             try:
                 texts, sql_type = self._values(connection, cells, expression)
             except duckdb.Error as error:

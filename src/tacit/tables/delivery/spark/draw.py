@@ -36,6 +36,10 @@ Drawn = tuple[Rows, Codes, Codes, Codes]
 
 Numbers = TypeVar("Numbers", NDArray[np.uint32], NDArray[np.uint64])
 
+_NEAR = 2**12
+"""Records so near to each other get their numbers in one call, which takes as long as some 2,000
+numbers: those of records in between are computed and left out."""
+
 _PART_RECORDS = 2**20
 _SIGN = np.uint64(2**63)
 """Spark's numbers have a sign: with this bit turned, they are in the order of the words."""
@@ -121,7 +125,11 @@ def named_blocks(folder: Folder, n_letters: int) -> Iterator[Block]:
 
 def at(stream: Callable[[int, int], Numbers], rows: Rows) -> Numbers:
     """The numbers of some records in a keyed stream, whatever records a task has got."""
-    return np.concatenate([stream(int(run[0]), int(run[-1]) + 1) for run in runs(rows)])
+    found = []
+    for near in np.split(rows, np.flatnonzero(np.diff(rows // _NEAR)) + 1):
+        first = int(near.min())
+        found.append(stream(first, int(near.max()) + 1)[near - first])
+    return np.concatenate(found)
 
 
 def runs(rows: Rows) -> Iterator[Rows]:
