@@ -91,8 +91,9 @@ def minimise_linear(
     )
     if solver.run() == highspy.HighsStatus.kError:
         # HiGHS keeps the number of threads of this thread's first program, which others may have
-        # solved: 0 takes it as it is.
+        # solved: 0 takes it as it is. Presolving fails on some programs with tiny coefficients.
         solver.setOptionValue("threads", 0)
+        solver.setOptionValue("presolve", "off")
         solver.run()
     status, found = solver.getModelStatus(), solver.getSolution()
     is_optimal = status == highspy.HighsModelStatus.kOptimal
