@@ -18,7 +18,7 @@ HOSTILE = (
     '"><img src=x onerror=alert(1)>',
     "' OR 1=1 --",
     "x'); DROP TABLE jobs; --",
-    "{{ 7 * 7 }}{% include 'base.html' %}",
+    "{{ 7777 * 7777 }}{% include 'base.html' %}",
     "{found.__class__}",
     "../../clinic/key",
     "a\r\nSet-Cookie: stolen=1",
@@ -96,7 +96,7 @@ def test_hostile_text_is_only_text(clinic: Server) -> None:
     assert {each.status_code for each in shown} == {200}
     text = "".join(each.text for each in shown)
     assert "&lt;script&gt;" in text
-    assert not re.search(r"<script>|<img src=x|\b49\b", text)
+    assert not re.search(r"<script>|<img src=x|60481729", text)
     check_whole(clinic)
 
 
