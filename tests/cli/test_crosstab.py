@@ -40,7 +40,8 @@ def test_shares_by_group(coins: Path) -> None:
     [ratio] = found["odds_ratios"]
     assert (ratio["level"], ratio["against"]) == ("tails", "heads")
     assert ratio["high"] is None  # no coin of Bonn shows tails
-    assert [each["code"] for each in found["remarks"]] == ["rows_left_out"]
+    codes = [each["code"] for each in found["remarks"]]
+    assert codes == ["unbounded_intervals", "rows_left_out"]
 
 
 def test_what_is_printed(coins: Path) -> None:
