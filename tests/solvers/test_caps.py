@@ -282,11 +282,12 @@ def test_caps_that_make_no_sense_are_refused(caps: dict[object, object], said: s
         Problem(np.diag([0.5, 0.5]), caps=caps)  # type: ignore[arg-type]
 
 
-def test_large_problems_with_caps_are_certified() -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize(("n_rhat", "n_z", "seed"), [(4, 32, 0), (8, 256, 2)])
+def test_large_problems_with_caps_are_certified(n_rhat: int, n_z: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     p_x = rng.dirichlet(np.full(32, 2.0))
-    p_zx = rng.dirichlet(np.full(32, 3.0), size=32).T * p_x
-    joint = p_zx[..., None] * np.eye(4)[rng.integers(0, 4, 32)]
+    p_zx = rng.dirichlet(np.full(n_z, 3.0), size=32).T * p_x
+    joint = p_zx[..., None] * np.eye(n_rhat)[rng.integers(0, n_rhat, 32)]
     held = worst_ratio_bits(p_zx)
     mi = oracles.mutual_information_bits(p_zx)
     caps = {(): 1.2, (0,): held + 0.5}
@@ -294,6 +295,20 @@ def test_large_problems_with_caps_are_certified() -> None:
     assert_certified(solution)
     assert_caps_met(solution)
     assert solution.worst_answers[()] == pytest.approx(1.2, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", [9, 23, 59, 80, 96])
+def test_a_capped_view_by_its_law_without_a_limit_is_certified(seed: int) -> None:
+    """Nearly a linear program: hardly any curvature holds the letters of the view."""
+    rng = np.random.default_rng(seed)
+    p_zx = rng.dirichlet(np.full(36, 0.5)).reshape(3, 12)
+    law = rng.dirichlet(np.ones(6), size=(3, 12))
+    joint = p_zx[..., None] * np.eye(4)[rng.integers(0, 4, 12)]
+    held = worst_ratio_bits(np.einsum("zx,zxy->yx", p_zx, law))
+    problem = Problem(joint, individual=0.3, views={"v": (law, inf)}, caps={"v": held + 0.05})
+    solution = tacit.solve(problem, frugal=False)
+    assert_certified(solution)
+    assert_caps_met(solution)
 
 
 def test_one_more_bit_of_a_cap_is_worth_what_is_told_at_most() -> None:
