@@ -97,3 +97,17 @@ def test_a_lower_limit_on_a_coalition_is_explained(fresh: Path) -> None:
     said = done("party", "add", fresh, "lab-c", "--limit", 2).out.splitlines()
     assert said[-1].startswith("0.9 bits: ")
     assert len(said) == 3 + 3  # what was set, two notes, three attributes
+
+
+def test_every_cohort_is_planned_for_worst_first(coins: Path) -> None:
+    rows = (f"{k},{'heads' if k % 20 else 'tails'}" for k in range(20_000, 20_200))
+    Path("later.csv").write_text("\n".join(["coin,side", *rows]))
+    done("extend", coins, "--table", "later.csv")
+    said = done("plan", coins, "side").out
+    least = "Cohort 2, where answers are worth least:\nside: a blind guess is right for 95.0"
+    assert said.startswith(least)
+    assert "\n\nCohort 1:\nside: a blind guess is right for 70" in said
+    done("party", "add", coins, "lab-z", "--limit", 0.1)
+    said = done("what-if", coins, "lab-z", "side").out
+    assert said.startswith("Cohort 2, where it is worth least:\nside for lab-z")
+    assert "\n\nCohort 1:\nside for lab-z" in said

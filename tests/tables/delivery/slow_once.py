@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-_LONGEST = 120.0
+_LONGEST = 300.0
 """Seconds; Spark ends the task long before, when another attempt is finished."""
 
 
 class SlowOnce(bytes):
-    """Bytes that are slow to unpickle, once: whoever makes the file ``marker`` waits."""
+    """Bytes that are slow to unpickle, once: whoever makes the file ``marker`` waits.
+
+    One that has waited to the end makes a file with the ending ``.waited``.
+    """
 
     marker: Path
 
@@ -29,4 +32,5 @@ def _unpickle(content: bytes, marker: Path) -> bytes:
     except FileExistsError:
         return content
     time.sleep(_LONGEST)
+    marker.with_suffix(".waited").touch()
     return content

@@ -214,6 +214,8 @@ def test_a_slow_task_that_runs_twice_changes_nothing(
         pseudonym_key=lambda _: key,
     )
     assert deliver(SparkEngine(), counted, tmp_path, slow) == local[1]
+    assert len(list(tmp_path.glob("*.marker"))) == 2
+    assert not list(tmp_path.glob("*.waited"))  # others were faster
     lines = (line for path in event_log.rglob("events_*") for line in path.read_text().split("\n"))
     ends = [
         json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"')

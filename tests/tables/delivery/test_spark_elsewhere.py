@@ -14,7 +14,9 @@ from tacit.study import Study
 from tacit.study.backup import back_up, restore
 from tacit.study.folder import find_engine
 from tacit.study.verification.verify import verify_study
+from tacit.tables import Encoding
 from tacit.tables.delivery.spark.folders import HadoopFolder
+from tacit.tables.delivery.spark.parts import RemoteSnapshot
 from tests.study.clinic import PRIVATE, read_patients, write_patients, write_rows
 
 if TYPE_CHECKING:
@@ -83,8 +85,12 @@ def test_files_elsewhere_are_replaced_moved_and_removed(
     assert moved.names() == []
     moved.remove()
     moved.remove()
-    with pytest.raises(OSError, match="nowhere"):
-        HadoopFolder("nowhere://host/folder").names()
+    nowhere = HadoopFolder("nowhere://host/folder")
+    with pytest.raises(OSError, match='No FileSystem for scheme "nowhere"'):
+        nowhere.names()
+    records = RemoteSnapshot(tmp_path, 1, Encoding(ids=(), attributes=()), place=nowhere)
+    with pytest.raises(InvalidInputError, match=r"nowhere://host/folder cannot be reached \("):
+        records.check_seal(b"key", "seal")
 
 
 def test_data_has_an_address_and_an_engine() -> None:

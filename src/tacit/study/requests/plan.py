@@ -189,14 +189,18 @@ class LimitPlan:
         }
 
     def worth_at(self, bits: float) -> float:
-        """How good the answers are: right ones on average, or fewer bits that are needed.
+        """How much better than blind guesses answers are, or minus the bits that are needed.
 
-        Without parties, and without a share that is asked for, the right answers for these bits.
+        Without parties, and without a share that is asked for, answers for these bits. What all
+        records have alike is known without any, and does not count.
         """
-        if self.answers:
-            return float(np.mean([each.correct for each in self.answers]))
         needed = [each.needed.at_most for each in self.curves if each.needed is not None]
-        return -max(needed) if needed else float(np.mean([each.at(bits) for each in self.curves]))
+        if needed and not self.answers:
+            return -max(needed)
+        got = [(each.correct, each.blind) for each in self.answers]
+        got = got or [(each.at(bits), each.blind) for each in self.curves]
+        gains = [correct - blind for correct, blind in got if blind < 1]
+        return float(np.mean(gains)) if gains else inf
 
 
 @dataclass(frozen=True, slots=True)

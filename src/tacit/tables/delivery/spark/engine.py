@@ -250,7 +250,6 @@ class SparkEngine:
         """Write the states after a release, and its file."""
         release_writer(target)  # a name that cannot be used is refused before any work
         kept = self._states(states)
-        steps = Steps(progress, 2 * records.n_records - records.n_erased)
 
         def write(blocks: Iterator[Block]) -> str:
             with ThreadPoolExecutor(N_THREADS) as pool:
@@ -258,6 +257,7 @@ class SparkEngine:
 
         try:
             with _jobs(self.master) as session:
+                steps = Steps(progress, 2 * records.n_records - records.n_erased)
                 reached = _after(session, records, kept, before)
                 _write_states(reached, kept, release)
                 steps.add(records.n_records)

@@ -224,7 +224,7 @@ class HadoopFolder:
     def digests(self) -> list[bytes]:
         """SHA-256 of each part; tasks compute them, the driver sees no file."""
         names = self.parts()
-        with self._session() as session:
+        with self.session() as session:
             addresses = [escape((self / name).address) for name in names]
             found = session.read.format("binaryFile").load(addresses) if names else None
             rows = [] if found is None else found.selectExpr("path", "sha2(content, 256)").collect()
@@ -268,14 +268,15 @@ class HadoopFolder:
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any, Any]]:
         """Java's classes, the file system, and the path on it."""
-        with self._session() as session:
+        with self.session() as session:
             java: Any = session._jvm
             path = java.org.apache.hadoop.fs.Path(self.address)
             settings = session._jsparkSession.sessionState().newHadoopConf()
             yield java, path.getFileSystem(settings), path
 
     @contextmanager
-    def _session(self) -> Iterator[SparkSession]:
+    def session(self) -> Iterator[SparkSession]:
+        """A session whose failures are an OSError."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from tacit.errors import InvalidInputError
 from tacit.sampling import keyed_digest
 from tacit.storage import atomic_file, atomic_folder, scratch_folder, sync
 from tacit.tables.connection import quote_file
@@ -29,7 +30,6 @@ from tacit.tables.delivery.spark.folders import (
     LocalFolder,
     read_folder,
 )
-from tacit.tables.delivery.spark.session import open_session
 from tacit.tables.encoding.erasure import Places, find_places, without_ids
 from tacit.tables.encoding.snapshot import (
     ADDRESS_FILE,
@@ -134,8 +134,19 @@ class RemoteSnapshot(PartedSnapshot):
     @property
     def n_erased(self) -> int:
         """How many places are empty; tasks count them."""
-        records = read_folder(open_session(self.place.master), self.place)
-        return records.filter(f"x = {self.no_cell:d}").count()
+        with self.place.session() as session:
+            return read_folder(session, self.place).filter(f"x = {self.no_cell:d}").count()
+
+    def check_seal(self, key: bytes, seal: str) -> None:
+        """Raise unless the files are still those that were sealed; say if they are out of reach."""
+        try:
+            self.place.names()
+        except OSError as error:
+            raise InvalidInputError(
+                f"the records in {self.place.address} cannot be reached ({error}): check the "
+                "cluster's settings, and ask again"
+            ) from error
+        PartedSnapshot.check_seal(self, key, seal)
 
     def digest(self, key: bytes) -> str:
         """Keyed digest of the content."""
