@@ -23,7 +23,7 @@ MINUTES := 10
 IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4e6 {print "/dev/shm"}')
 PYTEST := -m pytest -n auto --dist worksteal
 
-# Where it is set, each of the many processes of the tests compiles all of tacit again.
+# Hundreds of processes import tacit during the tests: one of them compiles it, not each.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -64,7 +64,7 @@ lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.
 	$(LOWEST)/bin/python $(PYTEST) -m "not slow" \
 		$(LOWEST_TESTS)
 
-check: format-check lint types imports test docs  ## Everything that CI runs on the newest versions
+check: format-check lint types imports test-all docs  ## Everything that CI runs on the newest versions
 
 bench: $(DEV_STAMP) $(JAVA_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks

@@ -20,7 +20,8 @@ FEWEST_POINTS = 25
 EVERY = 25
 """Every so many-th step is a kill point, beside all those that change something for good."""
 
-LASTING = ("commit", "flock", "mkdir", "replace", "rmdir", "unlink")
+LASTING = ("commit", "after fcntl flock", "mkdir", "replace", "rmdir", "unlink")
+"""Before a lock is taken, all is as after the step before: a lock does not outlive its process."""
 
 
 @dataclass(frozen=True, slots=True)
