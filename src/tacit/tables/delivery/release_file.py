@@ -177,6 +177,7 @@ def release_writer(target: Path) -> Callable[[BinaryIO, Alphabet, Iterator[Block
 
 def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> None:
     """Write each block as a row group; labels are a dictionary, pseudonyms compressed text."""
+    import pyarrow as pa
     from pyarrow import parquet
 
     row_groups = map(alphabet.columns, blocks)
