@@ -17,7 +17,7 @@ import pytest
 from tacit.service.access import MOST_FAILURES
 from tacit.service.serve import MOST_DEATHS
 from tacit.study import Study, verify_study
-from tests.service.server import Server, ask, ended, serving
+from tests.service.server import START_SECONDS, Server, ask, ended, serving
 from tests.study.clinic import make_clinic
 
 PARTIES = ("lab-a", "lab-b", "lab-c", "lab-d")
@@ -106,12 +106,15 @@ def stopped(server: Server) -> Iterator[None]:
 def test_what_one_process_knows_the_other_knows(pair: Server) -> None:
     with pair.browser(pair.login.rpartition("/")[2]) as browser, stopped(pair):
         address, cookies = pair.url, dict(browser.cookies)
-        assert httpx.get(f"{address}/api/study", cookies=cookies, timeout=30).status_code == 200
+        assert (
+            httpx.get(f"{address}/api/study", cookies=cookies, timeout=START_SECONDS).status_code
+            == 200
+        )
         with pair.custodian() as custodian:
             assert ended(custodian, ask(custodian, "/api/study/verifications"))["state"] == "done"
         guesses = ["a guess"] * (MOST_FAILURES - 1)
         for secret in (pair.login.rpartition("/")[2], *guesses):  # the first one was used
-            answer = httpx.post(f"{address}/login", data={"secret": secret}, timeout=30)
+            answer = httpx.post(f"{address}/login", data={"secret": secret}, timeout=START_SECONDS)
             assert answer.status_code == 401
     answer = httpx.post(f"{address}/login", data={"secret": pair.access.invite("anna")})
     assert answer.status_code == 429
@@ -119,7 +122,7 @@ def test_what_one_process_knows_the_other_knows(pair: Server) -> None:
 
 def test_a_process_ends_with_the_first_one(pair: Server) -> None:
     with stopped(pair):
-        assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200
+        assert httpx.get(f"{pair.url}/health", timeout=START_SECONDS).status_code == 200
     os.kill(pair.process.pid, signal.SIGKILL)
     pair.process.join()
     with pytest.raises(httpx.TransportError):
@@ -132,7 +135,7 @@ def test_a_process_that_dies_is_started_again(pair: Server) -> None:
     third = await_second(pair, than=second)
     assert third != second
     with stopped(pair):
-        assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200
+        assert httpx.get(f"{pair.url}/health", timeout=START_SECONDS).status_code == 200
 
 
 @pytest.mark.slow
@@ -143,7 +146,9 @@ def test_processes_that_die_again_and_again_are_given_up(pair: Server) -> None:
         os.kill(last, signal.SIGKILL)
     with pytest.raises(AssertionError, match="no other"):
         await_second(pair, than=last, seconds=3)
-    assert httpx.get(f"{pair.url}/health", timeout=30).status_code == 200  # the first goes on
+    assert (
+        httpx.get(f"{pair.url}/health", timeout=START_SECONDS).status_code == 200
+    )  # the first goes on
 
 
 def await_second(server: Server, than: int, seconds: float = 60) -> int:
@@ -160,9 +165,17 @@ def await_second(server: Server, than: int, seconds: float = 60) -> int:
 def servers_below(pid: int) -> list[int]:
     """Children of a process that answer requests."""
     threads = Path(f"/proc/{pid}/task").glob("*/children")
-    children = [child for each in threads for child in each.read_text().split()]
-    lines = {each: Path(f"/proc/{each}/cmdline") for each in children}
-    return [int(each) for each, line in lines.items() if "spawn_main" in line.read_text()]
+    children = [child for each in threads for child in read_while_there(each).split()]
+    lines = {each: read_while_there(Path(f"/proc/{each}/cmdline")) for each in children}
+    return [int(each) for each, line in lines.items() if "spawn_main" in line]
+
+
+def read_while_there(path: Path) -> str:
+    """A file about a process or thread; nothing once that has ended."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def look_for(server: Server, seconds: float) -> None:
