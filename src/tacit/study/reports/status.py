@@ -289,7 +289,8 @@ def _coalitions(books: Books) -> list[Holding]:
 
 
 def _nearest(holding: Holding) -> tuple[float, int, tuple[str, ...]]:
-    return holding.left, len(holding.parties), holding.parties
+    # Not by digits that nobody is shown: the last ones depend on the machine.
+    return round(holding.left, DIGITS), len(holding.parties), holding.parties
 
 
 def _cohort_status(books: Books, coalitions: list[Holding]) -> CohortStatus:
