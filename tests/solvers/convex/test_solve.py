@@ -354,6 +354,22 @@ def test_the_least_leakage_is_proved_to_five_digits() -> None:
         assert answers.waste[0] <= 1e-5
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_letter_that_dies_out_excludes_nobody(seed: int) -> None:
+    """An answer of probability 1e-6 must not tell who it cannot be about: rounding chose them."""
+    rng = np.random.default_rng(seed)
+    n_z, n_x, n_r = rng.integers(2, 6), rng.integers(3, 9), rng.integers(2, 5)
+    p_zx = rng.dirichlet(np.ones(n_z * n_x)).reshape(n_z, n_x)
+    joint = p_zx[:, :, None] * np.eye(n_r)[rng.integers(0, n_r, n_x)]
+    room = rng.uniform(0.3, 1.0)
+    problem = Problem(joint, individual=0.2, collusion=mutual_information(p_zx) + room)
+    solution = solve(problem)
+    assert_certified(solution)
+    channel = solution.channel
+    is_rare = (channel.max(axis=1) > 0) & (channel.max(axis=1) < 1e-4)
+    assert (channel.min(axis=1)[is_rare] > 0).all()
+
+
 def test_whoever_wants_the_value_only_gets_any_optimum() -> None:
     problem = Problem(markov_joint(3, 3, 6, 2), individual=0.05)
     frugal, plain = solve(problem), solve(problem, frugal=False)

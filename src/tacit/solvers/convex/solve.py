@@ -469,6 +469,20 @@ def _minimise(program: Program, tolerance: Array, way: _Way) -> Outcome:
     return Outcome.joined(outcomes)
 
 
+_DIES_OUT = 1e-4
+"""Letters that are told less often after a history are 0 there for all records, or for none."""
+
+
+def _zeros(c: Array, is_zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Entries of channels, [batch, rhat, z, x], that may be exactly 0.
+
+    Were a letter that dies out 0 for some records alone, the few that get it would learn that they
+    are not these, for a gain that rounding decides.
+    """
+    is_rare = c.max(axis=-1, keepdims=True) < _DIES_OUT
+    return np.where(is_rare, is_zero.all(axis=-1, keepdims=True), is_zero)
+
+
 def _certify(
     whole: Program, reduction: Reduction, outcome: Outcome, forgone: Array, gap_tol: float
 ) -> Answers:
@@ -477,7 +491,7 @@ def _certify(
     settled = settled_channel(reduction.program, outcome.channel)
     settled = settled / settled.sum(axis=1, keepdims=True)
     c, value, upper = feasible_channel(whole, reduction.lift(settled))
-    snapped = np.where(outcome.is_zero, 0.0, settled)
+    snapped = np.where(_zeros(settled, outcome.is_zero), 0.0, settled)
     snapped = snapped / snapped.sum(axis=1, keepdims=True)
     clean, clean_value, clean_upper = feasible_channel(whole, reduction.lift(snapped))
     # Exact zeros are worth having wherever they do not cost the asked gap.
