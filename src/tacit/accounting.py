@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
+from tacit.information.leakage import worst_answer_bits
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.bounded_memory import BoundedMemory
@@ -151,6 +152,20 @@ class Account:
         """
         holders = parties & self.memory.present
         return self.memory.worst_answer(holders) if holders else 0.0
+
+    def worst_answer_slack(self, parties: Parties) -> float:
+        """Bits by which ``worst_answer`` may be above the truth, at most.
+
+        A merged letter is a mean of its members: one of them tells at least as much as it does.
+        """
+        holders = parties & self.memory.present
+        if not holders:
+            return 0.0
+        law = self.memory.held(holders)
+        if law is None and holders == self.memory.present:
+            law = self.memory.mass.T
+        told = 0.0 if law is None else worst_answer_bits(law)
+        return max(0.0, self.memory.worst_answer(holders) - told)
 
     def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""

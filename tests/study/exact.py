@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from fractions import Fraction
 from itertools import combinations
-from math import inf
+from math import inf, log2
 from pathlib import Path
 
 from flint import arb, ctx
@@ -23,6 +24,24 @@ Coalition = tuple[str, ...]
 
 def exact_bits(folder: Path, coalition: Collection[str]) -> arb:
     """I(Y; X) of all that a coalition has received, in bits."""
+    return _information(exact_law(folder, coalition))
+
+
+def exact_worst_answer(folder: Path, coalition: Collection[str]) -> float:
+    """The largest log2 p(x | y) / p(x) of all that a coalition has received."""
+    law = exact_law(folder, coalition)
+    p_x = [sum(column) for column in zip(*law, strict=True)]
+    ratios = (
+        Fraction(mass * sum(p_x), sum(row) * total)
+        for row in law
+        for mass, total in zip(row, p_x, strict=True)
+        if mass
+    )
+    return log2(max(ratios))
+
+
+def exact_law(folder: Path, coalition: Collection[str]) -> list[list[int]]:
+    """p(y, x) of all that a coalition has received, in whole numbers, [y, x]."""
     counts: list[int] = counts_of(folder).tolist()
     masses: dict[tuple[tuple[int, ...], int], list[int]] = {((), 0): counts}
     classes = classes_of(folder)
@@ -40,7 +59,7 @@ def exact_bits(folder: Path, coalition: Collection[str]) -> arb:
     by_view: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0] * len(counts))
     for (seen, _), mass in masses.items():
         by_view[seen] = [one + other for one, other in zip(by_view[seen], mass, strict=True)]
-    return _information(list(by_view.values()))
+    return list(by_view.values())
 
 
 def _information(law: list[list[int]]) -> arb:

@@ -24,8 +24,11 @@ from tacit.solvers import solve
 from tacit.study import Study, verify_study
 from tests.redteam.replay import replay
 from tests.study.clinic import channel_of, entries_of, intents_of, make_clinic
+from tests.study.exact import exact_worst_answer
 from tests.study.filled_clinic import assert_found
 from tests.study.forging import forge_last
+
+ROUNDING = 1e-12
 
 CAPS = Policy(limits=[Everyone(inf, cap=3.0), AnySize(0.9, 2, cap=2.0)])
 
@@ -61,6 +64,20 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def capped(original: Path, tmp_path: Path) -> Path:
     shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     return tmp_path / "clinic"
+
+
+def test_how_loose_a_worst_answer_is_said_to_be_holds(capped: Path) -> None:
+    with Study.open(capped) as study:
+        account = study._journal.books.proved_account
+        said = {r.code: r.values for r in study.quote("a", "diagnosis", bits=0.01).remarks}
+    slack = {}
+    for parties in (("a",), ("a", "b"), ("a", "b", "c")):
+        together, truth = frozenset(parties), exact_worst_answer(capped, parties)
+        slack[parties] = account.worst_answer_slack(together)
+        bound = account.worst_answer(together)
+        assert bound - slack[parties] - ROUNDING <= truth <= bound
+    assert slack["a", "b", "c"] > 0.1
+    assert said["loose_caps"]["most"] == "everyone"
 
 
 def test_an_independent_replay_finds_every_cap_kept(capped: Path) -> None:

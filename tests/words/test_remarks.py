@@ -49,6 +49,14 @@ def test_every_code_has_words_and_no_others_have() -> None:
             ),
         ),
         (
+            "loose_caps",
+            {"coalitions": 1, "most": "a + b", "slack": 1.0},
+            (
+                "what is said of the worst answer of a + b is a bound that may be above the truth, "
+                "because similar answers count as one: by a factor of at most 2"
+            ),
+        ),
+        (
             "unused_values",
             {"column": "icd", "values": 1200, "example": "A00"},
             "the mapping of icd names 1,200 values that no record has, such as 'A00'",

@@ -67,6 +67,17 @@ def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: floa
     )
 
 
+def _loose_caps(*, coalitions: int, most: str, slack: float) -> str:
+    from tacit.policy import times_in_words
+
+    whose = f"the worst answer of {most}" if coalitions == 1 else f"{coalitions} worst answers"
+    worst = "" if coalitions == 1 else f", most for {most}"
+    return (
+        f"what is said of {whose} is a bound that may be above the truth, because similar answers "
+        f"count as one: by a factor of at most {times_in_words(slack)}{worst}"
+    )
+
+
 def _no_cap(*, party: str, cap: float, levels: dict[str, str], records: int) -> str:
     from tacit.policy import cap_in_words
 
@@ -291,6 +302,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "limit_below_own": _limit_below_own,
     "limit_too_high": _limit_too_high,
     "loose_bounds": _loose_bounds,
+    "loose_caps": _loose_caps,
     "mark_damaged": _fill("{reason}"),
     "no_cap": _no_cap,
     "not_analysable": _say(

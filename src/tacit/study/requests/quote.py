@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from math import floor, isinf
+from math import floor, inf, isinf
 from time import monotonic
 from typing import Any
 
@@ -50,6 +50,9 @@ _SAME_VALUE = 1e-6
 
 _SAME_BITS = 1e-4
 """A design stays a little below what it may use."""
+
+_LEAST_CAP_SLACK = 0.01
+"""Bits of a worst answer: less is not worth a remark."""
 
 MOST_COUNTED = 1000
 """As many more requests are counted; beyond, any number fits."""
@@ -256,6 +259,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
             *remarks_on(request.question.external),
             *priced,
             *loose_bounds(shares),
+            *_loose_caps(shares, drafted.after),
             *remarks_on_time(drafted.is_out_of_time, drafted.value, drafted.bound),
         ),
     )
@@ -356,6 +360,20 @@ def _shares(
         )
         for (coalition, binding), view in zip(limits.items(), views.values(), strict=True)
     )
+
+
+def _loose_caps(shares: Sequence[QuotedHolding], after: Account) -> list[Remark]:
+    """A remark on capped coalitions whose worst answer may tell less than is shown."""
+    slack = {
+        each.name: after.worst_answer_slack(frozenset(each.parties))
+        for each in shares
+        if each.cap < inf
+    }
+    loose = {name: bits for name, bits in slack.items() if bits >= _LEAST_CAP_SLACK}
+    if not loose:
+        return []
+    most = max(loose, key=lambda name: loose[name])
+    return [Remark("loose_caps", {"coalitions": len(loose), "most": most, "slack": loose[most]})]
 
 
 def _by_size(coalition: Parties) -> tuple[int, list[str]]:
