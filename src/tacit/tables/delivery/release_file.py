@@ -232,6 +232,8 @@ class ContentDigest:
     def update(self, columns: Mapping[str, Content]) -> None:
         """Take the next records of the file, column by column."""
         for name, (lengths, content) in columns.items():
+            if not lengths:  # a file of nobody has the same digest, written or read
+                continue
             if name not in self._streams:
                 self._streams[name] = (self._stream(), self._stream())
             of_lengths, of_bytes = self._streams[name]
