@@ -10,7 +10,7 @@ import pytest
 
 from tacit.cli.demo import write_people
 from tacit.datasets import adult
-from tests.cli.clinic import done, tacit
+from tests.cli.clinic import copied, done, tacit
 
 LEVELS = ("below HS", "HS-grad", "some college or associate", "bachelor and above")
 
@@ -77,10 +77,9 @@ def test_shares_have_the_narrowest_interval(adults: Path) -> None:
 
 
 def test_a_file_that_is_analysable_is_cross_tabulated(adults: Path, tmp_path: Path) -> None:
-    """Files and audit come last: they change what the others quote."""
-    file = tmp_path / "education.parquet"
+    study, file = copied(adults / "c", tmp_path / "c"), tmp_path / "education.parquet"
     asked = ["education", "--analysable", "--worst-level"]
-    done("release", adults / "c", "lab-a", *asked, "--out", file)
+    done("release", study, "lab-a", *asked, "--out", file)
     certificate = json.loads(Path(f"{file}.certificate.json").read_text())
     assert certificate["is_analysable"]
     assert len(certificate["p_rhat_given_r"]) == len(LEVELS)
@@ -92,7 +91,7 @@ def test_a_file_that_is_analysable_is_cross_tabulated(adults: Path, tmp_path: Pa
     for group, share in truth.items():
         assert abs(below[group]["share"] - share) < 4 * below[group]["standard_error"]
     assert len(found["odds_ratios"]) == 3
-    said = done("audit", adults / "c", "--records", 2000).out
+    said = done("audit", study, "--records", 2000).out
     assert " ".join(said.split()).startswith(
         "Every coalition is within its limits; every attack went as predicted. The strongest "
         "inference: lab-a can guess education right for 56.44 of 100 records (32.32 before)."
@@ -105,8 +104,10 @@ def test_a_plan_says_bits_for_right_answers(adults: Path) -> None:
 
 
 def test_what_is_not_analysable_is_refused(adults: Path, tmp_path: Path) -> None:
-    done("party", "add", adults / "c", "lab-b", "--limit", 0.3)
-    done("release", adults / "c", "lab-b", "age", "--out", tmp_path / "age.parquet")
+    study = copied(adults / "c", tmp_path / "c")
+    done("party", "add", study, "lab-b", "--limit", 0.3)
+    done("release", study, "lab-a", "education", "--out", tmp_path / "education.parquet")
+    done("release", study, "lab-b", "age", "--out", tmp_path / "age.parquet")
     asked = ["crosstab", tmp_path / "age.parquet", "--with", adults / "mine.csv"]
     asked += ["--id", "person", "--by", "rich"]
     assert "is not analysable" in tacit(*asked).err

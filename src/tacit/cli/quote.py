@@ -152,6 +152,7 @@ def _show_answered(quoted: Quote, folder: Path) -> None:
 
 
 def _show_question(quoted: Quote) -> None:
+    from tacit.auditing.text import wrap
     from tacit.study.reports.receipts import value_in_words
 
     judged = f"judged by {quoted.measure}{', analysable' if quoted.analysable else ''}"
@@ -160,7 +161,7 @@ def _show_question(quoted: Quote) -> None:
     worth = value_in_words(quoted.measure, quoted.value, quoted.blind, quoted.objective)
     print(f"  {worth}")
     for remark in quoted.remarks:
-        print(f"  {plain(remark_in_words(remark))}")
+        print("\n".join(wrap(plain(remark_in_words(remark)), "    ", "  ")))
 
 
 def show_risks(risks: Sequence[Risk]) -> None:
