@@ -1,4 +1,4 @@
-"""Linear programs, solved by HiGHS's dual simplex."""
+"""Linear programs, solved by HiGHS: by its dual simplex, else by its primal one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from tacit.arrays import Array
 from tacit.numerics.sparse import SparseMatrix
 
 _BY_ROWS, _MINIMISE = 2, 1  # MatrixFormat.kRowwise and ObjSense.kMinimize of HiGHS
+
+_ATTEMPTS: tuple[dict[str, bool | float | str], ...] = (
+    # HiGHS keeps the number of threads of this thread's first program, which others may have
+    # solved: 0 takes it as it is. Presolving fails on some programs with tiny coefficients.
+    {"threads": 0, "presolve": "off"},
+    # The dual simplex method itself fails on some of them; 4 is the primal one.
+    {"simplex_strategy": 4},
+)
+"""What is changed, one after the other, where HiGHS gives up with an error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +98,11 @@ def minimise_linear(
         matrix.value[order],
         np.zeros(n_unknowns, dtype=np.int32),
     )
-    if solver.run() == highspy.HighsStatus.kError:
-        # HiGHS keeps the number of threads of this thread's first program, which others may have
-        # solved: 0 takes it as it is. Presolving fails on some programs with tiny coefficients.
-        solver.setOptionValue("threads", 0)
-        solver.setOptionValue("presolve", "off")
-        solver.run()
+    for more in ({}, *_ATTEMPTS):
+        for name, value in more.items():
+            solver.setOptionValue(name, value)
+        if solver.run() != highspy.HighsStatus.kError:
+            break
     status, found = solver.getModelStatus(), solver.getSolution()
     is_optimal = status == highspy.HighsModelStatus.kOptimal
     return LinearOptimum(

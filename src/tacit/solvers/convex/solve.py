@@ -480,7 +480,7 @@ def _zeros(c: Array, is_zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
     are not these, for a gain that rounding decides.
     """
     is_rare = c.max(axis=-1, keepdims=True) < _DIES_OUT
-    return np.where(is_rare, is_zero.all(axis=-1, keepdims=True), is_zero)
+    return np.where(is_rare, is_zero.any(axis=-1, keepdims=True), is_zero)
 
 
 def _certify(
