@@ -21,7 +21,9 @@ MINUTES := 10
 
 # Studies write durably. In memory, where 4 GB are free, tests do not wait for the disk.
 IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4e6 {print "/dev/shm"}')
-PYTEST := -m pytest -n auto --dist worksteal
+# Many tests wait for processes that they started: on few cores, two workers for each.
+WORKERS := $(shell getconf _NPROCESSORS_ONLN | awk '{print ($$1 < 4 ? 2 * $$1 : $$1)}')
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
 # Hundreds of processes import tacit during the tests: one of them compiles it, not each.
 unexport PYTHONDONTWRITEBYTECODE
