@@ -30,3 +30,5 @@ def backup(
     key = ", with the secret key: keep it as safe as that" if made.has_key else ""
     entries = counted(made.entries, "ledger entry", "ledger entries")
     print(f"{plain(str(file))}: backup of {plain(str(folder))}, {entries}{key}")
+    if made.records_at is not None:
+        print(f"its records are not in it: copy {plain(made.records_at)} yourself, too")

@@ -39,11 +39,14 @@ class Backup:
         study: the study's id.
         entries: how many ledger entries.
         has_key: whether the secret key is in it.
+        records_at: address of the folder with the records and states, which are not in it; ``None``
+            where they are.
     """
 
     study: str
     entries: int
     has_key: bool
+    records_at: str | None
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -95,7 +98,7 @@ def back_up(folder: str | Path, file: str | Path) -> Backup:
             for name, path in _files(layout):
                 tar.add(path, name)
             tar.add(copy, layout.ledger.name)
-    return Backup(configuration.study, n_entries, layout.key.exists())
+    return Backup(configuration.study, n_entries, layout.key.exists(), configuration.data)
 
 
 def restore(file: str | Path, folder: str | Path, *, ledger: str | None = None) -> Restoration:

@@ -56,7 +56,8 @@ def test_a_study_whose_data_is_elsewhere(
     again = parquet.read_table(out).to_pylist()
     assert len(again) == 199
     assert all(row in first.to_pylist() for row in again)  # the others keep their answers
-    back_up(folder, tmp_path / "backup.tar")
+    made = back_up(folder, tmp_path / "backup.tar")
+    assert made.records_at == data
     restore(tmp_path / "backup.tar", tmp_path / "restored")
     assert verify_study(tmp_path / "restored").is_whole
 
