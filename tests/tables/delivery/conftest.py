@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.pages import ROOT
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -62,7 +64,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             builder.config("spark.eventLog.dir", f"file://{place / 'events'}")
             .config("spark.sql.warehouse.dir", f"file://{place / 'warehouse'}")
             .config(f"{_MOUNT}./data", f"file://{place / 'elsewhere'}")
-            .config("spark.executorEnv.PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+            .config("spark.executorEnv.PYTHONPATH", f"{ROOT}:{os.environ.get('PYTHONPATH', '')}")
             .getOrCreate()
         )
         yield session
