@@ -66,7 +66,7 @@ lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.
 	$(LOWEST)/bin/python $(PYTEST) -m "not slow" \
 		$(LOWEST_TESTS)
 
-check: format-check lint types imports test-all docs  ## Everything that CI runs on the newest versions
+check: format-check lint types imports test docs  ## Everything that CI runs on the newest versions
 
 bench: $(DEV_STAMP) $(JAVA_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks
