@@ -88,7 +88,7 @@ def test_a_source_that_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     text = table.read_text()
     table.write_text(text + "P99999,50,flu,low\n")
     said = unchanged(4, "release", "clinic", "lab-a", "diagnosis", "--out", "a.csv")
-    assert "t.csv has changed since clinic was made (" in said
+    assert "t.csv has changed since clinic was made (records added: 1)" in said
     assert "put it back, or make a new study of it" in said
     table.write_text(text.replace("diabetes", "flu"))
     assert "has changed" in unchanged(
