@@ -52,8 +52,10 @@ def compile_kernel(sources: Path, library: Path) -> None:
     compiler = system_compiler() or [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
     files = sorted(str(path) for path in sources.glob("*.c"))
     portable = [] if sys.platform == "win32" else ["-fPIC", "-lm"]
+    made = library.with_suffix(f".{os.getpid()}.partial")  # another install may run beside this one
     try:
-        subprocess.run([*compiler, *FLAGS, *files, "-o", str(library), *portable], check=True)
+        subprocess.run([*compiler, *FLAGS, *files, "-o", str(made), *portable], check=True)
+        made.replace(library)
     except (OSError, subprocess.CalledProcessError) as error:
         reason = error if isinstance(error, OSError) else f"exit status {error.returncode}"
         raise SystemExit(

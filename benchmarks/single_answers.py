@@ -1,8 +1,9 @@
 """What caps on single answers cost: tacit with and without them, and beside cvxpy with the same.
 
-Random problems of the engine's sizes under several seeds, and Adult's third visit of a party that
-comes back, whose view reads x. Each cap lies halfway between what the view's worst answer has said
-before and what it would say in the best release without caps, so it binds.
+Random problems of the engine's sizes under several seeds, some without a limit on everyone, and
+Adult's third visit of a party that comes back, whose view reads x. Each cap lies halfway between
+what the view's worst answer has said before and what it would say in the best release without caps,
+so it binds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from benchmarks.contenders import (
     say,
     time_it,
 )
-from benchmarks.problems import SIZES, random_problem
+from benchmarks.problems import SIZES, Size, random_problem
 from benchmarks.returning import returning_problems
 from benchmarks.tables import gap_text, print_table, ratio_text, seconds_text
 from tacit.problem import ViewKey
@@ -33,6 +34,14 @@ from tests import oracles
 
 TIMED = ((SIZES[0], 5), (SIZES[1], 5), (SIZES[2], 2), (SIZES[3], 1))
 """Sizes, and how many seeds of each."""
+
+UNLIMITED = (
+    SIZES[1],
+    SIZES[3],
+    Size(8, (4, 8, 8), 32, noise=0.6),
+    Size(8, (8, 8, 8), 32, noise=0.6),
+)
+"""Sizes that are timed without a limit on everyone, too: many releases are optimal there."""
 
 CVXPY_UP_TO_UNKNOWNS = 10_000
 """Beyond, cvxpy takes a minute and more for each problem."""
@@ -108,6 +117,8 @@ def _families(*, quick: bool) -> Iterator[tuple[str, list[tacit.Problem]]]:
         yield size.name, [random_problem(replace(size, seed=1 + seed)) for seed in range(n_seeds)]
     if quick:
         return
+    for size in UNLIMITED:
+        yield f"{size.name}, everyone free", [replace(random_problem(size), collusion=np.inf)]
     visits = [problem for _, _, problem in returning_problems((3,))]
     yield "4x64x32, by its law", visits[:1]
     yield "the same, and others limited", visits[1:]
@@ -125,6 +136,7 @@ def _kinds(problem: tacit.Problem) -> dict[str, list[ViewKey]]:
     }
     if len(problem.everyone) > 1:
         kinds["a party that returns"] = [(0,)]
+        kinds["it and everyone"] = [(0,), problem.everyone]
     return kinds
 
 

@@ -19,6 +19,7 @@ from tacit.paper.bottleneck_curves import (
 )
 
 
+@pytest.mark.slow
 def test_memory_is_saved_at_equal_relevance_on_adult():
     case = adult_case()
     mu1 = (0.01, 0.03, 0.07, 0.15)

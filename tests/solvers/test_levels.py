@@ -98,6 +98,7 @@ def test_the_worst_level_is_what_cvxpy_finds(release: own.Release) -> None:
     assert solution.value == pytest.approx(found[0], abs=10 * ORACLE_TOL)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     release=own.limited_releases(rooms=(1e-2, 0.05, 0.2, 1.0)),

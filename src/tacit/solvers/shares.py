@@ -84,9 +84,14 @@ def solve_shares(problem: Problem, gap_tol: float) -> Solution:
     )
 
 
+def share_variances(p_r: Array, matrix: Array) -> Array:
+    """n times the variance of each estimated share, for p(rhat | r), [rhat, r]."""
+    return _variances(p_r, matrix)[0]
+
+
 def largest_variance(p_r: Array, matrix: Array) -> float:
     """n times the largest variance of an estimated share, for p(rhat | r), [rhat, r]."""
-    return float(_variances(p_r, matrix)[0].max())
+    return float(share_variances(p_r, matrix).max())
 
 
 def _variances(p_r: Array, matrix: Array) -> tuple[Array, Array]:

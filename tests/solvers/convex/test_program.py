@@ -95,6 +95,7 @@ def test_a_limit_that_is_leaked_to_the_last_digits_forgoes_nothing() -> None:
 
 
 def test_the_kernel_takes_over_where_the_dense_method_leaves_a_gap() -> None:
+    """Which of the problems that are depends on how the processor rounds."""
     tried = []
 
     def solve_once(program: Program, pace: Pace) -> Outcome:
@@ -102,5 +103,6 @@ def test_the_kernel_takes_over_where_the_dense_method_leaves_a_gap() -> None:
         tried.append(program._minimise_densely(no_price, pace))
         return program.minimise(no_price, pace)
 
-    assert proved_gap(problem_with_view(5, 1e-7), solve_once) <= GAP_TOL
-    assert tried == [None]
+    for seed in range(16):
+        assert proved_gap(problem_with_view(seed, 1e-7), solve_once) <= GAP_TOL
+    assert None in tried

@@ -23,7 +23,7 @@ from tacit import (
     solve,
 )
 from tacit.solvers.convex.program import Statement
-from tacit.solvers.convex.solve import solve_batch
+from tacit.solvers.convex.solve import _zeros, solve_batch
 from tests import oracles
 from tests import strategies as own
 from tests.oracles import expected_distortion
@@ -786,3 +786,10 @@ def test_coarser_answers_never_leak_more(release: Release, seed: int) -> None:
     )
     for key, bits in coarse.items():
         assert bits <= solution.leakage[key] + LONG_SUMS
+
+
+def test_some_letter_is_left_in_a_cell_without_mass() -> None:
+    """There, what is settled and what dies out need not agree."""
+    settled = np.array([[1e-6, 1e-6], [1 - 1e-6, 1 - 1e-6]]).reshape(1, 2, 1, 2)
+    is_zero = np.array([[False, True], [True, False]]).reshape(1, 2, 1, 2)
+    assert not _zeros(settled, is_zero).all(axis=1).any()

@@ -212,3 +212,28 @@ def test_four_levels_of_r_are_bounded_within_a_hundredth(seed: int) -> None:
     solution = solve(Problem(joint, "information", 0.2, held_bits(joint) + 0.2))
     assert solution.gap is not None
     assert solution.gap <= 0.01 * solution.value
+
+
+def stated_with_empty_cells() -> tuple[Statement, Array, Array]:
+    """Two earlier releases that some records never had, a coalition, and hardly any price."""
+    rng = np.random.default_rng(0)
+    joint = rng.dirichlet(np.full(24, 0.5)).reshape(2, 2, 3, 2)
+    joint[0, 0, 0] = joint[1, 0, 1] = joint[1, 1, 2] = 0.0
+    joint /= joint.sum()
+    problem = Problem(joint, "information", 0.1, coalitions={(0,): 2.0})
+    statement = Statement.of(problem)
+    channel = rng.dirichlet(np.ones(3), size=statement.mass.shape).transpose(2, 0, 1)
+    return statement, statement.limits(problem.limits), channel
+
+
+@pytest.mark.filterwarnings("error")
+def test_cells_without_mass_leave_the_bound_a_number() -> None:
+    """The best of a record's histories may be one that it never had: its share was 0 / 0."""
+    statement, limits, channel = stated_with_empty_cells()
+    assert (statement.mass == 0).any()
+    multipliers = np.array([0.5, 1e-4, 0.0])[: len(limits)]
+    bounds = [
+        each.bits for each in refine_bound(statement, limits, channel, multipliers, tolerance=1e-3)
+    ]
+    assert np.isfinite(bounds).all()
+    assert (np.diff(bounds) <= ROUNDING).all()

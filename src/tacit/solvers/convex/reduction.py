@@ -316,7 +316,9 @@ def _distinct_views(views: list[View], n_z: int) -> list[list[int]]:
             full.append(index)
         else:
             groups.setdefault(_fingerprint(view), []).append(index)
-    return [*groups.values(), [*full, len(views)]]
+    # The finest first: the kernel finds most zeros so.
+    finest_first = sorted(groups.values(), key=lambda group: -views[group[0]].size)
+    return [*finest_first, [*full, len(views)]]
 
 
 def _fingerprint(view: View) -> bytes:

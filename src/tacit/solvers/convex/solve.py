@@ -477,10 +477,11 @@ def _zeros(c: Array, is_zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Entries of channels, [batch, rhat, z, x], that may be exactly 0.
 
     Were a letter that dies out 0 for some records alone, the few that get it would learn that they
-    are not these, for a gain that rounding decides.
+    are not these, for a gain that rounding decides. In a cell without mass, all letters could be.
     """
     is_rare = c.max(axis=-1, keepdims=True) < _DIES_OUT
-    return np.where(is_rare, is_zero.any(axis=-1, keepdims=True), is_zero)
+    zeros = np.where(is_rare, is_zero.any(axis=-1, keepdims=True), is_zero)
+    return zeros & ~zeros.all(axis=1, keepdims=True)
 
 
 def _certify(

@@ -29,7 +29,7 @@ from tacit.arrays import LN2, Array
 from tacit.information.laws import entropy_terms, gamma
 from tacit.solvers.convex.program import LIMIT_TOL, Statement
 from tacit.solvers.information_utility.ascent import joint_rhat_r
-from tacit.solvers.information_utility.lagrangian import Lagrangian
+from tacit.solvers.information_utility.lagrangian import LEAST_ENTRY, LEAST_LOG, Lagrangian
 from tacit.solvers.kernel import raise_if_late
 
 _UNUSED = 1e-9
@@ -44,14 +44,23 @@ _STEPS = 40
 _OUTSIDE, _PATIENCE = 0.05, 6
 """How far outside its cell a letter may be before the cell is split, and steps that wait for it."""
 
+_CLOSED = -1e30
+"""Price of a cell without mass, and log w where a letter has none."""
+
+_LEAST_SCALE = 1e-300
+"""By which a letter changes in one step: logarithms are numbers."""
+
 _LETTERS_KEPT = 64
 
-_ENTRIES_AT_ONCE = 2**16
+_ENTRIES_AT_ONCE = 2**17
 
 _MOST_ENTRIES = 25 * 10**5
 """Of the letters of all cells together: how finely the simplex may be cut, with ``_MOST_CELLS``."""
 
 _MOST_CELLS = 12_000
+
+_MOST_WORK = 7 * 10**7
+"""Entries of the letters of cells and of what views see of them, once for each step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +105,8 @@ class Prices(Lagrangian):
         self._price_of_unseen = float(self.multiplier[is_unseen].sum())
         self._price_of_seen = float(self.multiplier[~is_unseen].sum())
         self.cell_price = self._cell_prices(statement, channel, doubt)
+        self._open_price = np.where(self.mass > 0, self.cell_price, _CLOSED)
+        self._least_w = LEAST_ENTRY * self._prior
 
     def _cell_prices(self, statement: Statement, channel: Array, doubt: float) -> Array:
         """lambda(z, x): what the letters that occur there cost.
@@ -105,58 +116,85 @@ class Prices(Lagrangian):
         """
         is_used = joint_rhat_r(statement, channel[None])[0].sum(axis=1) > _UNUSED
         used = channel[is_used]
-        cost = self.cost(self.mass * used)
+        cost = self.cost(np.log(np.maximum(used, LEAST_ENTRY)), self.mass * used)
         is_rare = (used <= _RARE * used.max(axis=0)) & (used < used.max(axis=0))
         least = np.where(is_rare, np.inf, cost).min(axis=0)
         mean = (used * cost).sum(axis=0) / np.maximum(used.sum(axis=0), 1e-300)
         lost = doubt / (self.mass.size * np.maximum(self.mass, 1e-300))
         return np.asarray(np.maximum(least, mean - lost))
 
-    def most(self, left: Array) -> Array:
-        """Upper bound on max over w of <worth, w> - sum_S mu_S D_S(w), [letter].
+    @property
+    def n_entries(self) -> int:
+        """Of a letter and of what the views see of it."""
+        return self.mass.size + self._row_prior.size
+
+    @property
+    def log_odds(self) -> Array:
+        """log w / p(x | z) of the letter that tells nothing, [z, x]."""
+        return np.tile(self._log_history[:, None], self.mass.shape[1])
+
+    def letters(self, log_odds: Array) -> Array:
+        """Letters [letter, z, x] from log w / p(x | z)."""
+        return np.asarray(np.exp(log_odds) * self._prior)
+
+    def worth(self, linear: Array) -> Array:
+        """Prices of cells less the expectations of linear functions [letter, r] of the posterior.
+
+        Cells without mass are worth so little that no letter has them.
+        """
+        return np.asarray(self._open_price - self.expect(linear))
+
+    def by_history(self, left: Array) -> tuple[Array, Array]:
+        """Upper bounds on <worth, w> - sum_S mu_S D_S(w) of letters w that have one history each.
 
         ``left`` is the worth less ``told_partial`` of any letters, [letter, z, x]: D_S(w) is at
-        least <log q_S / p, w> for any q_S. Full collusion is maximised over in closed form.
+        least <log q_S / p, w> for any q_S. Full collusion is maximised over in closed form. So the
+        largest of the bounds, [letter, z], holds for all letters. The second array is log w(x) /
+        p(x | z) of the maximisers.
         """
-        return np.asarray(self._by_history(left)[0].max(axis=-1))
-
-    def _by_history(self, left: Array) -> tuple[Array, Array]:
-        """The maximum for letters with one history each, [letter, z], and their laws of x."""
         price = self.multiplier[-1]
         scaled = left / price
-        peak = np.where(self.mass > 0, scaled, -np.inf).max(axis=-1, keepdims=True)
-        grown = self._prior * np.exp(np.where(self.mass > 0, scaled - peak, 0.0))
-        mean = grown.sum(axis=-1)
-        return price * (peak[..., 0] + np.log(mean)), grown / mean[..., None]
+        peak = scaled.max(axis=-1, keepdims=True)
+        mean = np.einsum("kzx,zx->kz", np.exp(scaled - peak), self._prior)
+        most = peak + np.log(mean)[..., None]
+        return price * most[..., 0], scaled - most
 
-    def excess(self, w: Array) -> Array:
+    def excess(self, log_odds: Array, w: Array) -> Array:
         """What letters are worth beyond their price, [letter]."""
-        gain = self.cell_price - self.told_partial(w) - self.told_everyone(w)
-        return np.asarray((w * gain).sum(axis=(1, 2)) - entropy_nats(self.posterior(w)))
+        told = self.told_partial(w) + self.told_everyone(log_odds, w.sum(axis=-1))
+        paid = np.einsum("kzx,kzx->k", w, self.cell_price - told)
+        return np.asarray(paid - entropy_nats(self.posterior(w)))
 
-    def step(self, w: Array, left: Array) -> Array:
-        """A step from letters to better ones: to the best where full collusion alone is priced.
+    @property
+    def has_partial(self) -> bool:
+        """Whether anything but full collusion is priced."""
+        return bool(self.multiplier[:-1].any())
 
-        Elsewhere a step of mirror ascent, which never loses; ``left`` as for ``most``.
+    def step(self, log_odds: Array, w: Array, gain: Array) -> tuple[Array, Array]:
+        """A step of mirror ascent from letters to better ones, which never loses.
 
         D_S of a view that has seen nothing is smooth beside the divergence of laws of x, and of
         any other view beside that of laws of (z, x): steps are long where no price holds them.
+
+        Args:
+            log_odds: log w / p(x | z), [letter, z, x].
+            w: the letters.
+            gain: what they gain per cell: worth less what is told.
         """
-        if not self.multiplier[:-1].any():
-            worth, law = self._by_history(left)
-            return np.asarray(law * np.eye(len(self.mass))[worth.argmax(axis=-1)][..., None])
-        gain = (left - self.told_everyone(w)) / self._price_of_seen
-        by_record = w.sum(axis=-2)
-        peak = gain.max(axis=-2, keepdims=True)
-        grown = w * np.exp(gain - peak)
-        share = grown.sum(axis=-2)
+        log_odds = log_odds + gain / self._price_of_seen
+        peak = log_odds.max(axis=-2)
+        w_of_record = w.sum(axis=-2)
+        log_odds -= peak[..., None, :]
+        w = self._prior * np.exp(log_odds)
+        share = w.sum(axis=-2)
         slope = self._price_of_seen / (self._price_of_seen + self._price_of_unseen)
-        logs = slope * (peak[..., 0, :] + np.log(share / by_record))
-        scale = by_record * np.exp(logs - logs.max(axis=-1, keepdims=True)) / share
-        grown = grown * scale[..., None, :]
-        grown = grown / grown.sum(axis=(-2, -1), keepdims=True)
-        grown = np.where(self.mass > 0, np.maximum(grown, 1e-30), 0.0)
-        return np.asarray(grown / grown.sum(axis=(-2, -1), keepdims=True))
+        grown = slope * (peak + np.log(share / w_of_record))
+        record = w_of_record * np.exp(grown - grown.max(axis=-1, keepdims=True))
+        scale = record / record.sum(axis=-1, keepdims=True) / share
+        log_odds += np.log(np.maximum(scale, _LEAST_SCALE))[..., None, :]
+        np.maximum(log_odds, LEAST_LOG, out=log_odds)
+        w *= scale[..., None, :]
+        return log_odds, np.maximum(w, self._least_w, out=w)
 
 
 def refine_bound(
@@ -190,7 +228,7 @@ def refine_bound(
             tree.found_posterior,
         )
         # Where letters are worth far more than their price, the prices are bad: better ones first.
-        if loose <= max(tolerance * LN2, 0.3 * tree.lower) or not tree.has_room:
+        if loose <= max(tolerance * LN2, 0.3 * tree.lower) or not tree.room:
             return
         tree.bisect(above=max(tree.lower, 0.0) + 0.5 * loose)
 
@@ -223,10 +261,11 @@ class _Tree:
         self.found_excess, self.found_posterior = np.empty(0), np.empty((0, n_r))
         most_cells = min(_MOST_CELLS, _MOST_ENTRIES // prices.mass.size)
         self._most_cells = max(64, int(effort * most_cells))
+        self._steps_left = int(effort * _MOST_WORK / prices.n_entries)
         least = prices.least_posterior
         self._corners = (least + (1 - least.sum()) * np.eye(n_r))[None]
-        self._letters = prices.mass[None].copy()
-        self.upper = self._evaluate(self._corners, self._letters)
+        self._log_odds = prices.log_odds[None]
+        self.upper = self._evaluate(self._corners, self._log_odds)
 
     @property
     def lower(self) -> float:
@@ -234,39 +273,41 @@ class _Tree:
         return float(self.found_excess[0])
 
     @property
-    def has_room(self) -> bool:
-        """Whether there may be more cells."""
-        return len(self.upper) < self._most_cells
+    def room(self) -> int:
+        """How many more cells there may be."""
+        return self._most_cells - len(self.upper) if self._steps_left > 0 else 0
 
     def bisect(self, above: float) -> None:
         """Split the cells with the largest bounds, those above a number of nats."""
         self._cut = above
         order = np.argsort(-self.upper, kind="stable")
-        n_chosen = min(int((self.upper > above).sum()), self._most_cells - len(self.upper))
+        n_chosen = min(int((self.upper > above).sum()), self.room)
         chosen, others = order[: max(1, n_chosen)], order[max(1, n_chosen) :]
         corners = _bisected(self._corners[chosen])
-        letters = np.concatenate([self._letters[chosen]] * 2)
-        upper = np.minimum(self._evaluate(corners, letters), np.tile(self.upper[chosen], 2))
+        log_odds = np.concatenate([self._log_odds[chosen]] * 2)
+        upper = np.minimum(self._evaluate(corners, log_odds), np.tile(self.upper[chosen], 2))
         self._corners = np.concatenate([self._corners[others], corners])
-        self._letters = np.concatenate([self._letters[others], letters])
+        self._log_odds = np.concatenate([self._log_odds[others], log_odds])
         self.upper = np.concatenate([self.upper[others], upper])
 
-    def _evaluate(self, corners: Array, letters: Array) -> Array:
-        """Bounds of cells; moves ``letters`` to the best found in each."""
+    def _evaluate(self, corners: Array, log_odds: Array) -> Array:
+        """Bounds of cells; moves their letters, log w / p(x | z), to the best found in each."""
+        n_r = corners.shape[1]
         upper, excess = np.empty(len(corners)), np.empty(len(corners))
-        size = max(1, _ENTRIES_AT_ONCE // letters[0].size)
+        q = np.empty((len(corners), n_r))
+        size = max(1, _ENTRIES_AT_ONCE // log_odds[0].size)
         for start in range(0, len(corners), size):
             raise_if_late()
             own = slice(start, start + size)
-            upper[own] = self._climb(corners[own], letters[own])
-            excess[own] = self._prices.excess(letters[own])
-        q = self._prices.posterior(letters)
+            upper[own] = self._climb(corners[own], log_odds[own])
+            w = self._prices.letters(log_odds[own])
+            q[own], excess[own] = self._prices.posterior(w), self._prices.excess(log_odds[own], w)
         excess, q = np.append(self.found_excess, excess), np.append(self.found_posterior, q, axis=0)
         best = np.argsort(-excess, kind="stable")[:_LETTERS_KEPT]
         self.found_excess, self.found_posterior = excess[best], q[best]
         return upper
 
-    def _climb(self, corners: Array, letters: Array) -> Array:
+    def _climb(self, corners: Array, log_odds: Array) -> Array:
         """Bounds of some cells, as sharp as telling them from the cut needs.
 
         A letter that leaves its cell lowers the entropy at the corners that it went away from:
@@ -276,20 +317,30 @@ class _Tree:
         size = np.einsum("kri,kr->ki", inverse**2, corners.mean(axis=1) + 1e-3)
         lowered = np.zeros(corners.shape[:2])
         upper, live = np.full(len(corners), np.inf), np.arange(len(corners))
+        odds, w = log_odds, prices.letters(log_odds)
         for step in range(_STEPS):
             linear = _linear_below(corners[live], inverse[live], lowered[live])
-            worth, w = prices.cell_price - prices.expect(linear), letters[live]
-            left = worth - prices.told_partial(w)
-            upper[live] = np.minimum(upper[live], prices.most(left))
-            reached = (w * (left - prices.told_everyone(w))).sum(axis=(1, 2))
-            letters[live] = w = prices.step(w, left)
+            left = prices.worth(linear) - prices.told_partial(w)
+            by_history, best_odds = prices.by_history(left)
+            self._steps_left -= len(live)
+            upper[live] = np.minimum(upper[live], by_history.max(axis=-1))
+            gain = left - prices.told_everyone(odds, w.sum(axis=-1))
+            reached = np.einsum("kzx,kzx->k", w, gain)
+            if prices.has_partial:
+                odds, w = prices.step(odds, w, gain)
+            else:
+                is_best = np.eye(by_history.shape[1], dtype=bool)[by_history.argmax(axis=-1)]
+                odds = np.where(is_best[..., None], best_odds, _CLOSED)
+                w = prices.letters(odds)
+            log_odds[live] = odds
             place = np.einsum("kr,kri->ki", prices.posterior(w), inverse[live])
             if step >= 1:  # the first letter is that of a larger cell
                 moved = lowered[live] - place / size[live] / (1 + (step - 1) / 3)
                 lowered[live] = np.maximum(moved, 0.0)
             is_inside = (place > -_OUTSIDE).all(axis=1) | (step >= _PATIENCE)
             is_settled = (reached > self._cut) | (upper[live] - reached <= 1e-7)
-            live = live[(upper[live] > self._cut) & ~(is_inside & is_settled)]
+            is_live = (upper[live] > self._cut) & ~(is_inside & is_settled)
+            live, odds, w = live[is_live], odds[is_live], w[is_live]
             if not len(live):
                 break
         return upper

@@ -26,8 +26,15 @@ _FLOOR = 1e-9
 _LEAST_LAW = 1e-12
 """Probabilities below this count as this in logarithms."""
 
-_LEAST_ENTRY = 1e-30
+LEAST_ENTRY = 1e-30
+LEAST_LOG = float(np.log(LEAST_ENTRY))
 """Of a channel: no letter is lost to rounding."""
+
+_LEAST_TOTAL = 1e-300
+"""The same of letters that a history does not have: their logarithms are numbers."""
+
+_LONGER, _STEPS_BACK = 1.2, 3
+"""A step is so many times as long as the one before; shorter by so many of these after a loss."""
 
 
 class Lagrangian:
@@ -47,7 +54,8 @@ class Lagrangian:
         cell = np.where(self.mass > 0, self.mass, 1.0)
         n_r = statement.joint_zxr.shape[-1]
         self._p_r_given_cell = (statement.joint_zxr / cell[..., None]).reshape(-1, n_r)
-        self._prior = self.mass / self.mass.sum(axis=1, keepdims=True)
+        by_history = self.mass.sum(axis=1)
+        self._prior, self._log_history = self.mass / by_history[:, None], np.log(by_history)
         row_mass = self._rows.collect(self.mass)
         total = row_mass.sum(axis=-1, keepdims=True)
         self._row_prior = row_mass / np.where(total > 0, total, 1.0)
@@ -85,28 +93,52 @@ class Lagrangian:
         ratio = np.where(is_possible, law, 1.0) / np.where(is_possible, self._row_prior, 1.0)
         return np.asarray(self._rows.spread(self._row_price * np.log(ratio)))
 
-    def told_everyone(self, w: Array) -> Array:
-        """The term of full collusion: with the partial views', <told, w> = sum_S mu_S D_S(w)."""
-        total = w.sum(axis=-1, keepdims=True)
-        law = w / np.where(total > 0, total, 1.0)
-        ratio = np.divide(law, self._prior, out=np.ones_like(law), where=law > 0)
-        return np.asarray(self.multiplier[-1] * np.log(ratio))
+    def told_everyone(self, log_odds: Array, total: Array) -> Array:
+        """The term of full collusion: with the partial views', <told, w> = sum_S mu_S D_S(w).
 
-    def cost(self, w: Array) -> Array:
-        """What letters w cost in each cell, [letter, z, x]: what they leave open about R, and tell.
+        Logarithms are slow: those of w / p(x | z) are kept from step to step.
 
-        Weights that sum to the mass are a channel; then the mean cost is H(R) - L.
+        Args:
+            log_odds: log w / p(x | z) of letters w, [..., z, x]; any number where p(z, x) is 0.
+            total: their sums over x, [..., z].
+        """
+        log_total = np.log(np.maximum(total, _LEAST_TOTAL))
+        return np.asarray(self.multiplier[-1] * (log_odds - log_total[..., None]))
+
+    def cost(self, log_channel: Array, w: Array) -> Array:
+        """What letters cost in each cell, [letter, z, x]: what they leave open about R, and tell.
+
+        The mean cost is H(R) - L.
+
+        Args:
+            log_channel: log p(rhat | z, x), [rhat, z, x]; any number where p(rhat, z, x) is 0.
+            w: p(rhat, z, x).
         """
         q = self.posterior(w)
         q = q / np.maximum(q.sum(axis=1, keepdims=True), _LEAST_LAW)
         unknown = self.expect(-np.log(np.maximum(q, _LEAST_LAW)))
-        return unknown + self.told_partial(w) + self.told_everyone(w)
+        told = self.told_everyone(log_channel + self._log_history[:, None], w.sum(axis=-1))
+        return unknown + self.told_partial(w) + told
 
     def ascend(self, channel: Array, n_steps: int) -> Array:
-        """A channel [rhat, z, x] after some steps of mirror ascent."""
-        length = 1 / self.multiplier.sum()
+        """A channel [rhat, z, x] after some steps of mirror ascent; longer ones while they gain."""
+        best, lowest, length = channel, np.inf, 1.0
+        logs = best_logs = np.log(np.maximum(channel, LEAST_ENTRY))
         for _ in range(n_steps):
-            worth = -length * self.cost(self.mass * channel)
-            grown = np.maximum(channel * np.exp(worth - worth.max(axis=0)), _LEAST_ENTRY)
-            channel = grown / grown.sum(axis=0)
-        return channel
+            w = self.mass * channel
+            cost = self.cost(logs, w)
+            mean = float(np.vdot(w, cost))
+            if mean <= lowest:
+                best, best_logs, best_cost = channel, logs, cost
+                lowest, length = mean, _LONGER * length
+            elif length == 1:  # only rounding loses
+                break
+            else:
+                length = max(1.0, length / _LONGER**_STEPS_BACK)
+            logs = best_logs - length / self.multiplier.sum() * best_cost
+            logs -= logs.max(axis=0)
+            grown = np.exp(logs)
+            total = grown.sum(axis=0)
+            logs = np.maximum(logs - np.log(total), LEAST_LOG)
+            channel = np.maximum(grown / total, LEAST_ENTRY)
+        return best

@@ -129,6 +129,16 @@ class _Search:
     def _target(self) -> float:
         return max(self.gap_tol, min(_TARGET, _TARGET_SHARE * self.bound))
 
+    @property
+    def _rough(self) -> float:
+        """Bits that a round must gain while letters are still exchanged."""
+        return 0.05 * self._target
+
+    def _tolerance(self, least_gain: float = 0.0) -> float:
+        """Bits that a round must gain to go on, and to which it is solved."""
+        share = self._haste * _GAIN_SHARE * (self.bound - self.best.value)
+        return max(least_gain, self.inner_tol, share)
+
     def _silence(self) -> _Candidate:
         """A constant release."""
         channel = np.zeros((self.asked or 1, *self.statement.mass.shape))
@@ -158,7 +168,7 @@ class _Search:
         starts = self._starts(_STARTS, n_letters, [])
         self._climb(starts[:1], rounds=1, is_free=True)  # something to return, soon
         first = self._climb(starts, rounds=_FIRST_ROUNDS, is_free=True)
-        return self._climb(first.posterior[:1], tolerance=0.05 * self._target, is_free=True)
+        return self._climb(first.posterior[:1], least_gain=self._rough, is_free=True)
 
     def _exchange_letters(self, found: Ascent) -> Ascent:
         """Bound the optimum; ascend again with the letters that are worth more than their price.
@@ -177,7 +187,8 @@ class _Search:
             if is_closed or (is_fine and not is_helped):
                 break
             is_fine = not is_helped
-            if is_fine:  # prices are no better than the release that they are read off
+            if is_fine and self._tolerance() < self._tolerance(self._rough):
+                # Prices are no better than the release that they are read off.
                 found = self._climb(found.posterior[:1], is_free=True)
         return found
 
@@ -194,7 +205,7 @@ class _Search:
         own = merge_rows(self._used_letters(found), 0.01 * self._target)
         own = fewer_letters(own, _MOST_LETTERS - len(letters))
         start = np.concatenate([own, letters])
-        return self._climb(start[None], tolerance=0.05 * self._target, is_free=True)
+        return self._climb(start[None], least_gain=self._rough, is_free=True)
 
     def _bound_at(self, found: Ascent, effort: float) -> Bound:
         """Refine the bound at the prices of a release."""
@@ -231,13 +242,12 @@ class _Search:
         starts: Array,
         *,
         rounds: int = _ROUNDS,
-        tolerance: float = 0.0,
+        least_gain: float = 0.0,
         is_free: bool = False,
     ) -> Ascent:
         """Ascend, keeping the best; with ``is_free``, only where letters need not be counted."""
         limits = np.tile(self.limits, (len(starts), 1))
-        share = self._haste * _GAIN_SHARE * (self.bound - self.best.value)
-        tolerance = max(tolerance, self.inner_tol, share)
+        tolerance = self._tolerance(least_gain)
         for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
             if self.asked is None or not is_free:
                 self._offer(_candidate(ascent), self.inner_tol)

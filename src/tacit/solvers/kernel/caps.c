@@ -12,7 +12,9 @@
 
 #define GIVE 1e-6        /* beside mass: see cap_stiffness ... */
 #define FRUGAL_GIVE 3e-9 /* ... and once the value is a limit, which leaves less room */
+#define NEAR_CAP 0.4     /* share of a blind draw's room from which a cap is held */
 #define LEAST_ROOM 1e-2  /* share of a cap's room that it gives at most */
+#define FEW_GROUPS 16    /* rows, or histories, with caps that count from the start */
 
 /* Half of the barrier by mass and half evenly, as for cells; less where a cap leaves little room to
  * all letters together, so that its multipliers begin near 1 there, too. */
@@ -32,7 +34,6 @@ void weigh_caps(Solver *k)
         const double mass = k->cap_mass[i], share = fmin(1, k->cap_room[i] / fmax(mass, 1e-300));
         k->cap_barrier[i] = isfinite(k->cap[i]) ? share * (mass + 1.0 / n_capped) : 0;
         k->cap_rarity[i] = mass / (mass + 1.0 / (n_capped + 1));
-        k->n_pairs += k->cap_barrier[i] * k->p.n_rhat;
     }
 }
 
@@ -103,15 +104,77 @@ double cap_stiffness(const Solver *k, const Iterate *it, int cap)
     return it->cap_multiplier[cap] / (it->cap_slack[cap] + it->cap_multiplier[cap] * give);
 }
 
-/* Slacks as they are, and multipliers on the centre. */
-void start_caps(const Solver *k, Iterate *it)
+/* p(rhat | y). */
+static double share_of(const Solver *k, const Iterate *it, int group, int rhat)
+{
+    const double *joint = it->cap_joint + (size_t)group * k->n_block + rhat * k->p.n_x;
+    double drawn = 0, total = 0;
+    for (int x = 0; x < k->p.n_x; x++) {
+        drawn += joint[x];
+        total += k->cap_mass[(size_t)group * k->p.n_x + x];
+    }
+    return total > 0 ? drawn / total : 0;
+}
+
+/* Whether the rows, or the histories, are few: their caps cost little. */
+bool has_few_groups(const Solver *k, bool are_rows)
+{
+    return (are_rows ? k->n_row_groups : k->n_groups - k->n_row_groups) <= FEW_GROUPS;
+}
+
+/* Whether a letter is near one of its caps, beside what this leaves to a blind draw. */
+static bool is_near_cap(const Solver *k, const Iterate *it, int group, int rhat)
 {
     const int n_x = k->p.n_x;
-    leave_rooms(k, it->cap_joint, it->cap_slack);
-    for (int i = 0; i < k->n_caps; i++) {
-        const int at = i / k->n_block * n_x + i % n_x;
-        it->cap_multiplier[i] = 0.3 / k->p.n_rhat * k->cap_barrier[at] / it->cap_slack[i];
+    const double *rooms = k->caps + (size_t)group * k->n_block + rhat * n_x;
+    const double *cap = k->cap + (size_t)group * n_x, *room = k->cap_room + (size_t)group * n_x;
+    const double near = NEAR_CAP * share_of(k, it, group, rhat);
+    bool is_near = k->holds_all_caps || has_few_groups(k, group < k->n_row_groups);
+    for (int x = 0; x < n_x; x++)
+        is_near |= isfinite(cap[x]) && rooms[x] < near * room[x];
+    return is_near;
+}
+
+/* Multipliers on the centre for the caps on one letter that have none; a cap that is exceeded gets
+ * a slack as near ones have it. */
+static void hold_letter(const Solver *k, Iterate *it, int group, int rhat, double barrier)
+{
+    const int n_x = k->p.n_x;
+    for (int x = 0; x < n_x; x++) {
+        const size_t i = (size_t)group * k->n_block + rhat * n_x + x, at = (size_t)group * n_x + x;
+        if (!(k->cap_barrier[at] > 0) || it->cap_multiplier[i] > 0)
+            continue;
+        const double least = 0.1 * NEAR_CAP * share_of(k, it, group, rhat) * k->cap_room[at];
+        it->cap_slack[i] = fmax(k->caps[i], least);
+        it->cap_multiplier[i] = barrier * k->cap_barrier[at] / it->cap_slack[i];
     }
+}
+
+/* Hold caps. Those on a letter of a row or of a history are left out until it comes near them: most
+ * never do. */
+void hold_caps(Solver *k, Iterate *it, double barrier)
+{
+    const int n_x = k->p.n_x;
+    leave_rooms(k, it->cap_joint, k->caps);
+    for (int group = 0; group < k->n_groups; group++)
+        for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
+            bool *is_held = k->is_held + group * k->p.n_rhat + rhat;
+            const bool is_new = !*is_held && is_near_cap(k, it, group, rhat);
+            for (int x = 0; is_new && x < n_x; x++)
+                k->n_pairs += k->cap_barrier[(size_t)group * n_x + x];
+            *is_held |= is_new;
+            if (*is_held)
+                hold_letter(k, it, group, rhat, barrier);
+        }
+}
+
+void start_caps(Solver *k, Iterate *it)
+{
+    for (int i = 0; i < k->n_caps; i++) {
+        it->cap_slack[i] = 1;
+        it->cap_multiplier[i] = 0;
+    }
+    hold_caps(k, it, 0.3 / k->p.n_rhat);
 }
 
 /* Weight of the channel in a mixture with a blind draw of each letter that meets every cap. A

@@ -176,8 +176,44 @@ static bool factor_in_blocks(const Solver *k, double *a, Integer n)
     return true;
 }
 
-/* Factorise in place. What lies below the diagonal is left alone: the copy to try again from. */
-bool cholesky(const Solver *k, double *a, int n, double *diagonal)
+/* The same for a matrix of ``size`` * ``size`` blocks, of which those that do not meet are 0. */
+static bool factor_meeting(const Solver *k, double *a, Integer size, int n_blocks,
+                           const bool *meets)
+{
+    const Integer n = size * n_blocks;
+    const double one = 1, minus = -1;
+    for (int at = 0; at < n_blocks; at++) {
+        double *column = a + (size_t)at * size * n;
+        Integer info = 0;
+        k->lapack->dpotrf("L", &size, column + at * size, &n, &info);
+        if (info)
+            return false;
+        for (int row = at + 1; row < n_blocks; row++) {
+            double *own = column + row * size;
+            if (!meets[row * n_blocks + at])
+                continue;
+            work(k, (double)size * size * size);
+            k->lapack->dtrsm("R", "L", "T", "N", &size, &size, &one, column + at * size, &n, own,
+                             &n);
+            for (int to = at + 1; to <= row; to++) {
+                double *entry = a + (size_t)to * size * n + row * size;
+                if (!meets[to * n_blocks + at])
+                    continue;
+                work(k, (double)size * size * size);
+                if (to == row)
+                    k->lapack->dsyrk("L", "N", &size, &size, &minus, own, &n, &one, entry, &n);
+                else
+                    k->lapack->dgemm("N", "T", &size, &size, &size, &minus, own, &n,
+                                     column + to * size, &n, &one, entry, &n);
+            }
+        }
+    }
+    return true;
+}
+
+/* Factorise in place. What lies below the diagonal is left alone: the copy to try again from. Where
+ * the matrix is made of blocks, ``meets`` says which are not 0; NULL for none. */
+bool cholesky(const Solver *k, double *a, int n, double *diagonal, int n_blocks, const bool *meets)
 {
     for (int i = 0; i < n; i++)
         diagonal[i] = a[(size_t)i * n + i];
@@ -188,7 +224,7 @@ bool cholesky(const Solver *k, double *a, int n, double *diagonal)
             for (int j = i + 1; j < n; j++)
                 a[(size_t)i * n + j] = a[(size_t)j * n + i];
         }
-        if (factor_in_blocks(k, a, n))
+        if (meets ? factor_meeting(k, a, n / n_blocks, n_blocks, meets) : factor_in_blocks(k, a, n))
             return true;
     }
     return false;
@@ -199,6 +235,32 @@ void solve_factored(const Solver *k, const double *factor, Integer n, double *si
     const Integer one = 1;
     Integer info = 0;
     k->lapack->dpotrs("L", &n, &one, factor, &n, side, &n, &info);
+}
+
+/* The same for a matrix of blocks: see cholesky. */
+void solve_factored_blocks(const Solver *k, const double *factor, Integer size, int n_blocks,
+                           const bool *meets, double *side)
+{
+    const Integer n = size * n_blocks, unit = 1;
+    const double one = 1, minus = -1;
+    for (int at = 0; at < n_blocks; at++) {
+        const double *column = factor + (size_t)at * size * n;
+        k->lapack->dtrsm("L", "L", "N", "N", &size, &unit, &one, column + at * size, &n,
+                         side + at * size, &size);
+        for (int row = at + 1; row < n_blocks; row++)
+            if (meets[row * n_blocks + at])
+                k->lapack->dgemv("N", &size, &size, &minus, column + row * size, &n,
+                                 side + at * size, &unit, &one, side + row * size, &unit);
+    }
+    for (int at = n_blocks - 1; at >= 0; at--) {
+        const double *column = factor + (size_t)at * size * n;
+        for (int row = at + 1; row < n_blocks; row++)
+            if (meets[row * n_blocks + at])
+                k->lapack->dgemv("T", &size, &size, &minus, column + row * size, &n,
+                                 side + row * size, &unit, &one, side + at * size, &unit);
+        k->lapack->dtrsm("L", "L", "T", "N", &size, &unit, &one, column + at * size, &n,
+                         side + at * size, &size);
+    }
 }
 
 /* out += factor a in, a of n_rows rows. */
@@ -286,6 +348,16 @@ void multiply_columns(const Solver *k, const double *a, Integer n_rows, Integer 
     k->lapack->dgemm("N", "T", &own, &n_first, &n_rows, &one, a + n_first, &n, a, &n, &none,
                      product, &own);
     work(k, (double)own * n_first * n_rows);
+}
+
+/* product = a b, the first n_inner of a's n_across columns, b of n_columns. */
+void multiply(const Solver *k, const double *a, Integer n_rows, Integer n_across, Integer n_inner,
+              const double *b, Integer n_columns, double *product)
+{
+    const double one = 1, none = 0;
+    k->lapack->dgemm("N", "N", &n_columns, &n_rows, &n_inner, &one, b, &n_columns, a, &n_across,
+                     &none, product, &n_columns);
+    work(k, (double)n_rows * n_inner * n_columns);
 }
 
 /* b <- lower b, b of n rows. */

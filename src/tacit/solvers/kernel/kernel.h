@@ -151,20 +151,33 @@ typedef struct {
     double *c, *s, *multiplier, *slack, *cap_multiplier, *cap_slack;
 } Direction;
 
-/* What is eliminated first from Newton's system: see newton.c, letter_first.c, history_first.c. */
+/* What is eliminated first from Newton's system: see record_first.c, letter_first.c,
+ * history_first.c. */
 typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
+
+/* Unknowns of one letter that are left, [y1 | y2 | t1 | t2]: see letter_first.c. */
+typedef struct {
+    int first, of_t; /* where they begin, and where t1 does */
+    int n_y1, n_y2;  /* histories that have a y1, and those that have a y2 ... */
+    int *y1, *y2;    /* ... which they are */
+    int n_t2, *t2;   /* the same of the rows that have a t2 */
+} Shared;
 
 /* Scratch for one record and letter: see letter_first.c. */
 typedef struct {
+    Shared *shared;                /* [rhat] */
+    int n_leant;                   /* y2 of all letters */
     double *seen;                  /* W: [x][row][z] */
     double *answer, *alpha, *rows; /* [z], [row], [row] */
     double *lean, *drift;          /* of caps: [z], [row] */
     double *by_z;                  /* [z] */
     double *columns, *scratch;     /* for orthogonal factors */
-    double *coupled;               /* P: [row][z | row], each twice where it is capped */
+    double *coupled;               /* P: [row][z | y2 | t1 | t2] */
     double *product;               /* P' P */
-    double *cross;                 /* C: [z][row] */
-    double *factors, *sums;        /* F: [rhat][z][z]; B: [z][z] */
+    double *cross;                 /* C: [z][y2 | t1 | t2] */
+    double *factors, *sums;        /* F and B: [rhat][z][z] */
+    double *others;                /* L^-1 times the sum of the others' B: [z][y2] */
+    double *paired;                /* its product with L^-1 B, summed over x: [y2][z] */
     double *by_sums;               /* [x][z] */
 } Letter;
 
@@ -172,7 +185,14 @@ typedef struct {
  */
 typedef struct {
     Order order;
-    int n_coupled; /* histories whose y is among the unknowns left: all, or none */
+    int n_coupled; /* histories whose first y is among the unknowns left, held or not: all, or none
+                    */
+    int n_columns; /* y among them, going record by record */
+    bool *meets;   /* which rows meet, NULL where all do: [row][row'] */
+    int *met;      /* columns that one row meets: [n_left] */
+    int *place;    /* where each column is among them: [n_left] */
+    int *own_columns, *own_first; /* columns of each row of E, and where its first is: [row + 1] */
+    int *column;                  /* their numbers, -1 for a y that is left to refinement: as y */
     Letter letter;
     Integer n_left;          /* unknowns after elimination */
     double *softness;        /* answer of a cell to a force, before its sum is held: cells */
@@ -180,6 +200,8 @@ typedef struct {
     double *massive;         /* softness * mass: cells */
     double *history_block;   /* [z][rhat][rhat], twice as wide where full collusion is capped */
     double *rest;            /* p(rhat, z)/l_f less the answer summed over x: [z][rhat] */
+    int *leant;              /* letters of each history with a second y: [z][rhat] ... */
+    int *n_leant;            /* ... and how many before each: [z + 1] */
     double *history_scratch; /* four of [rhat][rhat] */
     double *sums_factor;     /* inverse Cholesky factors of N: [x][z][z] */
     double *history_factor;  /* inverse Cholesky factors of these */
@@ -231,10 +253,14 @@ typedef struct {
     double *log_row_prior; /* log p(x | y), 0 where it is never used: [row][x] */
     double least_constant; /* expected cost of the best constant release */
     Iterate now, next;
+    Iterate early; /* to return to once the gap is closed; beside caps alone */
+    bool has_early;
     Direction affine, direction, trial;
     double *cell_aim, *aim; /* products of complementary pairs to be reached: cells, [limit] */
     double *cap_aim;        /* caps */
     double *cap;            /* p(rhat, y, x) / p(rhat, y) at most, infinite for none: [group][x] */
+    bool *is_held;          /* whether the caps on a letter count yet: [group][rhat] */
+    bool holds_all_caps;    /* from the start */
     double *cap_barrier;    /* weight of its barrier: [group][x] */
     double *cap_mass;       /* p(y, x): [group][x] */
     double *cap_rarity;     /* 1 for a common letter and record, 0 for the rarest: [group][x] */
@@ -273,7 +299,9 @@ void leave_rooms(const Solver *k, const double *joint, double *rooms);
 void pull_caps(const Solver *k, const double *multiplier, double *forces);
 void add_cap_forces(const Solver *k, const double *forces, double *cells);
 double cap_stiffness(const Solver *k, const Iterate *it, int cap);
-void start_caps(const Solver *k, Iterate *it);
+bool has_few_groups(const Solver *k, bool are_rows);
+void hold_caps(Solver *k, Iterate *it, double barrier);
+void start_caps(Solver *k, Iterate *it);
 double capped_share(const Solver *k, const Iterate *it);
 
 /* lagrangian.c */
@@ -291,7 +319,8 @@ double exact_error(const Solver *k, const Iterate *it);
 /* newton.c */
 Order choose_order(const Problem *p);
 int n_parts(const Problem *p);
-int unknowns_left(const Problem *p, Order order, int n_coupled);
+bool is_leant(const Solver *k, int z, int rhat);
+int unknowns_left(const Problem *p, Order order);
 bool factorise_left(Solver *k);
 void solve_left(const Solver *k, double *side);
 bool factorise(Solver *k, const Iterate *it);
@@ -299,8 +328,16 @@ void respond(const Solver *k, const double *softness, const double *force, const
              const double *u, double *change, double *by_history, double *by_row);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
 
+void respond_to_units(const Solver *k, int z, double *response);
+void find_meetings(Solver *k);
+
+/* record_first.c */
+bool factorise_record_first(Solver *k);
+void solve_record_first(Solver *k);
+
 /* letter_first.c */
 void gather_views(Solver *k);
+int number_letters(Solver *k);
 bool factorise_letter_first(Solver *k);
 void solve_letter_first(Solver *k);
 
@@ -320,6 +357,7 @@ double dual_value(const Solver *k, const Iterate *it);
 /* memory.c */
 bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch);
 void close_solver(Solver *k);
+void copy_iterate(const Solver *k, const Iterate *from, Iterate *to);
 
 /* watch.c */
 void start_watch(Watch *watch, const Interpreter *interpreter);
@@ -331,7 +369,9 @@ double work_done(const Watch *watch);
 bool invert_factor(const Solver *k, const double *a, Integer n, double *inverse);
 bool invert_factor_of_gram(const Solver *k, double *columns, Integer n_rows, Integer n,
                            double *scratch, double *inverse);
-bool cholesky(const Solver *k, double *a, int n, double *diagonal);
+bool cholesky(const Solver *k, double *a, int n, double *diagonal, int n_blocks, const bool *meets);
+void solve_factored_blocks(const Solver *k, const double *factor, Integer size, int n_blocks,
+                           const bool *meets, double *side);
 void solve_factored(const Solver *k, const double *factor, Integer n, double *side);
 void gram(const Solver *k, const double *a, int n_rows, int n, double *product);
 void add_product(const Solver *k, const double *a, Integer n_rows, Integer n, const double *in,
@@ -347,6 +387,8 @@ void gram_of_columns(const Solver *k, const double *a, Integer n_rows, Integer n
                      double *product);
 void multiply_columns(const Solver *k, const double *a, Integer n_rows, Integer n, Integer n_first,
                       double *product);
+void multiply(const Solver *k, const double *a, Integer n_rows, Integer n_across, Integer n_inner,
+              const double *b, Integer n_columns, double *product);
 void multiply_lower(const Solver *k, const double *lower, Integer n, double *b, Integer n_columns);
 void apply_inverse(const double *inverse, int n, double *side, int stride, double *scratch);
 

@@ -49,6 +49,20 @@ static void lay_out_iterate(const Solver *k, Arena *arena, Iterate *it)
     it->residual = doubles(arena, n_cells);
 }
 
+/* What an iterate is made of; the rest is measured again. */
+void copy_iterate(const Solver *k, const Iterate *from, Iterate *to)
+{
+    memcpy(to->c, from->c, sizeof(double) * k->n_cells);
+    memcpy(to->s, from->s, sizeof(double) * k->n_cells);
+    memcpy(to->multiplier, from->multiplier, sizeof(double) * k->n_limits);
+    memcpy(to->slack, from->slack, sizeof(double) * k->n_limits);
+    memcpy(to->row_force, from->row_force, sizeof(double) * k->n_row_cells);
+    memcpy(to->cap_multiplier, from->cap_multiplier, sizeof(double) * k->n_caps);
+    memcpy(to->cap_slack, from->cap_slack, sizeof(double) * k->n_caps);
+    measure(k, to);
+    settle(k, to);
+}
+
 static void lay_out_direction(const Solver *k, Arena *arena, Direction *direction)
 {
     direction->c = doubles(arena, k->n_cells);
@@ -68,6 +82,13 @@ static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
     const size_t n_columns =
         n_own * n_widest > n_rhat * n_sums ? n_own * n_widest : n_rhat * n_sums;
     Letter *letter = &n->letter;
+    letter->shared = take(arena, n_rhat * sizeof(Shared));
+    int *y1 = take(arena, n_rhat * n_z * sizeof(int)),
+        *y2 = take(arena, n_rhat * n_z * sizeof(int));
+    int *t2 = take(arena, n_rhat * n_rows * sizeof(int));
+    for (size_t rhat = 0; arena->memory && rhat < n_rhat; rhat++)
+        letter->shared[rhat] =
+            (Shared){.y1 = y1 + rhat * n_z, .y2 = y2 + rhat * n_z, .t2 = t2 + rhat * n_rows};
     n->sums_factor = doubles(arena, n_x * n_sums);
     letter->seen = doubles(arena, n_x * n_rows * n_z);
     letter->answer = doubles(arena, n_z);
@@ -82,7 +103,9 @@ static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
     letter->product = doubles(arena, n_shared * n_shared);
     letter->cross = doubles(arena, n_z * (n_shared - n_z));
     letter->factors = doubles(arena, n_rhat * n_sums);
-    letter->sums = doubles(arena, n_sums);
+    letter->sums = doubles(arena, n_rhat * n_sums);
+    letter->others = doubles(arena, k->p.full_cap ? n_rhat * n_sums : 0);
+    letter->paired = doubles(arena, k->p.full_cap ? n_rhat * n_sums : 0);
     letter->by_sums = doubles(arena, n_x * n_z);
 }
 
@@ -99,6 +122,8 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     const size_t n_factors = n->order == HISTORY_FIRST ? n_z : 0;
     n->history_factor =
         doubles(arena, n_factors * n_rhat * n_rhat * n_parts(&k->p) * n_parts(&k->p));
+    n->leant = take(arena, n_factors * n_rhat * sizeof(int));
+    n->n_leant = take(arena, (n_factors + 1) * sizeof(int));
     n->history_scratch = doubles(arena, 4 * n_rhat * n_rhat);
     n->rest = doubles(arena, n_z * n_rhat * (k->p.full_cap ? 3 : 1));
     n->record_response = doubles(arena, is_letter_first ? 0 : n_own * n_own * n_x);
@@ -110,6 +135,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     } else if (is_record_first) {
         n_factor = n_x * n_own * n_own;
         n_coupled = n_x * n_own * n_left;
+        n_gathered = k->p.law || k->p.n_rows == 1 ? 0 : (n_x * n_rhat + n_left) * n_left;
     } else if (n_own) {
         const size_t n_of_part = n_z * n_rhat * n_block;
         n_coupled = n_parts(&k->p) * n_of_part;
@@ -120,6 +146,14 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     }
     n->record_factor = doubles(arena, n_factor);
     n->usual = take(arena, (is_record_first ? n_x : 0) * sizeof(int));
+    const bool is_sparse = k->p.row_of_z && k->p.n_rows > 1 && !is_letter_first;
+    n->meets = is_sparse ? take(arena, (size_t)k->p.n_rows * k->p.n_rows * sizeof(bool)) : NULL;
+    const size_t n_met = is_record_first ? n_left : 0;
+    n->met = take(arena, n_met * sizeof(int));
+    n->place = take(arena, n_met * sizeof(int));
+    n->own_columns = take(arena, (is_sparse ? n_met * k->p.n_views : 0) * sizeof(int));
+    n->own_first = take(arena, (is_sparse ? k->p.n_rows + 1 : 0) * sizeof(int));
+    n->column = take(arena, n_z * n_rhat * n_parts(&k->p) * sizeof(int));
     n->coupling = doubles(arena, n_coupled);
     n->gathered = doubles(arena, n_gathered);
     n->system = doubles(arena, n_left * n_left);
@@ -161,6 +195,8 @@ static void lay_out(Solver *k, Arena *arena)
     k->log_row_prior = doubles(arena, n_rows * k->p.n_x);
     lay_out_iterate(k, arena, &k->now);
     lay_out_iterate(k, arena, &k->next);
+    if (k->n_groups)
+        lay_out_iterate(k, arena, &k->early);
     lay_out_direction(k, arena, &k->affine);
     lay_out_direction(k, arena, &k->direction);
     lay_out_direction(k, arena, &k->trial);
@@ -180,6 +216,7 @@ static void lay_out(Solver *k, Arena *arena)
     k->pulled = doubles(arena, k->n_caps);
     k->cap_aim = doubles(arena, k->n_caps);
     k->cap = doubles(arena, (size_t)k->n_groups * k->p.n_x);
+    k->is_held = take(arena, (size_t)k->n_groups * k->p.n_rhat * sizeof(bool));
     k->cap_barrier = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->cap_rarity = doubles(arena, (size_t)k->n_groups * k->p.n_x);
     k->cap_room = doubles(arena, (size_t)k->n_groups * k->p.n_x);
@@ -269,6 +306,8 @@ static void fill_in(Solver *k)
     weigh_caps(k);
     if (p->n_rows && k->newton.order == LETTER_FIRST)
         gather_views(k);
+    if (k->newton.meets)
+        find_meetings(k);
     k->least_constant = least_constant_cost(k);
 }
 
@@ -300,13 +339,14 @@ bool open_solver(Solver *k, const Problem *p, const Lapack *lapack, Watch *watch
     k->n_row_groups = p->row_cap ? p->n_rows : 0;
     k->n_groups = k->n_row_groups + (p->full_cap ? p->n_z : 0);
     k->n_caps = k->n_groups * k->n_block;
+    k->holds_all_caps = has_few_groups(k, true) && has_few_groups(k, false);
     k->frugality = p->frugality;
     k->is_full_exact = p->is_exact[p->n_views];
     for (int view = 0; view < p->n_views; view++)
         k->is_any_exact_row |= p->is_exact[view];
     k->full_stiffness = 1e-2 * p->row_stiffness;
     k->newton.order = choose_order(p);
-    k->newton.n_left = unknowns_left(p, k->newton.order, p->n_z);
+    k->newton.n_left = unknowns_left(p, k->newton.order);
     Arena arena = {NULL, 0};
     lay_out(k, &arena);
     k->memory = calloc(1, arena.used + ALIGNMENT);

@@ -13,8 +13,9 @@
  * - within a record x, over z, by the partial views: u[row, rhat, x] = l (da/a - db/b).
  *
  * Eliminating y first leaves a system of size |rows||Rhat||X| (history_first.c); eliminating u
- * first leaves one of size |Rhat|(|Z| + |rows|). Both are sums of positive terms, so nothing
- * cancels; the cheaper is taken. In both, V is how a force on the rows moves the histories.
+ * first leaves one of size |Rhat|(|Z| + |rows|) (record_first.c). Both are sums of positive terms,
+ * so nothing cancels; the cheaper is taken. In both, V is how a force on the rows moves the
+ * histories.
  *
  * Caps add w (cap db - da)^2 / 2 for each x, w = multiplier / slack. For the letters of a row,
  *
@@ -35,7 +36,7 @@
 #define SMALLEST_CAPPED                                                                            \
     3e-6                /* the same beside caps: a row of huge alpha would swamp the others        \
                          */
-#define LITTLE_WORK 3e7 /* operations of one factorisation: some milliseconds */
+#define LITTLE_WORK 3e8 /* operations of one factorisation: some ten milliseconds */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -44,14 +45,16 @@ static double history_first_work(const Problem *p)
 {
     const double by_record = (double)p->n_rhat * p->n_rows, left = by_record * p->n_x;
     const double touched = p->n_rhat * p->n_x * (p->row_of_z ? p->n_views : by_record);
-    return (double)n_parts(p) * p->n_z * p->n_rhat * touched * touched + pow(left, 3) / 3;
+    const double of_histories = (double)p->n_z * p->n_rhat * touched * touched;
+    return (p->full_cap ? 1.3 : 1) * of_histories + pow(left, 3) / 3;
 }
 
-/* Where caps are, what is left is twice as large, and costs twice as much for its size. */
+/* Where rows are capped, what is left of them is twice as large, and costs twice as much for its
+ * size; of the histories' caps, few are held. */
 static double record_first_work(const Problem *p)
 {
     const double own = (double)p->n_rhat * p->n_rows, n_capped = p->row_cap ? 2 : 1;
-    const double left = (double)p->n_rhat * p->n_z * n_parts(p) + n_capped * own;
+    const double left = (p->full_cap ? 1.3 : 1) * p->n_rhat * p->n_z + n_capped * own;
     const double of_record = own * left * left + own * own * left + pow(own, 3);
     return p->n_x * of_record + (p->row_cap || p->full_cap ? 2 : 1) * pow(left, 3) / 3;
 }
@@ -59,7 +62,7 @@ static double record_first_work(const Problem *p)
 static double letter_first_work(const Problem *p)
 {
     const double n_z = p->n_z, n_rows = p->n_rows;
-    const double shared = n_z * n_parts(p) + n_rows * (p->row_cap ? 2 : 1);
+    const double shared = n_z * (p->full_cap ? 1.3 : 1) + n_rows * (p->row_cap ? 2 : 1);
     const double left = p->n_rhat * shared;
     const double of_letter = n_rows * n_z * shared + pow(n_rows, 3) + pow(n_z, 3) +
                              n_rows * n_rows * shared + n_rows * shared * shared;
@@ -90,11 +93,18 @@ int n_parts(const Problem *p)
     return p->full_cap ? 2 : 1;
 }
 
-int unknowns_left(const Problem *p, Order order, int n_coupled)
+/* Unknowns t of all rows and letters. */
+static int rows_left(const Problem *p)
+{
+    return p->n_rhat * (p->row_cap ? 2 : 1) * p->n_rows;
+}
+
+/* At most. */
+int unknowns_left(const Problem *p, Order order)
 {
     if (order == HISTORY_FIRST)
         return p->n_rows * p->n_rhat * p->n_x;
-    return p->n_rhat * (n_parts(p) * n_coupled + (p->row_cap ? 2 : 1) * p->n_rows);
+    return p->n_rhat * n_parts(p) * p->n_z + rows_left(p);
 }
 
 /* Where caps are, the system is not positive definite. */
@@ -103,7 +113,7 @@ VECTORISED bool factorise_left(Solver *k)
     Newton *n = &k->newton;
     Integer info = 0;
     if (!k->n_groups)
-        return cholesky(k, n->system, n->n_left, n->left);
+        return cholesky(k, n->system, n->n_left, n->left, 1, NULL);
     work(k, pow(n->n_left, 3));
     for (int i = 0; i < n->n_left; i++) {
         double largest = 0;
@@ -141,20 +151,55 @@ void solve_left(const Solver *k, double *side)
 static bool is_coupled(const Solver *k)
 {
     const int full = k->p.n_views;
-    return k->is_frugal || k->is_full_exact || k->p.full_cap || k->is_limited[full] ||
-           k->p.price[full] > 0 || k->newton.order == HISTORY_FIRST;
+    return k->is_frugal || k->is_full_exact || k->is_limited[full] || k->p.price[full] > 0 ||
+           k->newton.order == HISTORY_FIRST;
+}
+
+/* Whether a letter of a history has a second y. */
+bool is_leant(const Solver *k, int z, int rhat)
+{
+    return k->p.full_cap && k->is_held[(k->n_row_groups + z) * k->p.n_rhat + rhat];
+}
+
+/* Number the y among the unknowns left, going record by record. */
+static int number_columns(Solver *k)
+{
+    const int n_each = k->p.n_z * k->p.n_rhat;
+    const bool is_all = is_coupled(k);
+    int n = 0;
+    for (int i = 0; i < n_parts(&k->p) * n_each; i++) {
+        const int z = i % n_each / k->p.n_rhat, rhat = i % k->p.n_rhat;
+        const bool is_left = (is_all && i < n_each) || is_leant(k, z, rhat);
+        k->newton.column[i] = is_left ? n++ : -1;
+    }
+    return n;
 }
 
 /* Curvature of the term of full collusion. */
-static double full_curvature(const Solver *k, const Iterate *it)
+static double full_curvature(const Solver *k, const Iterate *it, int z, int rhat)
 {
     if (k->is_full_exact)
         return k->full_stiffness;
     const double weight = weight_of(k, it, k->p.n_views);
-    return k->p.full_cap ? fmax(weight, SMALLEST_CAPPED) : weight;
+    return is_leant(k, z, rhat) ? fmax(weight, SMALLEST_CAPPED) : weight;
 }
 
 /* -- cells ----------------------------------------------------------------------------------- */
+
+/* What a letter without a second y adds to the block of y: as without caps. */
+static void stand_letter(Solver *k, const Iterate *it, int z, int rhat, double own)
+{
+    const int n_x = k->p.n_x;
+    const size_t at = (size_t)z * k->n_block + rhat * n_x;
+    double rest = 0;
+    for (int x = 0; x < n_x; x++) {
+        k->newton.lean[at + x] = 0;
+        rest += k->newton.massive[at + x] * it->s[at + x];
+    }
+    const size_t n_each = (size_t)k->p.n_z * k->p.n_rhat, at_own = (size_t)z * k->p.n_rhat + rhat;
+    k->newton.rest[at_own] = rest / own;
+    k->newton.rest[n_each + at_own] = k->newton.rest[2 * n_each + at_own] = 0;
+}
 
 /* Fill in v of one letter of a capped history, and what it adds to the block of y: see below. */
 VECTORISED static void lean_letter(Solver *k, const Iterate *it, int z, int rhat, double own)
@@ -195,7 +240,7 @@ VECTORISED static void lean_letter(Solver *k, const Iterate *it, int z, int rhat
 /* The same where full collusion is capped: each history has a block for y1 and y2, negative
  * definite in y1 and positive definite in y2. With h a cell's answer as mass, 1 - alpha h = h (s/c)
  * / mass: what the diagonals are made of is again written as sums of positive terms. */
-VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
+VECTORISED static void soften_capped(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n = 2 * n_rhat;
     const size_t n_each = (size_t)k->p.n_z * n_rhat;
@@ -210,13 +255,17 @@ VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
         double *m = k->newton.history_block + (size_t)z * n * n;
         memset(sum, 0, sizeof(double) * n_x);
         for (int rhat = 0; rhat < n_rhat; rhat++) {
+            const double own = full_curvature(k, it, z, rhat);
             for (int x = 0; x < n_x; x++) {
                 const int i = rhat * n_x + x;
                 softness[i] = 1 / ((s[i] + own) / c[i] + mass[x] * w[i]);
                 massive[i] = mass[x] * softness[i];
                 sum[x] += softness[i];
             }
-            lean_letter(k, it, z, rhat, own);
+            if (is_leant(k, z, rhat))
+                lean_letter(k, it, z, rhat, own);
+            else
+                stand_letter(k, it, z, rhat, own);
         }
         for (int rhat = 0; rhat < n_rhat; rhat++)
             for (int x = 0; x < n_x; x++)
@@ -226,7 +275,8 @@ VECTORISED static void soften_capped(Solver *k, const Iterate *it, double own)
                 const double *a = massive + i % n_rhat * n_x, *b = share + j % n_rhat * n_x;
                 const double *of_a = lean + i % n_rhat * n_x, *of_b = lean + j % n_rhat * n_x;
                 double both = 0;
-                if (i == j && i < n_rhat) { /* 1 - share as the others' shares keeps its digits */
+                if (i == j && i < n_rhat &&
+                    is_leant(k, z, i)) { /* 1 - share as the others' shares keeps its digits */
                     for (int other = 0; other < n_rhat; other++)
                         for (int x = 0; other != i && x < n_x; x++)
                             both -= a[x] * share[other * n_x + x];
@@ -249,12 +299,12 @@ VECTORISED static void soften(Solver *k, const Iterate *it)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     Newton *n = &k->newton;
-    const double own = full_curvature(k, it);
     double *sum = n->total;
     if (k->p.full_cap) {
-        soften_capped(k, it, own);
+        soften_capped(k, it);
         return;
     }
+    const double own = full_curvature(k, it, 0, 0);
     for (int z = 0; z < k->p.n_z; z++) {
         work(k, (double)n_rhat * k->n_block);
         const size_t at = (size_t)z * k->n_block;
@@ -345,7 +395,7 @@ VECTORISED void respond(const Solver *k, const double *softness, const double *f
 }
 
 /* The answer of one history's cells to a unit force on rhat', as mass: [rhat][rhat'][x]. */
-static void respond_to_units(const Solver *k, int z, double *response)
+void respond_to_units(const Solver *k, int z, double *response)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
     const double *massive = k->newton.massive + (size_t)z * k->n_block;
@@ -438,6 +488,28 @@ VECTORISED static void curve_rows(Solver *k, const Iterate *it)
     }
     if (k->n_row_groups)
         curve_capped_rows(k);
+}
+
+/* Which rows meet where every view is a function of the history: in Newton's system those with a
+ * common history, and while it is factorised those that meet through earlier rows. Going record by
+ * record, also those that meet in the inverse of the factor, row' <= row. */
+void find_meetings(Solver *k)
+{
+    const Problem *p = &k->p;
+    const int n = p->n_rows;
+    bool *meets = k->newton.meets;
+    for (int z = 0; z < p->n_z; z++)
+        for (int view = 0; view < p->n_views; view++)
+            for (int other = 0; other < p->n_views; other++)
+                meets[p->row_of_z[view * p->n_z + z] * n + p->row_of_z[other * p->n_z + z]] = true;
+    for (int row = 0; row < n; row++)
+        for (int a = row + 1; a < n; a++)
+            for (int b = row + 1; b < n; b++)
+                meets[a * n + b] |= meets[a * n + row] && meets[row * n + b];
+    for (int row = 0; k->newton.order == RECORD_FIRST && row < n; row++)
+        for (int through = row - 1; through > 0; through--)
+            for (int to = 0; to < through; to++)
+                meets[row * n + to] |= meets[row * n + through] && meets[through * n + to];
 }
 
 /* The rows' answer to forces on rows, [row, rhat][row', rhat'][x], where every view is a function
@@ -535,204 +607,6 @@ static void respond_by_laws(Solver *k)
     }
 }
 
-/* -- record first: u = -Q^-1 (g + V' y + alpha beta) out, then y and beta = l db/b -------------
- *
- * Q = alpha + (rows' own response), alpha = a/l, and what is left is M + E' Q^-1 E with
- * E = [V' | diag alpha].
- */
-
-/* A force on all letters of a row alike moves nothing, because sums are held. So the unknowns of a
- * record are, for each row, one such force m, in the place of the usual letter's, and how the other
- * letters' forces differ from it: u = m + d. The cells' stiff answers meet only the d, and do not
- * swamp what holds m. */
-static void choose_usual_letters(Solver *k)
-{
-    const int n_x = k->p.n_x;
-    for (int x = 0; x < n_x; x++) {
-        double most = -1;
-        for (int rhat = 0; rhat < k->p.n_rhat; rhat++) {
-            double answer = 0;
-            for (int z = 0; z < k->p.n_z; z++)
-                answer += k->newton.massive[(size_t)z * k->n_block + rhat * n_x + x];
-            if (answer > most) {
-                most = answer;
-                k->newton.usual[x] = rhat;
-            }
-        }
-    }
-}
-
-/* Q of one record. A row and x of no mass is cut off by a unit on the diagonal. */
-static void record_block(const Solver *k, int x, double *block)
-{
-    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
-    const int usual = k->newton.usual[x];
-    for (int i = 0; i < n_own; i++)
-        for (int j = 0; j < n_own; j++)
-            block[i * n_own + j] =
-                i % n_rhat == usual || j % n_rhat == usual
-                    ? 0
-                    : k->newton.record_response[(i * n_own + j) * (size_t)n_x + x];
-    for (int i = 0; i < n_own; i++) {
-        const int m = i / n_rhat * n_rhat + usual;
-        const double alpha = k->newton.alpha[(size_t)i * n_x + x];
-        const bool is_supported = k->row_mass[(size_t)(i / n_rhat) * n_x + x] > 0;
-        block[m * n_own + m] += alpha;
-        if (i != m) {
-            block[i * n_own + i] += alpha;
-            block[i * n_own + m] += alpha;
-            block[m * n_own + i] += alpha;
-        }
-        block[i * n_own + i] += is_supported ? 0 : 1;
-    }
-}
-
-/* E of every record: [x][row, rhat][z, rhat' | row', rhat']. */
-VECTORISED static void couple_records(Solver *k)
-{
-    const Problem *p = &k->p;
-    const int n_x = p->n_x, n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
-    double *coupling = k->newton.coupling, *response = k->newton.units;
-    const int n_history = k->newton.n_coupled * n_rhat, first = n_parts(p) * n_history;
-    memset(coupling, 0, sizeof(double) * n_x * n_own * n);
-    for (int z = 0; z < k->newton.n_coupled; z++) {
-        const double *lean = p->full_cap ? k->newton.lean + (size_t)z * k->n_block : NULL;
-        respond_to_units(k, z, response);
-        for (int row = 0; row < p->n_rows; row++) {
-            if (p->row_of_z && !shows(p, z, row))
-                continue;
-            work(k, (double)n_rhat * k->n_block);
-            for (int i = 0; i < n_rhat; i++)
-                for (int j = 0; j < n_rhat; j++)
-                    for (int x = 0; x < n_x; x++) {
-                        if (i == k->newton.usual[x])
-                            continue;
-                        const double seen =
-                            p->row_of_z ? 1 : p->law[((size_t)row * p->n_z + z) * n_x + x];
-                        double *to = coupling + ((size_t)x * n_own + row * n_rhat + i) * n;
-                        to[z * n_rhat + j] = seen * response[(i * n_rhat + j) * n_x + x];
-                        if (lean)
-                            to[n_history + z * n_rhat + j] = to[z * n_rhat + j] * lean[j * n_x + x];
-                    }
-        }
-    }
-    for (int x = 0; x < n_x; x++)
-        for (int i = 0; i < n_own; i++) {
-            const int m = i / n_rhat * n_rhat + k->newton.usual[x];
-            double *own = coupling + ((size_t)x * n_own + i) * n + first + i;
-            double *all = coupling + ((size_t)x * n_own + m) * n + first + i;
-            *own = *all = k->newton.alpha[(size_t)i * n_x + x];
-            if (p->row_cap)
-                own[n_own] = all[n_own] = k->newton.drift[(size_t)i * n_x + x];
-        }
-}
-
-static bool factorise_record_first(Solver *k)
-{
-    const Problem *p = &k->p;
-    const int n_rhat = p->n_rhat, n_own = p->n_rows * n_rhat, n = k->newton.n_left;
-    choose_usual_letters(k);
-    couple_records(k);
-    for (int x = 0; x < p->n_x; x++) {
-        double *inverse = k->newton.record_factor + (size_t)x * n_own * n_own;
-        record_block(k, x, k->newton.own_block);
-        if (!invert_factor(k, k->newton.own_block, n_own, inverse))
-            return false;
-        multiply_lower(k, inverse, n_own, k->newton.coupling + (size_t)x * n_own * n, n);
-    }
-    gram(k, k->newton.coupling, p->n_x * n_own, n, k->newton.system);
-    const int n_each = n_parts(p) * n_rhat, n_history = k->newton.n_coupled * n_rhat;
-    for (int z = 0; z < k->newton.n_coupled; z++)
-        for (int i = 0; i < n_each; i++)
-            for (int j = 0; j < n_each; j++) {
-                const int row = i / n_rhat * n_history + z * n_rhat + i % n_rhat;
-                const int column = j / n_rhat * n_history + z * n_rhat + j % n_rhat;
-                k->newton.system[(size_t)row * n + column] +=
-                    k->newton.history_block[((size_t)z * n_each + i) * n_each + j];
-            }
-    for (int i = 0; p->row_cap && i < n_own; i++) {
-        const size_t of_t1 = n_parts(p) * n_history + i, of_t2 = of_t1 + n_own;
-        k->newton.system[of_t1 * n + of_t1] -= k->newton.alpha_total[i];
-        k->newton.system[of_t2 * n + of_t2] += k->newton.drag[i];
-    }
-    return factorise_left(k);
-}
-
-/* rows <- the m and d of Q^-1 rows, record by record. Beside ``push``, which acts on letters as
- * alpha and e do, rows are answers of the cells, which sum to 0 over the letters of a row. */
-static void divide_by_record(const Solver *k, double *rows, const double *push)
-{
-    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat, n_own = k->p.n_rows * n_rhat;
-    work(k, 2.0 * n_own * n_own * n_x);
-    for (int x = 0; x < n_x; x++) {
-        for (int i = 0; i < n_own; i++) {
-            const size_t m = (size_t)(i / n_rhat * n_rhat + k->newton.usual[x]) * n_x + x;
-            const size_t at = (size_t)i * n_x + x;
-            if (i % n_rhat == 0)
-                rows[m] = 0;
-            if (push && at != m)
-                rows[at] += push[at];
-            if (push)
-                rows[m] += push[at];
-        }
-        apply_inverse(k->newton.record_factor + (size_t)x * n_own * n_own, n_own, rows + x, n_x,
-                      k->newton.own_block);
-    }
-}
-
-/* The sum over x of weight * u, letter by letter, u = m + d. */
-static void weigh_forces(const Solver *k, const double *weight, const double *rows, double *sums)
-{
-    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    for (int i = 0; i < k->p.n_rows * n_rhat; i++) {
-        sums[i] = 0;
-        for (int x = 0; x < n_x; x++) {
-            const int m = i / n_rhat * n_rhat + k->newton.usual[x];
-            const double all = rows[(size_t)m * n_x + x];
-            sums[i] +=
-                weight[(size_t)i * n_x + x] * (i == m ? all : all + rows[(size_t)i * n_x + x]);
-        }
-    }
-}
-
-/* Leave out what acts on all letters of a row alike. */
-static void drop_common_forces(const Solver *k, double *rows)
-{
-    const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    for (int row = 0; row < k->p.n_rows; row++)
-        for (int x = 0; x < n_x; x++)
-            rows[(size_t)(row * n_rhat + k->newton.usual[x]) * n_x + x] = 0;
-}
-
-static void solve_record_first(Solver *k)
-{
-    Newton *n = &k->newton;
-    const int n_x = k->p.n_x, n_own = k->p.n_rows * k->p.n_rhat;
-    const int n_history = n_parts(&k->p) * n->n_coupled * k->p.n_rhat;
-    double *inner = n->by_row, *t1 = n->left + n_history, *t2 = t1 + n_own;
-    double *push = k->rows, *total = n_own ? n->u : NULL;
-    divide_by_record(k, inner, NULL);
-    weigh_forces(k, n->alpha, inner, t1);
-    if (k->p.row_cap)
-        weigh_forces(k, n->drift, inner, t2);
-    drop_common_forces(k, inner);
-    respond(k, n->massive, NULL, NULL, n_own ? inner : NULL, NULL, n->y, NULL);
-    for (int i = 0; i < n_history; i++)
-        n->left[i] = n->by_history[i] - n->y[i];
-    for (int i = n_history; i < n->n_left; i++)
-        n->left[i] = -n->left[i];
-    solve_left(k, n->left);
-    memset(n->y, 0, sizeof(double) * k->p.n_z * k->p.n_rhat * n_parts(&k->p));
-    memcpy(n->y, n->left, sizeof(double) * n_history);
-    respond(k, n->massive, NULL, n->y, NULL, NULL, NULL, total);
-    for (int i = 0; i < k->n_row_cells; i++)
-        push[i] = n->alpha[i] * t1[i / n_x] + (k->p.row_cap ? n->drift[i] * t2[i / n_x] : 0);
-    divide_by_record(k, n->u, push);
-    drop_common_forces(k, n->u);
-    for (int i = 0; i < k->n_row_cells; i++)
-        n->u[i] = -(inner[i] + n->u[i]);
-}
-
 /* -- all together ---------------------------------------------------------------------------- */
 
 /* False where rounding leaves no positive definite matrix. */
@@ -742,7 +616,11 @@ bool factorise(Solver *k, const Iterate *it)
         k->newton.cap_stiffness[i] = cap_stiffness(k, it, i);
     soften(k, it);
     k->newton.n_coupled = is_coupled(k) ? k->p.n_z : 0;
-    k->newton.n_left = unknowns_left(&k->p, k->newton.order, k->newton.n_coupled);
+    if (k->newton.order == RECORD_FIRST) {
+        k->newton.n_columns = number_columns(k);
+        k->newton.n_left = k->newton.n_columns + rows_left(&k->p);
+    } else if (k->newton.order == LETTER_FIRST)
+        k->newton.n_left = number_letters(k);
     if (k->newton.order == HISTORY_FIRST && !factorise_histories(k))
         return false;
     if (!k->p.n_rows) /* the histories separate */
@@ -809,7 +687,6 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
                                const double *change, double *left)
 {
     const int n_x = k->p.n_x, n_rhat = k->p.n_rhat;
-    const double own = full_curvature(k, it);
     double *sum = k->newton.total, square = 0;
     strain_rows(k, change, k->newton.u);
     if (k->n_groups)
@@ -820,6 +697,7 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
         const double *c = it->c + at, *s = it->s + at, *dc = change + at;
         double *block = left + at;
         for (int rhat = 0; rhat < n_rhat; rhat++) {
+            const double own = full_curvature(k, it, z, rhat);
             double moved = 0;
             for (int x = 0; x < n_x; x++)
                 moved += mass[x] * dc[rhat * n_x + x];

@@ -440,6 +440,10 @@ bool advance(Solver *k)
     const Iterate old = k->now;
     k->now = k->next;
     k->next = old;
+    if (k->n_groups) {
+        hold_caps(k, &k->now, comp / k->n_pairs);
+        settle(k, &k->now);
+    }
     recentre(k, &k->now);
     return true;
 }
