@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
-from tacit.information.leakage import worst_answer_bits
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.bounded_memory import BoundedMemory
@@ -154,18 +153,12 @@ class Account:
         return self.memory.worst_answer(holders) if holders else 0.0
 
     def worst_answer_slack(self, parties: Parties) -> float:
-        """Bits by which ``worst_answer`` may be above the truth, at most.
+        """Bits by which ``worst_answer`` may be above the truth, at most."""
+        return self._worst_answer_and_slack(parties)[1]
 
-        A merged letter is a mean of its members: one of them tells at least as much as it does.
-        """
+    def _worst_answer_and_slack(self, parties: Parties) -> tuple[float, float]:
         holders = parties & self.memory.present
-        if not holders:
-            return 0.0
-        law = self.memory.held(holders)
-        if law is None and holders == self.memory.present:
-            law = self.memory.mass.T
-        told = 0.0 if law is None else worst_answer_bits(law)
-        return max(0.0, self.memory.worst_answer(holders) - told)
+        return self.memory.worst_answer_and_slack(holders) if holders else (0.0, 0.0)
 
     def view(self, parties: Parties) -> CoalitionView | None:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
@@ -173,10 +166,10 @@ class Account:
 
     def holdings(
         self, coalitions: Iterable[Parties]
-    ) -> dict[Parties, tuple[float, float, CoalitionView | None]]:
-        """``upper_bits``, ``worst_answer`` and ``view`` of coalitions."""
+    ) -> dict[Parties, tuple[float, float, float, CoalitionView | None]]:
+        """``upper_bits``, ``worst_answer``, ``worst_answer_slack`` and ``view`` of coalitions."""
         return {
-            each: (self.upper_bits(each), self.worst_answer(each), self.view(each))
+            each: (self.upper_bits(each), *self._worst_answer_and_slack(each), self.view(each))
             for each in coalitions
         }
 

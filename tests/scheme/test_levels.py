@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
 import tacit
 from tacit.datasets import adult
+from tacit.policy import AnySize, Everyone
 
 GAP_TOL = 1e-6
 
@@ -31,11 +34,14 @@ def test_a_ceiling_lies_between_the_two():
     assert mean.value < capped.value < 0.436
 
 
-def after_others(memory: int | None) -> tacit.Scheme:
+def after_others(
+    memory: int | None, policy: tacit.Policy | None = None, bits: float = 0.3
+) -> tacit.Scheme:
     """Two releases that later ones may read."""
-    scheme = tacit.Scheme.from_counts(adult().counts, ("education", "income", "age"), memory=memory)
-    scheme.release("income", party="a", individual=0.3)
-    scheme.release("age", party="b", individual=0.3)
+    attributes = ("education", "income", "age")
+    scheme = tacit.Scheme.from_counts(adult().counts, attributes, memory=memory, policy=policy)
+    scheme.release("income", party="a", individual=bits)
+    scheme.release("age", party="b", individual=bits)
     return scheme
 
 
@@ -67,6 +73,23 @@ def test_a_copy_of_an_analysable_release_is_free(memory, options):
     assert again.value == pytest.approx(first.value, abs=1e-9)
     assert set(np.unique(again.channel)) == {0.0, 1.0}
     assert again.p_rhat_given_r == pytest.approx(first.p_rhat_given_r, abs=1e-9)
+
+
+@pytest.mark.parametrize("memory", [None, 64])
+@pytest.mark.parametrize("cap", [inf, 4.0, 3.0])
+def test_a_copy_is_free_where_limits_and_caps_on_coalitions_bind(memory, cap):
+    """A new design would tell everyone 0.13 bits more, or a little less within the cap."""
+    policy = tacit.Policy(limits=[AnySize(0.35, 2), Everyone(0.75, cap=cap)])
+    scheme = after_others(memory, policy, bits=0.2)
+    wish = {"analysable": True, "individual": 0.3}
+    first = scheme.release("education", party="c", **wish)
+    held, worst = scheme.leakage(), scheme.worst_answer()
+    again = scheme.release("education", party="d", **wish)
+    assert scheme.leakage({"c"}) < 0.2  # its own limit does not bind
+    assert scheme.leakage() == pytest.approx(held, abs=1e-9)
+    assert scheme.worst_answer() == pytest.approx(worst, abs=1e-9)
+    assert again.value == pytest.approx(first.value, abs=1e-9)
+    assert set(np.unique(again.channel)) == {0.0, 1.0}
 
 
 def test_another_limit_is_no_copy():

@@ -7,13 +7,14 @@ from tacit.scheme.memory import Memory, Step, Transition
 from tacit.scheme.release import Design, Release
 from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable
-from tacit.scheme.views import CoalitionView
+from tacit.scheme.views import CoalitionView, EveryoneView
 
 __all__ = [
     "Attributes",
     "BoundedMemory",
     "CoalitionView",
     "Design",
+    "EveryoneView",
     "Memory",
     "NonAdaptiveScheme",
     "Policy",

@@ -27,6 +27,7 @@ from tacit.scheme.views import (
     ROUNDING_BITS,
     ClassOfX,
     CoalitionView,
+    EveryoneView,
     MergedViews,
     class_sums,
     condense,
@@ -41,8 +42,8 @@ from tacit.scheme.views import (
     move_states,
     parent_classes,
     split_classes,
-    spreads_after,
     tell,
+    told_bits,
 )
 
 CARRIED_BYTES = 2**30
@@ -104,8 +105,7 @@ class BoundedMemory:
         carried_entries: of the laws of all coalitions before a release, see ``n_kept``.
         remembered_entries: of p(m, x) after a release.
         moved: views that were moved on, some or all of the way.
-        spreads: bits by which the histories behind each state may tell more than it does, [m];
-            ``None`` for none.
+        everyone: what all parties hold together.
     """
 
     mass: Array
@@ -116,13 +116,13 @@ class BoundedMemory:
     carried: dict[Parties, CoalitionView]
     roundings: int
     class_of_x: ClassOfX
+    everyone: EveryoneView
     is_sufficient: bool = True
     steps: tuple[Step, ...] = ()
     n_moves: int = 0
     carried_entries: int = CARRIED_ENTRIES
     remembered_entries: int = REMEMBERED_ENTRIES
     moved: dict[Parties, CoalitionView] = field(default_factory=dict)
-    spreads: Array | None = None
 
     @staticmethod
     def start(
@@ -132,19 +132,23 @@ class BoundedMemory:
         classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
         p_class, nobody = class_sums(classes, p_x), frozenset[str]()
         carried = {nobody: CoalitionView(p_class[:, None, None])}
-        return BoundedMemory(p_class[None], cap, policy, nobody, 0.0, carried, 1, classes)
+        mass = p_class[None]
+        everyone = EveryoneView.of_states(mass)
+        return BoundedMemory(mass, cap, policy, nobody, 0.0, carried, 1, classes, everyone)
 
     def refine(self, class_of_x: ClassOfX, p_x: Array) -> BoundedMemory:
         """The memory on finer classes, given the weight of each cell; nothing else changes."""
         if np.array_equal(class_of_x, self.class_of_x):
             return self
-        mass, carried = split_classes(self.mass, self.carried, self.class_of_x, class_of_x, p_x)
+        n_states, rows = len(self.mass), np.concatenate([self.mass, self.everyone.law])
+        rows, carried = split_classes(rows, self.carried, self.class_of_x, class_of_x, p_x)
         return replace(
             self,
-            mass=mass,
+            mass=rows[:n_states],
             carried=carried,
             roundings=self.roundings + 3,
             class_of_x=class_of_x,
+            everyone=replace(self.everyone, law=rows[n_states:]),
             moved={},
         )
 
@@ -158,11 +162,10 @@ class BoundedMemory:
         tells_nothing = np.ones((*self.mass.shape, 1))
         made = Transition(state[:, None])
         step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
-        mass = _gathered(self.mass, state)
         coarse = replace(
             self,
-            mass=mass,
-            spreads=spreads_after(self.mass, state, mass, self._spreads, self.roundings),
+            mass=_gathered(self.mass, state),
+            everyone=self.everyone.coarsen(state),
             moved=dict(self.moved),
             is_sufficient=False,
             steps=(*self.steps, step),
@@ -217,17 +220,19 @@ class BoundedMemory:
         views = [self.carried[each] for each in self.covering(parties & self.present)]
         if parties != self.present and any(view.spread is None for view in views):
             return least_worst_answer(views, self.roundings)
-        everyone = CoalitionView(self.mass.T[..., None], spread=self.spreads)
-        return least_worst_answer([*views, everyone], self.roundings)
+        everyone = self.everyone.worst_answer(self.roundings)
+        return min(everyone, least_worst_answer(views, self.roundings)) if views else everyone
 
-    @property
-    def spread(self) -> float:
-        """The largest of its states."""
-        return float(self._spreads.max())
+    def worst_answer_and_slack(self, parties: Parties) -> tuple[float, float]:
+        """``worst_answer``, and the bits by which that may be above the truth, at most.
 
-    @property
-    def _spreads(self) -> Array:
-        return np.zeros(len(self.mass)) if self.spreads is None else self.spreads
+        A merged letter is a mean of its members: one of them tells at least as much as it does.
+        """
+        law = self.everyone.law if parties == self.present else None
+        law = self.carried[parties].held if parties in self.carried else law
+        told = 0.0 if law is None else float(told_bits(law).max())
+        bound = self.worst_answer(parties)
+        return bound, max(0.0, bound - told)
 
     def is_exact(self, parties: Parties) -> bool:
         """Whether its law is carried, and its letters were never merged at a loss."""
@@ -263,19 +268,21 @@ class BoundedMemory:
         if everyone_bits is None:
             added = information_added_bits(self.mass, channel, self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
-        roundings = self.roundings + n_m * n_rhat + 4
+        roundings = self.roundings + max(n_m, self.everyone.n_letters) * n_rhat + 4
         fed, grown = self._fed(party), followed(self.mass, channel)
         merged, state = (
             self._merge_anew(party, fed, channel, grown, roundings, limits, caps)
             if made is None
             else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
         )
-        transition = Transition(state, merged.labels, merged.slacks)
+        letters = None if made is None else made.letters
+        if made is None and not caps.keys() <= fed.keys():
+            letters = self.everyone.choose_labels(channel, state)
+        transition = Transition(state, merged.labels, merged.slacks, letters)
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         mass = _gathered(grown, state)
         # Of nobody, all that is to be known is p(m, x).
         waiting[frozenset()] = CoalitionView(mass.T[:, None], n_moves=self.n_moves + 1)
-        before = np.repeat(self._spreads, n_rhat)
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -285,13 +292,13 @@ class BoundedMemory:
             waiting | merged.views,
             roundings + max(map(largest_group, transition.merges.values()), default=0),
             self.class_of_x,
+            self.everyone.after(channel, state, letters, roundings),
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
             (*self.steps, Step(party, channel, self.class_of_x, transition, everyone_bits)),
             self.n_moves + 1,
             self.carried_entries,
             self.remembered_entries,
             {each: view for each, view in self.moved.items() if each and party not in each},
-            spreads_after(grown, state.reshape(-1), mass, before, roundings),
         )
         return memory._forget_steps(), transition
 

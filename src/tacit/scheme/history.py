@@ -15,6 +15,7 @@ from tacit.scheme.memory import NO_LIMITS, Transition
 from tacit.scheme.views import (
     ClassOfX,
     CoalitionView,
+    EveryoneView,
     bound_worst_answer,
     class_sums,
     followed,
@@ -99,9 +100,9 @@ class ExactHistory:
         return bound_worst_answer(held, np.zeros(len(held)), len(self.mass))
 
     @property
-    def spread(self) -> float:
-        """Nothing: no states are merged."""
-        return 0.0
+    def everyone(self) -> EveryoneView:
+        """Every history is a letter."""
+        return EveryoneView.of_states(self.mass)
 
     def is_exact(self, parties: Parties) -> bool:
         """Always."""

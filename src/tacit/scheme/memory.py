@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.arrays import LN2, Array
 from tacit.information.laws import information_upper_nats
 from tacit.policy import Parties
-from tacit.scheme.views import ClassOfX, CoalitionView, Labels
+from tacit.scheme.views import ClassOfX, CoalitionView, EveryoneView, Labels
 
 Transitions = NDArray[np.intp]
 
@@ -33,11 +33,14 @@ class Transition:
             occur; letters (y, rhat) of a coalition that received it, letters y of another. A
             coalition that is not named keeps its letters apart.
         slacks: coalition -> bits that its merge adds to what it is said to hold ([M] fact 12).
+        letters: label of each letter (y, rhat) of everyone, -1 where that cannot occur; ``None``
+            where letters of everyone become the states, see ``tacit.scheme.views``.
     """
 
     next_state: Transitions
     merges: Mapping[Parties, Labels] = field(default_factory=dict)
     slacks: Mapping[Parties, float] = field(default_factory=dict)
+    letters: Labels | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +133,8 @@ class Memory(Protocol):
         ...
 
     @property
-    def spread(self) -> float:
-        """Bits by which what everyone holds may tell more than the state does, at most."""
+    def everyone(self) -> EveryoneView:
+        """What all parties hold together, with what merging hides of single answers."""
         ...
 
     def is_exact(self, parties: Parties) -> bool:

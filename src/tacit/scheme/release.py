@@ -15,6 +15,9 @@ from tacit.scheme.variable import Variable
 from tacit.scheme.views import ClassOfX
 from tacit.solution import Solution
 
+EVERYONE_LETTERS = "everyone"
+"""The view of a problem through which everyone's cap is met where states do not tell enough."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
@@ -44,6 +47,14 @@ class Design:
     rooms: dict[Parties, float]
     covered: tuple[tuple[str, ...], ...]
     caps: dict[Parties, float]
+
+    def key_of_cap(self, coalition: Parties) -> ViewKey:
+        """Where ``solution`` speaks of a coalition's cap, if it does.
+
+        Everyone's may be met through letters that are finer than the states.
+        """
+        key = self.keys[coalition]
+        return key if key in self.solution.problem.caps else EVERYONE_LETTERS
 
     @property
     def channel(self) -> Array:

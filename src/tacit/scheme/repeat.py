@@ -17,13 +17,13 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.information import mutual_information
-from tacit.information.leakage import worst_answer_bits
 from tacit.problem import WORST_LEVEL, Problem, ViewKey
 from tacit.scheme.memory import Step
+from tacit.scheme.views import told_bits
 from tacit.solution import Solution, Status
 from tacit.solvers import solve
 from tacit.solvers.shares import largest_variance
@@ -63,20 +63,11 @@ def repeat_letters(
         reserve: bits that designs leave below their limits for rounding. The letters were drawn
             from a rounded channel if there is one, so a repeat may use it.
     """
-    near = max(gap_tol, _ROUNDED_GAP) if reserve else gap_tol
-    mass = problem.joint_zxr.sum(axis=-1)
-    held = _pooled(problem, mass[..., None] * redrawn)
-    leakage = {key: mutual_information(law) for key, law in held.items()}
-    limits = problem.limits
-    added = leakage[problem.everyone] - mutual_information(mass)
-    is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
-    is_capped = all(
-        worst_answer_bits(held[key]) <= float(np.min(cap)) + reserve + _ROUNDING
-        for key, cap in problem.caps.items()
-    )
-    value = _value(problem, redrawn)
-    if added > FREE_BITS or not (is_allowed and is_capped) or value is None:
+    near = _near(gap_tol, reserve)
+    told_again = _tell_again(problem, redrawn, reserve)
+    if told_again is None:
         return None
+    value, leakage = told_again
     best = known
     if best is None or best.bound is None or value - best.bound > near:
         joint = problem.joint_zxr.sum(axis=0)
@@ -89,13 +80,72 @@ def repeat_letters(
         channel=redrawn,
         value=value,
         leakage=leakage,
-        multipliers=dict.fromkeys(limits, 0.0) | {(): sum(best.multipliers.values())},
+        multipliers=dict.fromkeys(problem.limits, 0.0) | {(): sum(best.multipliers.values())},
     )
     if best.bound is None:  # shares: no bound is known, only what a new descent finds
         return told if value <= (1 + _SAME_VARIANCE) * best.value else None
     gap = value - best.bound
     status = Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE
     return replace(told, status=status) if gap <= near else None
+
+
+def repeat_beyond(
+    problem: Problem, redrawn: Array, design: Solution, gap_tol: float, reserve: float
+) -> Solution | None:
+    """The release that tells an earlier letter again, if an analysable design is hardly better.
+
+    What reads nothing but R tells everyone more than telling the letter again does, which is free:
+    limits and caps on coalitions may leave it less.
+
+    Args:
+        problem, redrawn, gap_tol, reserve: as for ``repeat_letters``.
+        design: the best that reads nothing but R.
+    """
+    told_again = _tell_again(problem, redrawn, reserve)
+    if told_again is None:
+        return None
+    value, leakage = told_again
+    told = replace(design, problem=problem, channel=redrawn, value=value, leakage=leakage)
+    if design.bound is None:
+        return told if value <= (1 + _SAME_VARIANCE) * design.value else None
+    told = replace(told, bound=min(design.bound, value))
+    gap = value - design.bound
+    status = Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE
+    is_near = gap <= _near(gap_tol, reserve) or value <= design.value
+    return replace(told, status=status) if is_near else None
+
+
+def _near(gap_tol: float, reserve: float) -> float:
+    """How far from the best letters may be that are told again."""
+    return max(gap_tol, _ROUNDED_GAP) if reserve else gap_tol
+
+
+def _tell_again(
+    problem: Problem, redrawn: Array, reserve: float
+) -> tuple[float, dict[ViewKey, float]] | None:
+    """What is minimised, and leakages, of letters that are told again.
+
+    ``None`` where that is not free, or a limit, a cap or a ceiling forbids it.
+    """
+    mass = problem.joint_zxr.sum(axis=-1)
+    held = _pooled(problem, mass[..., None] * redrawn)
+    leakage = {key: mutual_information(law) for key, law in held.items()}
+    limits = problem.limits
+    added = leakage[problem.everyone] - mutual_information(mass)
+    is_allowed = all(bits <= limits[key] + reserve + _ROUNDING for key, bits in leakage.items())
+    is_capped = all(
+        _keeps_cap(held[key], cap, reserve + _ROUNDING) for key, cap in problem.caps.items()
+    )
+    value = _value(problem, redrawn)
+    is_free = added <= FREE_BITS
+    return (value, leakage) if is_free and is_allowed and is_capped and value is not None else None
+
+
+def _keeps_cap(held: Array, cap: ArrayLike, most_above: float) -> bool:
+    """Whether no answer of p((y, rhat), x) tells more than a cap, one for all or one for [y, x]."""
+    table = np.atleast_2d(cap)  # of one number: for all letters and all x
+    allowed = np.repeat(table, len(held) // len(table), axis=0) + most_above
+    return bool(((told_bits(held) <= allowed) | (held == 0)).all())
 
 
 def _value(problem: Problem, redrawn: Array) -> float | None:

@@ -32,17 +32,18 @@ from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.bounded_memory import BoundedMemory, table_on
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import Memory, Step
-from tacit.scheme.release import Design, Release
-from tacit.scheme.repeat import letters_told, repeat_letters
+from tacit.scheme.release import EVERYONE_LETTERS, Design, Release
+from tacit.scheme.repeat import letters_told, repeat_beyond, repeat_letters
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
+    DESIGN_ENTRIES,
     DESIGN_LETTERS,
     ClassOfX,
     CoalitionView,
-    bound_worst_answer,
     class_rows,
     class_sums,
     refine_classes,
+    told_bits,
 )
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import Progress, solve
@@ -443,6 +444,7 @@ class Scheme:
         memory, state = self._memory, np.arange(len(self._memory.mass))
         rooms = dict(allowed)
         problem, keys, covered = self._problem(memory, variable, pose, party, limits, caps, rooms)
+        posed = (problem, keys, rooms, covered)
         solution = self._repeat(variable, problem, gap_tol)
         if solution is None:
             while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
@@ -455,6 +457,10 @@ class Scheme:
                 solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
             else:
                 solution = solve(problem, gap_tol=gap_tol)
+            repeated = self._repeat_beyond(variable, posed[0], solution, gap_tol)
+            if repeated is not None:
+                solution, (_, keys, rooms, covered) = repeated, posed
+                state = np.arange(len(repeated.channel))
         table, classes = solution.channel[state], self._memory.class_of_x
         return Design(party, variable, solution, table, classes, limits, keys, rooms, covered, caps)
 
@@ -512,6 +518,18 @@ class Scheme:
                 if solution is not None:
                     return solution
         return None
+
+    def _repeat_beyond(
+        self, variable: Variable, problem: Problem, design: Solution, gap_tol: float
+    ) -> Solution | None:
+        """A copy of an earlier release, where an analysable design is hardly better: the best."""
+        n_rhat = _most_answers(problem.utility, variable)
+        copies = (
+            repeat_beyond(problem, redrawn, design, gap_tol, self.reserve)
+            for index in range(len(self._steps) if problem.analysable else 0)
+            if (redrawn := self._copied(index, variable, n_rhat)) is not None
+        )
+        return min(filter(None, copies), key=lambda copy: copy.value, default=None)
 
     def _copied(self, index: int, variable: Variable, n_rhat: int) -> Array | None:
         """A copy of the letters of an earlier release that read nothing but R, [m, x, rhat].
@@ -592,28 +610,33 @@ class Scheme:
 
         ``rooms`` grow by what is given up to see fewer letters.
         """
-        mass, present = memory.mass, self.parties
+        mass, present, p_x = memory.mass, self.parties, memory.mass.sum(axis=0)
         everyone = present | {party}
         full, own = limits.get(everyone, inf), inf
         views: dict[ViewName, tuple[Array, float]] = {}
         keys: dict[Parties, ViewKey] = {}
         covered: list[Parties] = []
+        useful, posed = _useful(caps, p_x), dict[ViewKey, float | Array]()
         for coalition, bits in limits.items():
             holders = coalition & present
             if coalition == everyone:
                 continue
             if not holders:
                 own, keys[coalition] = bits - self.reserve, ()
+                if coalition in useful:
+                    posed[()] = self._pose_cap(useful[coalition], p_x[None], None)
                 continue
             left = self._left(bits, memory.bits(holders) + rooms[coalition])
             seen = memory.seen(holders, left)
-            if seen is not None and coalition in caps:
-                seen = memory.view(holders) or seen[0], 0.0  # fewer letters would tell too little
             if seen is None:
                 covered.append(coalition)
                 full = min(full, bits)
                 continue
             view, rise = seen
+            if coalition in useful and (whole := memory.view(holders)) is not None:
+                view, rise = whole, 0.0  # fewer letters would tell too little
+                hidden = None if whole.spread is None else np.tile(whole.spread, (len(p_x), 1)).T
+                posed[coalition] = self._pose_cap(useful[coalition], view.held, hidden)
             rooms[coalition] += rise
             keys[coalition] = coalition
             most = mutual_information(view.held) + max(left - rise, 0.0)
@@ -622,39 +645,41 @@ class Scheme:
         joint = mass[..., None] * self._rows(variable)
         remembered = mutual_information(mass)
         keys |= {coalition: _EVERYONE for coalition in limits if coalition not in keys}
+        through_everyone = [cap for each, cap in useful.items() if keys[each] == _EVERYONE]
+        if through_everyone:
+            view, hidden = memory.everyone.condense(joint.shape[-1])
+            key = _EVERYONE if hidden is None else EVERYONE_LETTERS
+            posed[key] = self._pose_cap(min(through_everyone), view.held, hidden)
+            views |= {} if hidden is None else {EVERYONE_LETTERS: (_given_mx(view, mass), inf)}
         problem = pose(
             joint,
             individual=max(own, 0.0),
             collusion=remembered + left,
             views=views,
-            caps=self._posed_caps(memory, caps, keys),
+            caps=posed,
         )
         return problem, keys, tuple(tuple(sorted(coalition)) for coalition in covered)
 
-    def _posed_caps(
-        self, memory: Memory, caps: dict[Parties, float], keys: dict[Parties, ViewKey]
-    ) -> dict[ViewKey, float]:
-        """View of a problem -> its cap, lower by what merged letters and states may hide.
+    def _pose_cap(self, cap: float, held: Array, hidden: Array | None) -> float | Array:
+        """The cap on a view as a design sees it, lower by what merged letters may hide.
 
-        A little room stays below each cap, because without any a later release has no interior.
-        No lower than what the view tells already: a constant answer is always allowed. What a
-        release does to caps is checked afterwards, letter by letter.
+        A little room stays below it, because without any a later release has no interior. No
+        lower than what is told already: a constant answer is always allowed. What a release does
+        to caps is checked afterwards, letter by letter.
+
+        Args:
+            cap: bits.
+            held: p(y, x), [y, x].
+            hidden: bits, [y, x], see ``condense_by_spread``; ``None`` for nothing. Then the view
+                has one cap, else each of its letters and each x has its own.
         """
-        p_x = memory.mass.sum(axis=0)
-        useless = -np.log2(p_x[p_x > 0].min())  # no x is more than 1 / p(x) times as likely
-        posed: dict[ViewKey, float] = {}
-        for coalition, cap in caps.items():
-            key, law, spread = keys[coalition], memory.mass, memory.spread
-            if key != _EVERYONE:
-                view = memory.view(coalition & self.parties)
-                assert view is not None  # it is carried
-                law, spread = view.held, float(view.spreads.max())
-            told = bound_worst_answer(law, np.zeros(len(law)), 0)
-            if cap < useless:
-                room = max(cap - spread - told, 0.0)
-                lower = cap - spread - max(KEPT_ROOM * min(room, CAP_ROOM), self.reserve)
-                posed[key] = min(max(lower, told), posed.get(key, inf))
-        return posed
+        told = told_bits(held)
+        if hidden is None:
+            told, hidden = np.array(max(float(told.max()), 0.0)), np.array(0.0)
+        room = np.clip(cap - hidden - told, 0.0, CAP_ROOM)
+        lower = cap - hidden - np.maximum(KEPT_ROOM * room, self.reserve)
+        posed = np.maximum(lower, told)
+        return posed if posed.ndim else float(posed)
 
     def _caps(self, party: str, own: float | None) -> dict[Parties, float]:
         """Caps on every coalition with ``party``; refused where an answer tells more already."""
@@ -688,6 +713,12 @@ class Scheme:
         return letters
 
 
+def _useful(caps: Mapping[Parties, float], p_x: Array) -> dict[Parties, float]:
+    """Caps that forbid something: no x is more than 1 / p(x) times as likely."""
+    most = -np.log2(p_x[p_x > 0].min())
+    return {coalition: cap for coalition, cap in caps.items() if cap < most}
+
+
 def _broken_caps(memory: Memory, caps: Mapping[Parties, float]) -> dict[Parties, float]:
     """Coalitions whose worst single answer may tell more than their cap, and how many bits."""
     held = {coalition: memory.worst_answer(coalition) for coalition in caps}
@@ -706,7 +737,9 @@ def _is_affordable(problem: Problem) -> bool:
     letters = [np.asarray(law).shape[-1] for law, _ in problem.views.values()]
     n_states = len(problem.joint_zxr)
     are_few = max(letters, default=0) <= DESIGN_LETTERS[-1] and sum(letters) * n_states <= _SEEN
-    return n_states == 1 or (are_few and problem.joint_zxr.size <= _UNKNOWNS)
+    # At least one letter of everyone for each state, and caps on all of its answers and x.
+    unknowns = DESIGN_ENTRIES if EVERYONE_LETTERS in problem.views else _UNKNOWNS
+    return n_states == 1 or (are_few and problem.joint_zxr.size <= unknowns)
 
 
 def _most_answers(utility: Utility, variable: Variable) -> int:

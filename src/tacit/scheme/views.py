@@ -12,6 +12,11 @@ likely than w, f does. The largest log2 b / a of the members is the **spread** o
 spreads of merges one after another add up. It is infinite where a member rules out what another
 does not; then no answer makes an x more than 1 / p(x) times as likely.
 
+What everyone holds tells the state. A state is what many histories became, and some of them may
+tell more than it does. Where everyone's worst answer has a cap, they are told apart as **letters of
+everyone**, each within one state, those with the least spread merged. Without a cap the letters are
+the states.
+
 States of the memory are merged here, too: those with the same posterior, then those that lose
 least ([M] fact 6). And cells x: those that nothing released or asked so far has told apart are one
 **class** ([M] fact 10). Laws, channels and states live on classes, with one map from cell to class;
@@ -22,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf, nextafter
+from math import inf, nextafter, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +51,10 @@ REPLAYED_LETTERS = 512
 DESIGN_LETTERS = (20, 40, 80)
 """Letters of a view that a design sees, fewest first: its time grows as their square."""
 
+DESIGN_ENTRIES = 2**14
+"""Letters of everyone that a design sees, times classes of cells and answers: a cap holds for each
+of them."""
+
 DESIGN_SHARE = 0.1
 """Share of what a limit leaves that a design gives up at most to see fewer letters of a view."""
 
@@ -63,6 +72,9 @@ _MOVES = 2**20
 
 _CACHED = 2**15
 """Numbers of an array that fits into a processor's cache, with some others."""
+
+_COMPARED_ENTRIES = 2**27
+"""Pairs of everyone's letters in one state, times classes of cells, compared after a release."""
 
 _FAR = 1e6
 """Bits. Rows of which one rules out what the other does not are so far apart."""
@@ -355,6 +367,22 @@ def condense(view: CoalitionView, left: float) -> tuple[CoalitionView, float]:
     return view, 0.0
 
 
+def hidden_bits(laws: Array, labels: Labels, merged: Array, spreads: Array) -> Array:
+    """Bits by which members of merged rows make each x more likely than these do, [label, x].
+
+    So it is now: later answers may tell more of a member, which is checked after a release.
+
+    Args:
+        laws: rows p(row, x), [row, x].
+        labels: of each row.
+        merged: sums of the rows with the same label, [label, x].
+        spreads: of the rows, [row].
+    """
+    told = np.full(merged.shape, -inf)
+    np.maximum.at(told, labels, told_bits(laws) + spreads[:, None])
+    return np.maximum(told - told_bits(merged), 0.0)
+
+
 def largest_group(labels: Labels) -> int:
     """How many letters become one at most."""
     return int(np.bincount(labels[labels >= 0]).max())
@@ -567,6 +595,12 @@ def bound_worst_answer(law: Array, spreads: Array, roundings: int) -> float:
     return max(most, 0.0) + _ROUNDING_BITS * (roundings + sum(law.shape) + 8)
 
 
+def told_bits(held: Array) -> Array:
+    """log2 p(y | x) / p(y), [y, x], from p(y, x); 0 where that does not occur."""
+    product = np.where(held > 0, held.sum(axis=1, keepdims=True) * held.sum(axis=0), 1.0)
+    return np.asarray(np.log2(np.where(held > 0, held / product, 1.0)))
+
+
 def least_worst_answer(views: Iterable[CoalitionView], roundings: int) -> float:
     """Upper bound on what the worst single answer tells that all of these views know, in bits."""
     return min(
@@ -586,6 +620,133 @@ def is_lossless(laws: Array, labels: Labels, merged: Array) -> bool:
 
 def _is_same_law(own: Array, other: Array) -> bool:
     return bool((np.abs(own - other) <= SAME_LAW * np.maximum(own, other)).all())
+
+
+# -- everyone -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EveryoneView:
+    """What all parties hold together.
+
+    Attributes:
+        law: p(y, x), [y, x].
+        state: of the memory, which letter y tells, [y].
+        spreads: bits by which the histories behind each letter may tell more than it does, [y].
+    """
+
+    law: Array
+    state: Labels
+    spreads: Array
+
+    @staticmethod
+    def of_states(mass: Array) -> EveryoneView:
+        """Letters that are the states, p(m, x), with one history each."""
+        return EveryoneView(mass, np.arange(len(mass)), np.zeros(len(mass)))
+
+    @property
+    def n_letters(self) -> int:
+        """How many letters are told apart."""
+        return len(self.law)
+
+    def coarsen(self, state: Labels) -> EveryoneView:
+        """The same where states became one; letters stay apart."""
+        return EveryoneView(self.law, state[self.state], self.spreads)
+
+    def worst_answer(self, roundings: int) -> float:
+        """Upper bound on what the worst single answer tells in bits, rounding included."""
+        return bound_worst_answer(self.law, self.spreads, roundings)
+
+    def condense(self, n_rhat: int) -> tuple[CoalitionView, Array | None]:
+        """The view as a design may see it, and what that hides of its letters in bits, [y, x].
+
+        The second is ``None`` where the letters are the states, and hide nothing. There are fewer
+        letters where a design has many answers.
+        """
+        most = min(DESIGN_LETTERS[1], DESIGN_ENTRIES // (n_rhat * self.law.shape[1]))
+        labels = merge_within(self.law, self.state, most)
+        law = np.zeros((int(labels.max()) + 1, self.law.shape[1]))
+        np.add.at(law, labels, self.law)
+        state = np.zeros(len(law), dtype=np.intp)
+        state[labels] = self.state
+        is_told = state[:, None] == np.arange(int(state.max()) + 1)
+        view = CoalitionView(law.T[..., None] * is_told)
+        if self.n_letters == is_told.shape[1] and not self.spreads.any():
+            return view, None
+        return view, hidden_bits(self.law, labels, law, self.spreads)
+
+    def choose_labels(self, channel: Array, next_state: Labels) -> Labels:
+        """Labels of the letters (y, rhat) after a release: merged within each state by spread.
+
+        Args:
+            channel: p(rhat | m, x), [m, x, rhat].
+            next_state: [m, rhat]; -1 where that cannot occur.
+        """
+        grown, state = self._grown(channel), self._next_states(next_state)
+        n_states, n_rhat = int(next_state.max()) + 1, channel.shape[2]
+        compared = min(sqrt(_COMPARED_ENTRIES / (n_states * grown.shape[1])), MOST_LETTERS)
+        most = int(min(n_states * compared / n_rhat, MOST_LETTERS))
+        return merge_within(grown, np.where(grown.any(axis=1), state, -1), most)
+
+    def after(
+        self, channel: Array, next_state: Labels, labels: Labels | None, roundings: int
+    ) -> EveryoneView:
+        """The view after a release.
+
+        Args:
+            channel: p(rhat | m, x), [m, x, rhat].
+            next_state: [m, rhat]; -1 where that cannot occur.
+            labels: of the letters (y, rhat); ``None`` where they become the states.
+            roundings: behind each entry of the law after it.
+        """
+        grown, state = self._grown(channel), self._next_states(next_state)
+        if labels is None:
+            labels = state
+        occurs = labels >= 0
+        if labels.shape != state.shape or grown[~occurs].any():
+            raise InvalidInputError(
+                f"letters of everyone have {len(labels)} labels, and {len(state)} letters can "
+                "occur: give a label for every one of them"
+            )
+        told = np.full(int(labels.max()) + 1, -1, dtype=np.intp)
+        told[labels[occurs]] = state[occurs]
+        if (told[labels[occurs]] != state[occurs]).any():
+            raise InvalidInputError("letters of everyone with different states have one label")
+        law = np.zeros((len(told), grown.shape[1]))
+        np.add.at(law, labels[occurs], grown[occurs])
+        before = np.repeat(self.spreads, channel.shape[2])
+        return EveryoneView(law, told, spreads_after(grown, labels, law, before, roundings))
+
+    def _grown(self, channel: Array) -> Array:
+        """p(y, rhat, x), [(y, rhat), x]."""
+        grown = self.law[:, None] * channel[self.state].transpose(0, 2, 1)
+        return np.asarray(grown.reshape(-1, self.law.shape[1]))
+
+    def _next_states(self, next_state: Labels) -> Labels:
+        """The state that each letter (y, rhat) tells."""
+        return np.asarray(next_state[self.state].reshape(-1))
+
+
+def merge_within(laws: Array, groups: Labels, most: int) -> Labels:
+    """Labels of rows [row, x], merged by spread within each group until ``most`` are left.
+
+    Rows of group -1 are left out, as -1. Every group keeps at least one label.
+    """
+    labels, n_labels = np.full(len(laws), -1, dtype=np.intp), 0
+    quota = _quota(np.bincount(groups[groups >= 0]), most)
+    for group in range(int(groups.max()) + 1):
+        rows = np.flatnonzero(groups == group)
+        if len(rows):
+            labels[rows] = n_labels + merge_by_spread(laws[rows], quota)
+            n_labels = int(labels[rows].max()) + 1
+    return labels
+
+
+def _quota(sizes: NDArray[np.intp], most: int) -> int:
+    """The most that each group may keep, so that all together keep ``most`` where they can."""
+    quotas = np.arange(1, int(sizes.max()) + 1)
+    kept = np.minimum(sizes, quotas[:, None]).sum(axis=1)
+    return int(max(quotas[kept <= most], default=1))
 
 
 # -- classes of cells -----------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+"""Everyone's worst answer, where the memory has fewer states than there are histories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInputError
+from tacit.policy import Everyone, Policy
+from tacit.scheme import views
+from tacit.scheme.bounded_memory import BoundedMemory
+from tacit.scheme.history import ExactHistory
+from tacit.scheme.views import EveryoneView, merge_within
+
+N_X, N_RHAT, N_STATES = 5, 3, 3
+CAPS = {frozenset("abcd"): 3.0}
+
+
+def _remember(seed: int) -> tuple[BoundedMemory, float]:
+    """A memory of three states after four random releases, and the worst answer of all pasts."""
+    draw = np.random.default_rng(seed)
+    p_x = draw.dirichlet(np.ones(N_X))
+    memory = BoundedMemory.start(p_x, N_STATES, Policy(limits=[Everyone(2.0)]))
+    exact, state = ExactHistory.start(p_x), np.zeros(1, dtype=np.intp)
+    for party in "abcd":
+        channel = draw.dirichlet(np.ones(N_RHAT), (len(memory.mass), N_X))
+        truth, _ = exact.after(party, channel[state])
+        memory, transition = memory.after(party, channel, caps=CAPS)
+        before, letter = np.divmod(np.arange(len(state) * N_RHAT), N_RHAT)
+        assert len(truth.mass) == len(before)  # every history goes on with every letter
+        exact, state = truth, transition.next_state[state[before], letter]
+    return memory, exact.worst_answer(frozenset("abcd"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_histories_that_are_told_apart_are_counted_exactly(seed: int) -> None:
+    memory, truth = _remember(seed)
+    assert len(memory.mass) == N_STATES
+    assert memory.everyone.n_letters == N_RHAT**4
+    assert memory.worst_answer(memory.present) == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_worst_answer_of_merged_letters_is_a_bound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart, _ = _remember(seed)
+    monkeypatch.setattr(views, "MOST_LETTERS", 12)
+    merged, same_truth = _remember(seed)
+    assert merged.everyone.n_letters < apart.everyone.n_letters
+    states = merged.mass.sum(axis=0), merged.everyone.law.sum(axis=0)
+    np.testing.assert_allclose(*states, atol=1e-12)
+    assert merged.everyone.spreads.max() > 0
+    assert merged.worst_answer(merged.present) >= same_truth
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_design_is_told_how_much_more_its_letters_hide(seed: int) -> None:
+    memory, truth = _remember(seed)
+    view, hidden = memory.everyone.condense(N_RHAT)
+    assert hidden is not None
+    assert view.n_letters < memory.everyone.n_letters
+    seen = views.told_bits(view.held)
+    assert seen.max() < truth
+    assert (seen + hidden).max() == pytest.approx(truth, abs=1e-9)
+
+
+def test_letters_of_other_states_are_not_merged() -> None:
+    laws = np.array([[0.1, 0.2], [0.1, 0.2], [0.2, 0.1], [0.05, 0.05]])
+    labels = merge_within(laws, np.array([0, 1, 1, -1]), 2)
+    assert labels.tolist() == [0, 1, 1, -1]
+    view = EveryoneView.of_states(np.array([[0.5, 0.5]]))
+    channel = np.full((1, 2, 2), 0.5)
+    with pytest.raises(InvalidInputError, match="different states have one label"):
+        view.after(channel, np.array([[0, 1]]), np.array([0, 0]), 1)
+    with pytest.raises(InvalidInputError, match="give a label for every one"):
+        view.after(channel, np.array([[0, 1]]), np.array([0, -1]), 1)
