@@ -134,7 +134,7 @@ def test_this_system_tells_its_file_systems(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     for open_or_create in (Ledger.open, Ledger.create):
-        with pytest.raises(LedgerError, match=f"{tmp_path}/nowhere does not exist: create it"):
+        with pytest.raises(LedgerError, match=f"{tmp_path}/nowhere does not exist: .*put it back"):
             open_or_create(tmp_path / "nowhere" / "ledger.sqlite")
 
 

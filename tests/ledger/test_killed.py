@@ -15,7 +15,7 @@ from tests.ledger.workers import (
     die_while_registering,
     is_killed,
 )
-from tests.processes import PROCESSES
+from tests.processes import forks
 
 MOST_STEPS = 200
 
@@ -60,8 +60,8 @@ def test_killed_while_appending(ledger: Ledger, url: str) -> None:
 def test_killed_at_any_moment(ledger: Ledger, url: str, acknowledged: int) -> None:
     """What was acknowledged is there, and at most one entry more."""
     chain(ledger, 1)
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=append_forever, args=(url, sender))
+    receiver, sender = forks().Pipe(duplex=False)
+    process = forks().Process(target=append_forever, args=(url, sender))
     process.start()
     sender.close()
     numbers = [receiver.recv() for _ in range(acknowledged)]

@@ -10,7 +10,7 @@ from tacit.errors import HeadMovedError
 from tacit.ledger import Ledger
 from tests.ledger.chains import STUDY, chain
 from tests.ledger.workers import append_often, append_once, create, register
-from tests.processes import PROCESSES
+from tests.processes import forks
 
 WRITERS = 8
 APPENDS = 40
@@ -18,7 +18,7 @@ APPENDS = 40
 
 def test_no_append_is_lost_or_doubled(ledger: Ledger, url: str) -> None:
     chain(ledger, 1)
-    barrier = PROCESSES.Barrier(WRITERS)
+    barrier = forks().Barrier(WRITERS)
     run_all(append_often, [(url, barrier, APPENDS)] * WRITERS)
     entries = ledger.entries(STUDY)[1:]
     assert [entry.number for entry in entries] == list(range(2, 2 + WRITERS * APPENDS))
@@ -56,15 +56,15 @@ def test_a_head_is_used_once(ledger: Ledger, url: str) -> None:
 
 
 def test_a_ledger_is_created_once(url: str) -> None:
-    barrier = PROCESSES.Barrier(WRITERS)
+    barrier = forks().Barrier(WRITERS)
     run_all(create, [(url, barrier)] * WRITERS)
     with Ledger.open(url) as ledger:
         assert ledger.studies() == []
 
 
 def test_of_studies_over_the_same_records_one_is_registered(ledger: Ledger, url: str) -> None:
-    barrier = PROCESSES.Barrier(WRITERS)
-    pipes = [PROCESSES.Pipe(duplex=False) for _ in range(WRITERS)]
+    barrier = forks().Barrier(WRITERS)
+    pipes = [forks().Pipe(duplex=False) for _ in range(WRITERS)]
     run_all(register, [(url, barrier, f"study-{i}", pipe[1]) for i, pipe in enumerate(pipes)])
     outcomes = [receiver.recv() for receiver, _ in pipes]
     for receiver, sender in pipes:
@@ -76,7 +76,7 @@ def test_of_studies_over_the_same_records_one_is_registered(ledger: Ledger, url:
 
 
 def run_all(target: object, arguments: list[tuple[object, ...]]) -> None:
-    processes = [PROCESSES.Process(target=target, args=given) for given in arguments]
+    processes = [forks().Process(target=target, args=given) for given in arguments]
     for process in processes:
         process.start()
     for process in processes:

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event
 from tacit.errors import HeadMovedError, LedgerError
 from tacit.ledger import Ledger
 from tests.ledger.chains import STUDY, sketch_of
-from tests.processes import PROCESSES
+from tests.processes import forks
 
 SAME_RECORDS = range(100)
 
@@ -101,7 +101,7 @@ def die_at(last: int) -> None:
 
 def is_killed(worker: Callable[[str, int], None], url: str, step: int) -> bool:
     """Run a worker to its death; false if it reached its end before that step."""
-    process = PROCESSES.Process(target=worker, args=(url, step))
+    process = forks().Process(target=worker, args=(url, step))
     process.start()
     process.join()
     assert process.exitcode in {0, -signal.SIGKILL}

@@ -219,7 +219,10 @@ def check_folder(folder: Path, mount_table: Path = MOUNTS) -> None:
         mount_table: without one, as outside Linux, network file systems are not recognised.
     """
     if not folder.is_dir():
-        raise LedgerError(f"the ledger's folder {folder} does not exist: create it, or {_FIX}")
+        raise LedgerError(
+            f"the ledger's folder {folder} does not exist: create it for a "
+            f"new ledger, put it back if it was moved, or {_FIX}"
+        )
     mounts = mount_table.read_text(errors="surrogateescape") if mount_table.exists() else ""
     kind = file_system(folder.resolve(), mounts)
     if kind in NETWORK_FILE_SYSTEMS:

@@ -410,9 +410,10 @@ class Ledger:
             if overlap.study not in accepting:
                 raise LedgerError(
                     f"these records and those of study {overlap.study!r} overlap: about "
-                    f"{max(overlap.share, 0.01):.0%} of the smaller table is in both, and what the "
-                    "limits there protect would be handed out again: go on with that study (the "
-                    "one whose study.json has this id), or accept the reset",
+                    f"{max(overlap.share, 0.01):.0%} of the smaller table's ids are in both, and "
+                    "what the limits there protect would be handed out again: go on with that "
+                    "study (the one whose study.json has this id), or accept the reset; accept it "
+                    "also where these ids are other people's, such as numbers of rows",
                     suggestions=[Suggestion(action, {"accept_reset": True})],
                 )
 

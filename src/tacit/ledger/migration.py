@@ -27,7 +27,7 @@ def upgrade_existing(database: Database) -> None:
     """
     if database.revision() is None:
         raise LedgerError(
-            f"there is no ledger in {database.shown}: name the place where it was made, "
+            f"there is no ledger in {database.shown}: put it back where it was, "
             "or restore it from a backup"
         )
     upgrade(database)

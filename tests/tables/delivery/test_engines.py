@@ -101,16 +101,43 @@ def counted(engine: Engine[Any], tmp_path_factory: pytest.TempPathFactory) -> Cl
     return count(engine, tmp_path_factory.mktemp("counted"))
 
 
+def copied(clinic: Clinic, place: Path) -> Clinic:
+    """A copy that a test may change, opened again."""
+    copytree(clinic.table.parent, place, dirs_exist_ok=True)
+    return replace(
+        clinic,
+        table=place / clinic.table.name,
+        records=clinic.engine.open(place / "records"),
+        states=StateStore(place / "states", b"s" * 32),
+    )
+
+
 @pytest.fixture
 def clinic(counted: Clinic, tmp_path: Path) -> Clinic:
-    """A copy that a test may change, opened again."""
-    copytree(counted.table.parent, tmp_path, dirs_exist_ok=True)
-    return replace(
-        counted,
-        table=tmp_path / counted.table.name,
-        records=counted.engine.open(tmp_path / "records"),
-        states=StateStore(tmp_path / "states", b"s" * 32),
-    )
+    """A copy in which nothing is released."""
+    return copied(counted, tmp_path)
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A clinic after its first and its second release, ``both.parquet``; and their digests."""
+
+    clinic: Clinic
+    first: str
+    second: str
+
+
+@pytest.fixture(scope="module")
+def both(counted: Clinic, tmp_path_factory: pytest.TempPathFactory) -> Delivered:
+    place = tmp_path_factory.mktemp("both")
+    clinic = copied(counted, place)
+    return Delivered(clinic, *deliver_both(clinic, place / "both.parquet"))
+
+
+@pytest.fixture
+def delivered(both: Delivered, tmp_path: Path) -> Delivered:
+    """A copy in which both are delivered."""
+    return replace(both, clinic=copied(both.clinic, tmp_path))
 
 
 def join(clinic: Clinic, place: Path, *, skip_known: bool) -> Records:
@@ -179,11 +206,11 @@ def rows(clinic: Clinic, *, is_id_public: bool = False) -> list[tuple[str, str]]
     return sorted(zip(names, labels, strict=True))
 
 
-def deliver_both(clinic: Clinic, target: Path) -> str:
+def deliver_both(clinic: Clinic, target: Path) -> tuple[str, str]:
+    """Write the first file, and the second in its place; their digests."""
     engine, place = clinic.engine, (clinic.records, clinic.states)
-    engine.deliver(*place, None, clinic.first, target)
-    digest: str = engine.deliver(*place, clinic.first, clinic.second, target)
-    return digest
+    first = engine.deliver(*place, None, clinic.first, target)
+    return first, engine.deliver(*place, clinic.first, clinic.second, target)
 
 
 def damage(folder: Path) -> None:
@@ -234,34 +261,38 @@ def test_changes_in_the_table_are_noticed(clinic: Clinic) -> None:
     assert compare() != []
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
+@pytest.mark.parametrize("name", ["both.parquet", "both.csv"])
 def test_a_file_says_what_is_drawn_record_by_record(
-    clinic: Clinic, name: str, tmp_path: Path
+    delivered: Delivered, name: str, tmp_path: Path
 ) -> None:
-    digest = deliver_both(clinic, tmp_path / name)
+    clinic, digest = delivered.clinic, delivered.second
+    if name == "both.csv":
+        place = (clinic.records, clinic.states)
+        clinic.engine.forget(clinic.states, [clinic.second.name])
+        digest = clinic.engine.deliver(*place, clinic.first, clinic.second, tmp_path / name)
     assert read_release(tmp_path / name)[1] == rows(clinic)
     assert digest == digest_of(tmp_path / name, clinic.second.digest_key)
 
 
-def test_all_engines_deliver_the_same_content(clinic: Clinic, tmp_path: Path) -> None:
+def test_all_engines_deliver_the_same_content(delivered: Delivered, tmp_path: Path) -> None:
     (tmp_path / "reference").mkdir()
     reference = count(LocalEngine(), tmp_path / "reference")
     expected = deliver_both(reference, tmp_path / "reference.parquet")
-    assert deliver_both(clinic, tmp_path / "a.parquet") == expected
-    assert read_release(tmp_path / "a.parquet") == read_release(tmp_path / "reference.parquet")
+    assert (delivered.first, delivered.second) == expected
+    assert read_release(tmp_path / "both.parquet") == read_release(tmp_path / "reference.parquet")
 
 
-def test_records_may_be_called_by_their_own_ids(clinic: Clinic, tmp_path: Path) -> None:
-    place = (clinic.records, clinic.states)
+def test_records_may_be_called_by_their_own_ids(delivered: Delivered, tmp_path: Path) -> None:
+    clinic = delivered.clinic
     public = recorded(clinic.second.name, N_STATES, is_id_public=True)
-    clinic.engine.remember(*place, None, clinic.first)
-    clinic.engine.deliver(*place, clinic.first, public, tmp_path / "a.csv")
+    clinic.engine.forget(clinic.states, [public.name])
+    clinic.engine.deliver(clinic.records, clinic.states, clinic.first, public, tmp_path / "a.csv")
     assert read_release(tmp_path / "a.csv")[1] == rows(clinic, is_id_public=True)
 
 
-def test_states_are_kept_remembered_and_forgotten(clinic: Clinic, tmp_path: Path) -> None:
+def test_states_are_kept_remembered_and_forgotten(delivered: Delivered, tmp_path: Path) -> None:
+    clinic = delivered.clinic
     engine, place = clinic.engine, (clinic.records, clinic.states)
-    expected = deliver_both(clinic, tmp_path / "a.csv")
     names = [clinic.first.name, clinic.second.name]
     assert engine.remembered(clinic.states.folder) == names
     assert engine.keeps(*place, clinic.first)
@@ -275,13 +306,11 @@ def test_states_are_kept_remembered_and_forgotten(clinic: Clinic, tmp_path: Path
         engine.remember(*place, clinic.first, clinic.second)
     engine.remember(*place, None, clinic.first)
     again = engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
-    assert again == expected
+    assert again == delivered.second
 
 
-def test_states_that_were_not_written_under_the_key_are_not_believed(
-    clinic: Clinic, tmp_path: Path
-) -> None:
-    deliver_both(clinic, tmp_path / "a.csv")
+def test_states_that_were_not_written_under_the_key_are_not_believed(delivered: Delivered) -> None:
+    clinic = delivered.clinic
     other = StateStore(clinic.states.folder, b"t" * 32)
     assert not clinic.engine.keeps(clinic.records, other, clinic.first)
     damage(clinic.states.folder)
@@ -310,10 +339,9 @@ def test_progress_ends_with_all_steps(clinic: Clinic, tmp_path: Path) -> None:
     assert told[-1] == (2 * N_RECORDS, 2 * N_RECORDS)
 
 
-def test_redrawing_gives_the_digests_and_finds_wrong_states(clinic: Clinic, tmp_path: Path) -> None:
+def test_redrawing_gives_the_digests_and_finds_wrong_states(delivered: Delivered) -> None:
+    clinic, first, second = delivered.clinic, delivered.first, delivered.second
     engine, place = clinic.engine, (clinic.records, clinic.states)
-    first = engine.deliver(*place, None, clinic.first, tmp_path / "a.csv")
-    second = engine.deliver(*place, clinic.first, clinic.second, tmp_path / "a.csv")
     releases = [clinic.first, clinic.second]
     assert list(engine.redraw(*place, releases)) == [(first, True), (second, True)]
     damage(clinic.states.folder)
@@ -364,14 +392,14 @@ def test_the_others_keep_their_answers_whoever_is_erased(name: str, indices: set
             words = pseudonyms(KEY.derive("pseudonym", "lab-a", 0), 0, N_RECORDS).tolist()
             names = {f"{words[k]:016x}" for k in indices} | gone
             after = erased(clinic, sorted(gone))
-            digest = deliver_both(after, file)
+            _, digest = deliver_both(after, file)
             assert read_release(file)[1] == [row for row in expected if row[0] not in names]
             place_now = (after.records, after.states)
             assert list(engine.redraw(*place_now, [clinic.first, second]))[1] == (digest, True)
 
 
-def test_nothing_of_an_erased_record_is_left(clinic: Clinic, tmp_path: Path) -> None:
-    deliver_both(clinic, tmp_path / "a.csv")
+def test_nothing_of_an_erased_record_is_left(delivered: Delivered) -> None:
+    clinic = delivered.clinic
     counts = clinic.records.counts.tolist()
     by_outcome = clinic.records.external_counts("outcome").tolist()
     assert clinic.records.n_erased == 0

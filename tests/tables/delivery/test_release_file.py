@@ -23,7 +23,7 @@ from tacit.tables.delivery.release_file import (
     csv_text,
     release_writer,
 )
-from tacit.tables.delivery.release_reader import count_letters, digest_of
+from tacit.tables.delivery.release_reader import count_letters, digest_of, digests_of
 
 KEY = b"digest key"
 
@@ -116,6 +116,15 @@ def test_the_digest_sees_every_change(tmp_path: Path, suffix: str) -> None:
     digests = [digest_of(path, KEY) for path in paths]
     assert len(set(digests)) == len(contents)
     assert digest_of(paths[0], b"another key") not in digests
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_digests_for_several_keys_are_those_for_each(name: str, tmp_path: Path) -> None:
+    keys, has_guards = [KEY, b"another key"], (True, False)
+    write(tmp_path / name, Alphabet(("=1", "b")), block(["r0", "r1"], [0, 1]))
+    expected = [{digest_of(tmp_path / name, key, has_guards=g) for g in has_guards} for key in keys]
+    assert digests_of(tmp_path / name, keys) == expected
+    assert {len(each) for each in expected} == {1 + (name == "a.csv")}
 
 
 def test_a_file_that_is_no_release_is_refused(tmp_path: Path) -> None:

@@ -155,11 +155,13 @@ def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
         ("http://example.org/t.csv", "there is no file"),
         ("table.ods", r"no table that tacit reads: give a \.csv"),
         ("noise.xlsx", r"noise\.xlsx cannot be read: "),
-        ("noise.arrow", r"cannot be read: .*; write it as an Arrow file"),
+        ("noise.arrow", r"cannot be read: .*; write it as an Arrow file, .* nor Feather version 1"),
         ("names.xlsx", "has no rows"),
         ("names.arrow", "has no rows"),
         ("nothing.xlsx", r"nothing\.xlsx is empty: give a row of names"),
         ("twice.xlsx", "has two columns 'b': give each its own name"),
+        ("twice.csv", r"twice\.csv has two columns 'b': give each its own name"),
+        ("quoted.csv", "has two columns 'b, c': give each its own name"),
         ("two.xlsx", r"holds 2 sheets \('a', 'b'\): say which one, as in .*two\.xlsx::sheet"),
         ("two.xlsx::c", r"has no sheet 'c': it has 'a', 'b'"),
         ("empty.csv", "is empty"),
@@ -183,6 +185,8 @@ def test_what_cannot_be_read_is_said_in_a_line(source: str, message: str, tmp_pa
     (tmp_path / "table.ods").write_bytes(b"PK")
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "names.csv").write_text("age,b\n")
+    (tmp_path / "twice.csv").write_text("\ufeffage,b, b\n1,2,3\n")
+    (tmp_path / "quoted.csv").write_text('age;"b, c";"b, c"\n1;2;3\n')
     (tmp_path / "latin.csv").write_bytes("age,b\n1,née\n".encode("latin-1"))
     (tmp_path / "wide.csv").write_bytes("age,b\n1,née\n".encode("utf-16"))
     large = pa.array([Decimal(1)], pa.decimal256(50, 2))

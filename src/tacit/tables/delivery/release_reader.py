@@ -21,6 +21,7 @@ from tacit.tables.delivery.release_file import (
     content_of_texts,
     text_of_csv,
 )
+from tacit.tables.sources.header import check_names
 
 _BATCH = 2**16
 """Records read at a time."""
@@ -41,6 +42,19 @@ def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
     for columns in _read(path, has_guards):
         digest.update({name: content_of_texts(texts) for name, texts in columns.items()})
     return digest.hexdigest()
+
+
+def digests_of(path: Path, keys: Sequence[bytes]) -> list[set[str]]:
+    """What ``digest_of`` gives for each key, with and without guards; the file is read once."""
+    digests = [[ContentDigest(key) for _ in (False, True)] for key in keys]
+    for columns in _read(path, has_guards=False):
+        texts = (columns, _without_guards(columns)) if _is_csv(path) else (columns,)
+        for k, each in enumerate(texts):
+            content = {name: content_of_texts(column) for name, column in each.items()}
+            for of_key in digests:
+                of_key[k].update(content)
+    n_readings = 1 + _is_csv(path)
+    return [{digest.hexdigest() for digest in of_key[:n_readings]} for of_key in digests]
 
 
 def count_letters(
@@ -187,6 +201,7 @@ def _read_csv(path: Path) -> Iterator[Columns]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = (line for line in csv.reader(file, strict=True) if line)
         names = next(lines, [])
+        check_names(names, str(path))
         yield {name: [] for name in names}
         while rows := [*islice(lines, _BATCH)]:
             if any(len(row) != len(names) for row in rows):
@@ -195,4 +210,4 @@ def _read_csv(path: Path) -> Iterator[Columns]:
 
 
 def _by_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
-    return {name: list(texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True)}
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}

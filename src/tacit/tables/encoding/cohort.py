@@ -65,7 +65,7 @@ def build_cohort(
             _find_known(table, cohorts)
             if accept_corrections:
                 _let_changed_in(table)
-            _refuse_nothing_new(table, cohorts, skip_known=skip_known)
+            _refuse_nothing_new(table, cohorts, skip_known=skip_known, remark=remark)
             _leave_known_out(table, skip_known=skip_known)
             n_fresh = table.count("levels")
             _refuse_new_values(table, encoding)
@@ -163,17 +163,25 @@ def _let_changed_in(table: StagingTable) -> None:
 
 
 def _refuse_nothing_new(
-    table: StagingTable, cohorts: Sequence[Snapshot], *, skip_known: bool
+    table: StagingTable,
+    cohorts: Sequence[Snapshot],
+    *,
+    skip_known: bool,
+    remark: Callable[[Remark], None],
 ) -> None:
     """Refuse a table of which all records are to be left out, or that is one of the cohorts."""
     rows = table.connection.execute(
-        "SELECT cohort, count(*), bool_or(is_changed) FROM known GROUP BY cohort"
+        "SELECT cohort, count(*), count(*) FILTER (is_changed) FROM known GROUP BY cohort"
     ).fetchall()
     if sum(n_known for _, n_known, _ in rows) < table.n_records:
         return
-    cohort, n_known, is_changed = rows[0]
-    is_cohort = len(rows) == 1 and not is_changed and n_known == cohorts[cohort - 1].n_records
+    cohort, n_known, _ = rows[0]
+    n_changed = sum(changed for *_, changed in rows)
+    is_cohort = len(rows) == 1 and not n_changed and n_known == cohorts[cohort - 1].n_records
     if skip_known or is_cohort:
+        if n_changed:
+            remark(Remark("known_skipped", {"records": table.n_records}))
+            remark(Remark("values_changed", {"records": n_changed}))
         raise NothingNewError(f"all {table.n_records:,} records are in the study already")
 
 

@@ -53,5 +53,5 @@ class ArrowFile(TableFile):
         except pa.ArrowException as error:
             raise InvalidInputError(
                 f"{self.text} cannot be read: {reason(error)}; write it as an Arrow file, which is "
-                "not an Arrow stream"
+                "neither an Arrow stream nor Feather version 1"
             ) from None

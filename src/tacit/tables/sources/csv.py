@@ -15,6 +15,7 @@ import duckdb
 
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import quote_file, quote_text
+from tacit.tables.sources.header import check_names
 from tacit.tables.sources.source import Table, TableFile, check_file
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -59,6 +60,8 @@ def _sniff(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     types = {column["name"]: column["type"] for column in columns}
     if len(types) == 1:  # DuckDB does so where no delimiter fits every line
         _refuse_ragged(path)
+    else:  # DuckDB adds a number to the second of two equal names
+        check_names(_read_names(path, delimiter), str(path))
     chosen = [*_OPTIONS, "auto_detect = false", f"delim = {quote_text(delimiter)}"]
     if date_format:
         chosen.append(f"dateformat = {quote_text(date_format)}")
@@ -67,6 +70,12 @@ def _sniff(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     pairs = (f"{quote_text(name)}: {quote_text(kind)}" for name, kind in types.items())
     chosen.append(f"columns = {{{', '.join(pairs)}}}")
     return Table(types, lambda _: f"read_csv({file}, {', '.join(chosen)})")
+
+
+def _read_names(path: Path, delimiter: str) -> list[str]:
+    """The line of names; spaces around a name are not part of it."""
+    with _opened(path) as file:
+        return [name.strip() for name in next(csv.reader(file, delimiter=delimiter))]
 
 
 def _refuse_utf16(path: Path) -> None:

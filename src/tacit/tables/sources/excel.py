@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import reason
+from tacit.tables.sources.header import check_names
 from tacit.tables.sources.source import FileOfTables, Table, check_file, describe
 
 _ARROW_TYPES: dict[frozenset[type], pa.DataType] = {
@@ -49,11 +50,7 @@ class ExcelFile(FileOfTables):
         shown = [_text(name) for name in names if name != ""]
         if not shown:
             raise InvalidInputError(f"{self.text} is empty: give a row of names, then the records")
-        for name in shown:
-            if shown.count(name) > 1:
-                raise InvalidInputError(
-                    f"{self.text} has two columns {name!r}: give each its own name"
-                )
+        check_names(shown, self.text)
         records = [row for row in rows if any(cell != "" for cell in row)]
         self._refuse_nameless(names, records)
         return {
