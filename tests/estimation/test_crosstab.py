@@ -149,3 +149,8 @@ def test_intervals_hold_the_truth_on_adult():
             hits[seed, 7 + k] = ratio.low <= true <= (ratio.high or np.inf)
     assert hits.sum(axis=0).min() >= LEAST_HITS
     assert hits.mean() <= 0.985
+
+
+def test_a_table_of_nothing_is_refused():
+    with pytest.raises(InvalidInputError, match="there is no noisy column"):
+        crosstab({}, {"group": ["a", "b"]})

@@ -140,3 +140,14 @@ def test_what_does_not_vary_at_all_has_an_interval_of_one_point(degrees_of_freed
     found = pool(nothing + 1.0, nothing, degrees_of_freedom=degrees_of_freedom)
     assert found.intervals.tolist() == [[1.0, 1.0]]
     assert found.missing_share.tolist() == [0.0]
+
+
+def test_the_only_level_is_always_drawn():
+    column = NoisyColumn([0] * 5, [[1.0]], ("a",))
+    assert (impute(column, {"y": list("xyxyx")}, draws=2, seed=0) == "a").all()
+
+
+def test_levels_that_are_never_released_are_not_drawn_from_the_prior():
+    never_c = [[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.5, 0.5, 0.0]]
+    with pytest.raises(InvalidInputError, match="does not tell all of a, b, c apart"):
+        impute(NoisyColumn([0, 1] * 50, never_c, ("a", "b", "c")), {}, draws=2, seed=0)

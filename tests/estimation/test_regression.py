@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy.stats import binom, norm
+from statsmodels.discrete.discrete_model import Logit
+from statsmodels.regression.linear_model import OLS
 
 from tacit.datasets import adult
 from tacit.errors import InvalidInputError, UnconvergedError
@@ -46,7 +47,7 @@ def assert_same_fit(found, witness):
 def test_without_noise_statsmodels_agrees_on_a_logistic_covariate():
     education, income, age, _ = adult_rows(40_000, 1)
     design = np.column_stack([np.ones(40_000), *indicators(education), age]).astype(float)
-    witness = sm.Logit(income, design).fit(disp=0, cov_type="HC0")
+    witness = Logit(income, design).fit(disp=0, cov_type="HC0")
     found = fit_logistic(income, {"education": exact(education, 4), "age": age.astype(float)})
     assert found.names == ("intercept", "education=1", "education=2", "education=3", "age")
     assert_same_fit(found, witness)
@@ -58,7 +59,7 @@ def test_without_noise_statsmodels_agrees_on_a_logistic_outcome():
     education, income, age, _ = adult_rows(2_000, 2)
     names = np.array(["a", "b", "c", "d"])[education]
     design = np.column_stack([np.ones(2_000), *indicators(education), age]).astype(float)
-    witness = sm.Logit(income, design).fit(disp=0, cov_type="HC0")
+    witness = Logit(income, design).fit(disp=0, cov_type="HC0")
     found = fit_logistic(exact(income, 2), {"education": names, "age": age})
     assert found.names == ("intercept", "education=b", "education=c", "education=d", "age")
     assert_same_fit(found, witness)
@@ -68,7 +69,7 @@ def test_without_noise_statsmodels_agrees_on_least_squares_of_two_noisy_columns(
     education, income, age, _ = adult_rows(2_000, 3)
     years = np.array([6.0, 9.0, 11.0, 15.0])
     design = np.column_stack([np.ones(2_000), age, income]).astype(float)
-    witness = sm.OLS(years[education], design).fit(cov_type="HC0")
+    witness = OLS(years[education], design).fit(cov_type="HC0")
     schooling = exact(education, 4).scored(years)
     found = fit_linear(schooling, {"age": age, "income": exact(income, 2)})
     assert_same_fit(found, witness)
@@ -173,3 +174,18 @@ def test_intervals_hold_what_the_true_table_says():
         hits.append((found.intervals[:, 0] <= truth) & (truth <= found.intervals[:, 1]))
     assert np.sum(hits, axis=0).min() >= LEAST_HITS
     assert np.mean(hits) <= 0.98
+
+
+@pytest.mark.parametrize("outcome", [[1], [1, 0], [1] * 200])
+def test_rows_that_do_not_determine_a_logistic_regression_are_refused(outcome):
+    column = NoisyColumn(np.arange(len(outcome)) % 4, SQUARE)
+    with pytest.raises(UnconvergedError, match="no solution in these rows"):
+        fit_logistic(outcome, {"education": column})
+
+
+@pytest.mark.parametrize("n", [1, 200])
+def test_rows_without_spread_bound_no_coefficient(n):
+    """One row, or the same outcome in all: the residuals are 0 and say nothing of errors."""
+    fit = fit_linear(np.ones(n), {"education": NoisyColumn(np.arange(n) % 4, SQUARE)})
+    assert (fit.intervals == [-np.inf, np.inf]).all()
+    assert [remark.code for remark in fit.remarks] == ["unbounded_intervals"]

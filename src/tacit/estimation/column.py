@@ -113,6 +113,8 @@ def join(columns: Sequence[NoisyColumn]) -> NoisyColumn:
     Given the true values, the letters of different analysable releases are independent. Letters of
     one draw, handed out twice, are not: they are refused.
     """
+    if not columns:
+        raise InvalidInputError("there is no noisy column: give at least one")
     for k, column in enumerate(columns):
         _refuse_copies(column, columns[:k])
     return reduce(_join_two, columns)

@@ -102,6 +102,7 @@ class CorrectedScores:
         n_samples, n_p = len(counts), self.design.shape[-1]
         everything = np.ones((n_samples, n_p), dtype=bool)
         found, is_solved = self.solve(counts, np.zeros((n_samples, n_p)), everything)
+        is_solved &= np.linalg.det(self.slope(counts, found)) != 0  # else other roots are as good
         coefficients = np.full((n_samples, n_p), np.nan)
         covariance = np.full((n_samples, n_p, n_p), np.nan)
         intervals = np.full((n_samples, n_p, 2), np.nan)
@@ -227,7 +228,9 @@ class CorrectedScores:
             return np.concatenate([excess(which[part], distance[part]) for part in parts])
 
         distance = _last_accepted(excess_in_parts, len(sample), quantile)
-        ends = found[sample, held] + sign * distance * error
+        # Without any spread in these rows, they do not say how far a coefficient may be.
+        reach = np.where(error > 0, distance, np.inf) * np.where(error > 0, error, 1.0)
+        ends = found[sample, held] + sign * reach
         return np.asarray(ends.reshape(n_samples, n_p, 2))
 
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.estimation.column import NoisyColumn
+from tacit.estimation.column import NoisyColumn, inverse_of
 from tacit.estimation.recipient import check_confidence
 from tacit.estimation.regression import own_numbers
 from tacit.numerics.special_functions import softmax, student_quantile
@@ -59,9 +59,13 @@ def impute(
         given: name -> values of the same rows: numbers enter linearly, texts as levels.
         draws: how many; the more noise, the more are needed (see ``Pooled.missing_share``).
         seed: the same seed gives the same draws.
+
+    Raises:
+        InvalidInputError: the release does not tell all levels apart.
     """
     if draws < 2:
         raise InvalidInputError(f"draws is {draws}: give at least 2, to see how they differ")
+    inverse_of(column.p_rhat_given_r, column.levels)  # else the prior alone would tell some levels
     rng, n = np.random.default_rng(seed), len(column)
     own: dict[str, Array] = {}
     for name, values in given.items():
@@ -180,7 +184,7 @@ class _Model:
         """Elliptical slice sampling ([MAM10] figure 2), in coordinates of the normal law."""
 
         def gamma_at(points: Array) -> Array:
-            return np.asarray(mode + (points @ root.T).reshape(-1, *self.shape))
+            return np.asarray(mode + (points @ root.T).reshape(len(points), *self.shape))
 
         def log_ratio(points: Array) -> Array:
             normal = -(points**2).sum(axis=1) / 2
