@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -88,6 +89,19 @@ def make_clinic(
     return Study.create(
         place / "clinic", str(table), id="patient", ledger=ledger, **(settings | options)
     )
+
+
+def copy_clinic(made: Path, place: Path) -> Path:
+    """All that is in ``made``, as if it had been made in ``place``; the study's folder there.
+
+    For a study that has its ledger in its folder, and no release: the ledger names where these are.
+    Copying takes a tenth of the time that making takes.
+    """
+    shutil.copytree(made, place, dirs_exist_ok=True)
+    folder = place / "clinic"
+    configuration = Layout(folder).configuration
+    configuration.write_text(configuration.read_text().replace(str(made), str(place)))
+    return folder
 
 
 def entries_of(folder: Path) -> list[Entry]:

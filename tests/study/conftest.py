@@ -1,4 +1,4 @@
-"""One fixture runs a test on every ledger; one server runs all commands that are killed."""
+"""One fixture runs a test on every ledger."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.study import Study
-from tests.study.clinic import make_clinic
-from tests.study.doomed import Doomed, doomed
+from tests.study.clinic import copy_clinic, make_clinic
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -21,27 +20,33 @@ def ledger(request: pytest.FixtureRequest) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def kept_clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a clinic is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("kept")
+    _fill(make_clinic(place, external=["outcome"], everyone=0.9)).close()
+    return place
+
+
 @pytest.fixture
-def study(tmp_path: Path, ledger: str) -> Iterator[Study]:
+def study(tmp_path: Path, ledger: str, kept_clinic: Path) -> Iterator[Study]:
     """A clinic with two laboratories and a registry, on every ledger."""
-    yield from _clinic(tmp_path, ledger)
-
-
-@pytest.fixture
-def sqlite_study(tmp_path: Path) -> Iterator[Study]:
-    """The same, for what has nothing to do with the ledger."""
-    yield from _clinic(tmp_path, "folder")
-
-
-def _clinic(place: Path, ledger: str) -> Iterator[Study]:
-    with make_clinic(place, ledger, external=["outcome"], everyone=0.9) as made:
-        for party in ("lab-a", "lab-b", "registry"):
-            made.set_party(party, 0.4)
+    if ledger == "folder":
+        made = Study.open(copy_clinic(kept_clinic, tmp_path))
+    else:
+        made = _fill(make_clinic(tmp_path, ledger, external=["outcome"], everyone=0.9))
+    with made:
         yield made
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[Doomed]:
-    """What runs commands and kills them at a step."""
-    with doomed() as running:
-        yield running
+@pytest.fixture
+def sqlite_study(tmp_path: Path, kept_clinic: Path) -> Iterator[Study]:
+    """The same, for what has nothing to do with the ledger."""
+    with Study.open(copy_clinic(kept_clinic, tmp_path)) as made:
+        yield made
+
+
+def _fill(made: Study) -> Study:
+    for party in ("lab-a", "lab-b", "registry"):
+        made.set_party(party, 0.4)
+    return made

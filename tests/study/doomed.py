@@ -7,13 +7,15 @@ to themselves at the n-th step of their dealings with files and databases: just 
 after each call that opens, writes, renames, locks, removes, executes or commits. Imports do not
 count.
 
-It reads a JSON line for each command, ``{"words": [...], "die_at": n or null}``, and answers with
-one: ``{"code": exit code or -signal, "output": ..., "steps": names of the steps that were made}``.
-At step 0 nobody dies, and without a step none are counted.
+It reads a JSON line for each command, ``{"words": [...], "die_at": n or null, "places": [...]}``,
+and answers with one: ``{"code": exit code or -signal, "output": ..., "steps": names of the steps
+that were made, "left": what is in the places at each step, as a digest}``. At step 0 nobody dies,
+and without a step none are counted. A place is a folder or the URL of a PostgreSQL server.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -23,6 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType, ModuleType
@@ -36,6 +39,9 @@ FILE_CALLS = frozenset(
 )
 DATABASE_CALLS = frozenset(["connect", "execute", "executemany", "commit", "rollback"])
 COUNTED = FILE_CALLS | DATABASE_CALLS
+
+PARTIAL = ".partial"
+"""How the name of a file or folder ends that is not finished."""
 
 _OF_PYTHON = ("call", "return")
 
@@ -51,11 +57,15 @@ IMPORTED = (
 
 
 class Steps:
-    """A profiler that counts steps, writes their names down, and dies at one of them."""
+    """A profiler that counts steps, writes their names down, and dies at one of them.
 
-    def __init__(self, log: IO[str], die_at: int) -> None:
+    Beside each name it writes a digest of what is in the places.
+    """
+
+    def __init__(self, log: IO[str], die_at: int, places: Sequence[str]) -> None:
         self._log = log
         self._die_at = die_at
+        self._places = places
         self._done = 0
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
@@ -64,7 +74,8 @@ class Steps:
         if name is None or _is_importing(frame):
             return
         self._done += 1
-        self._log.write(f"{'after' if 'return' in event else 'before'} {name}\n")
+        when, left = "after" if "return" in event else "before", look_into(self._places)
+        self._log.write(f"{left} {when} {name}\n")
         if self._done == self._die_at:
             self._log.flush()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -95,17 +106,49 @@ def _name(frame: FrameType, called: object, event: str) -> str | None:
     return f"sqlite {name}" if module == "sqlite3" and name in DATABASE_CALLS else None
 
 
-def _run(words: Sequence[str], die_at: int | None, place: Path) -> None:
+def look_into(places: Sequence[str]) -> str:
+    """What somebody else finds in the places now, which is what a process leaves that dies now."""
+    found = hashlib.sha256()
+    for place in places:
+        for text in _transactions(place) if "://" in place else _files(Path(place)):
+            found.update(text)
+    return found.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[bytes]:
+    """Names and contents; of what is unfinished the name alone: nobody reads it, and it is removed
+    whatever is in it.
+    """
+    for path in sorted(folder.rglob("*")):
+        if any(parent.suffix == PARTIAL for parent in path.parents):
+            continue
+        with suppress(FileNotFoundError):  # a thread of the command may just remove it
+            has_content = path.is_file() and path.suffix != PARTIAL
+            content = path.read_bytes() if has_content else b""
+            yield f"{path} {path.stat().st_mode} {len(content)} ".encode() + content
+
+
+def _transactions(url: str) -> Iterator[bytes]:
+    """Which transactions that write have ended, and how many are open."""
+    import psycopg
+
+    n_open = "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid'"
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(f"SELECT pg_current_snapshot()::text, ({n_open})").fetchone()
+    yield str(row).encode()
+
+
+def _run(words: Sequence[str], die_at: int | None, places: Sequence[str], own: Path) -> None:
     """Be the command ``tacit``; does not return."""
     from tacit.cli import main
 
-    descriptor = os.open(place / "output", os.O_WRONLY | os.O_CREAT)
+    descriptor = os.open(own / "output", os.O_WRONLY | os.O_CREAT)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     sys.argv = ["tacit", *words]
     code: object = 1
-    with (place / "steps").open("w", buffering=1) as steps:
-        sys.setprofile(None if die_at is None else Steps(steps, die_at))
+    with (own / "steps").open("w", buffering=1) as steps:
+        sys.setprofile(None if die_at is None else Steps(steps, die_at, places))
         try:
             main()
         except SystemExit as end:
@@ -114,30 +157,37 @@ def _run(words: Sequence[str], die_at: int | None, place: Path) -> None:
             sys.setprofile(None)
             sys.stdout.flush()
             sys.stderr.flush()
-            (place / "modules").write_text("\n".join(sys.modules))
+            (own / "modules").write_text("\n".join(sys.modules))
             os._exit(code if isinstance(code, int) else 0)
 
 
-def _answer(words: Sequence[str], die_at: int | None) -> dict[str, object]:
+def _answer(words: Sequence[str], die_at: int | None, places: Sequence[str]) -> dict[str, object]:
     with TemporaryDirectory() as folder:
-        place = Path(folder)
+        own = Path(folder)
         child = os.fork()
         if not child:
-            _run(words, die_at, place)
+            _run(words, die_at, places, own)
         _, status = os.waitpid(child, 0)
-        if (place / "modules").exists():
-            _import((place / "modules").read_text().splitlines())
+        if (own / "modules").exists():
+            _import((own / "modules").read_text().splitlines())
+        lines = [line.split(" ", 1) for line in (own / "steps").read_text().splitlines()]
         return {
             "code": os.waitstatus_to_exitcode(status),
-            "output": (place / "output").read_text(),
-            "steps": (place / "steps").read_text().splitlines(),
+            "output": (own / "output").read_text(),
+            "steps": [step for _, step in lines],
+            "left": [left for left, _ in lines],
         }
 
 
+_tried: set[str] = set()
+
+
 def _import(modules: Iterable[str]) -> None:
-    for module in modules:
+    """Import what is new; a name that cannot be imported by itself is not tried again."""
+    for module in set(modules) - _tried:
         with suppress(ImportError):
             import_module(module)
+        _tried.add(module)
 
 
 def serve() -> None:
@@ -145,7 +195,7 @@ def serve() -> None:
     _import(IMPORTED)
     for line in sys.stdin:
         asked = json.loads(line)
-        print(json.dumps(_answer(asked["words"], asked["die_at"])), flush=True)
+        print(json.dumps(_answer(**asked)), flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +205,16 @@ class Ended:
     code: int
     output: str
     steps: list[str]
+    left: list[str]
+
+    @property
+    def kill_points(self) -> list[int]:
+        """Numbers of steps to die at: the last before each change of what a death leaves.
+
+        Nothing but files and committed transactions outlives a process, so a death at any other
+        step leaves what a death at one of these does.
+        """
+        return [n for n, (now, then) in enumerate(pairwise([*self.left, ""]), 1) if now != then]
 
 
 class Doomed:
@@ -163,15 +223,19 @@ class Doomed:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
 
-    def rehearse(self, *words: str) -> Ended:
-        """Run a command to its end, and count its steps."""
-        return self.run(*words, die_at=0)
+    def rehearse(self, *words: str, places: Sequence[Path | str] = ()) -> Ended:
+        """Run a command to its end, count its steps, and look into the places at each of them."""
+        return self._ask(words, 0, places)
 
     def run(self, *words: str, die_at: int | None = None) -> Ended:
         """Run a command, to its end or to its death."""
+        return self._ask(words, die_at, ())
+
+    def _ask(self, words: Sequence[str], die_at: int | None, places: Sequence[Path | str]) -> Ended:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        print(json.dumps({"words": words, "die_at": die_at}), file=self._server.stdin, flush=True)
+        asked = {"words": words, "die_at": die_at, "places": [str(place) for place in places]}
+        print(json.dumps(asked), file=self._server.stdin, flush=True)
         return Ended(**json.loads(self._server.stdout.readline()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -67,22 +67,49 @@ def capped(original: Path, tmp_path: Path) -> Path:
 
 
 def test_how_loose_a_worst_answer_is_said_to_be_holds(tmp_path: Path) -> None:
-    with make_clinic(tmp_path, memory=8) as study:
+    """States that became one before there was a cap on everyone cannot be told apart later."""
+    with make_clinic(tmp_path, memory=4) as study:
         for party, cap in {"a": 1.0, "b": None, "c": 1.7}.items():
             study.set_party(party, 0.9, cap=cap)
-        study.set_collusion(CAPS)
         for party, asked, bits in VISITS[:5]:
-            said = {r.code: r.values for r in study.quote(party, asked, bits=bits).remarks}
             study.release(party, asked, bits=bits, out=tmp_path / "out.csv")
-        account = study._journal.books.proved_account
-    slack = {}
+        study.set_collusion(Policy(limits=[Everyone(inf, cap=7.0)]))
+        assert _said(study.status().remarks)["loose_caps"]["most"] == "everyone"
+        quoted = study.quote("b", "age", bits=0.1)
+        study.release("b", "age", bits=0.1, out=tmp_path / "out.csv")
+        found, account = study.status(), study._journal.books.proved_account
     for parties in (("a",), ("a", "b"), ("a", "b", "c")):
         together, truth = frozenset(parties), exact_worst_answer(tmp_path / "clinic", parties)
-        slack[parties] = account.worst_answer_slack(together)
-        bound = account.worst_answer(together)
-        assert bound - slack[parties] - ROUNDING <= truth <= bound
-    assert slack["a", "b", "c"] > 0.1
-    assert said["loose_caps"]["most"] == "everyone"
+        slack, bound = account.worst_answer_slack(together), account.worst_answer(together)
+        assert bound - slack - ROUNDING <= truth <= bound
+    [everyone] = [each for each in found.coalitions if len(each.parties) == 3]
+    assert everyone.worst_answer_slack == slack > 0.1
+    assert _said(found.remarks)["loose_caps"] == _said(quoted.remarks)["loose_caps"]
+    assert _said(found.audit_remarks)["loose_caps"]["slack"] == slack
+    assert verify_study(tmp_path / "clinic").is_whole
+
+
+def _said(remarks: Iterable[Remark]) -> dict[str, Any]:
+    return {remark.code: remark.values for remark in remarks}
+
+
+def test_everyone_is_told_apart_as_finely_as_a_cap_needs(tmp_path: Path) -> None:
+    """With 4 states, the worst answer of all histories is known but for rounding, and proved."""
+    with make_clinic(tmp_path, memory=4) as study:
+        for party in "abc":
+            study.set_party(party, 0.9)
+        study.set_collusion(Policy(limits=[Everyone(inf, cap=2.0)]))
+        for party, asked, bits in (
+            ("a", "age", 0.2),
+            ("b", "diagnosis", 0.3),
+            ("c", "smoker", 0.2),
+        ):
+            study.release(party, asked, bits=bits, out=tmp_path / "out.csv")
+            bound = study._journal.books.proved_account.worst_answer(frozenset("abc"))
+            truth = exact_worst_answer(tmp_path / "clinic", "abc")
+            assert truth <= bound <= min(truth + 1e-9, 2.0)
+    assert intents_of(tmp_path / "clinic")[-1].body["everyone_labels"]
+    assert verify_study(tmp_path / "clinic").is_whole
 
 
 def test_an_independent_replay_finds_every_cap_kept(capped: Path) -> None:
@@ -127,6 +154,23 @@ def _no_cap(body: dict[str, Any]) -> None:
     del next(each for each in body["holdings"] if "cap" in each)["cap"]
 
 
+def _looser(body: dict[str, Any]) -> None:
+    body["holdings"][0]["worst_answer_slack"] += 0.1
+
+
+def _one_label(body: dict[str, Any]) -> None:
+    """Letters of everyone that lead to different states become one."""
+    body["everyone_labels"] = [min(label, 0) for label in body["everyone_labels"]]
+
+
+def _fewer_labels(body: dict[str, Any]) -> None:
+    body["everyone_labels"] = body["everyone_labels"][:-1]
+
+
+def _no_labels(body: dict[str, Any]) -> None:
+    del body["everyone_labels"]
+
+
 def _lower_for_everyone(body: dict[str, Any]) -> None:
     body["everyone_worst_answer"] = 0.1
 
@@ -138,6 +182,10 @@ def _lower_for_everyone(body: dict[str, Any]) -> None:
         (_other_cap, "it was held to a cap of"),
         (_no_cap, "it was held to a cap of none for"),
         (_lower_for_everyone, "the worst single answer of everyone tells"),
+        (_looser, "bits above the truth, not"),
+        (_one_label, "letters of everyone with different states have one label"),
+        (_fewer_labels, "give a label for every one of them"),
+        (_no_labels, "the worst single answer of everyone tells"),
     ],
 )
 def test_forged_figures_are_named(
@@ -150,13 +198,14 @@ def test_forged_figures_are_named(
 def test_a_forged_table_that_breaks_a_cap_is_named(capped: Path) -> None:
     weights = channel_of(intents_of(capped)[-1]).law
     telling = np.zeros_like(weights)
-    letter = np.arange(weights.shape[1]) % weights.shape[2]
-    telling[:, np.arange(weights.shape[1]), letter] = 0.6
+    for state, used in enumerate(weights.any(axis=1)):  # other letters lead to no state
+        first, last = np.flatnonzero(used)[[0, -1]]
+        telling[state, 0, first] = telling[state, 1:, last] = 0.95  # the first tells one class
     forge_last(
         capped,
         "intent",
         lambda body: None,
-        IntegerChannel.quantised(0.4 * weights + telling),
+        IntegerChannel.quantised(0.05 * weights + telling),
     )
     assert_found(verify_study(capped), "more than the cap of")
     assert any("the cap of" in each for each in replay(capped).faults)
@@ -204,7 +253,7 @@ def test_a_cap_below_an_answer_is_refused(capped: Path) -> None:
     with Study.open(capped) as study:
         for change in (
             lambda: study.set_party("a", 0.9, cap=0.01),
-            lambda: study.set_collusion(Policy(limits=[Everyone(0.9, cap=0.01)])),
+            lambda: study.set_collusion(Policy(limits=[Everyone(inf, cap=0.01)])),
             lambda: study.set_collusion(Policy(limits=[Group(inf, {"a", "b"}, cap=0.01)])),
         ):
             with pytest.raises(CapError, match=r"a cap of 0.01 bits on .* is below") as no:
@@ -285,12 +334,19 @@ def test_a_refusal_at_a_reached_cap_names_the_cap_not_the_bits(tmp_path: Path) -
         assert [each.as_dict() for each in refused.value.suggestions] == [raised]
 
 
-def test_a_cap_too_small_for_any_answer_is_named_beside_the_bits(tmp_path: Path) -> None:
+def test_a_cap_too_small_for_any_answer_is_named_only_where_the_bits_would_buy_one(
+    tmp_path: Path,
+) -> None:
     with make_clinic(tmp_path) as study:
         study.set_party("a", 2.0, cap=0.02)
-        with pytest.raises(InfeasibleError, match=r"under the cap of 0.02 bits on a") as refused:
+        with pytest.raises(CapError, match=r"the cap on a is 0.02 bits") as refused:
             study.release("a", "age", bits=0.2, out=tmp_path / "a.csv")
         assert refused.value.suggestions[0].arguments["cap"] is None
+        with pytest.raises(
+            InfeasibleError, match=r"1e-12 bits buy a nothing .*: ask for more"
+        ) as few:
+            study.release("a", "age", bits=1e-12, out=tmp_path / "a.csv")
+        assert not few.value.suggestions
 
 
 def test_status_says_the_worst_answer_and_its_cap(capped: Path) -> None:

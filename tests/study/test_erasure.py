@@ -27,7 +27,14 @@ from tacit.study.releases.release import ReleaseWriter
 from tacit.tables.delivery.engine import StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.encoding.snapshot import Snapshot
-from tests.study.clinic import entries_of, files_in, make_clinic, read_patients, read_release
+from tests.study.clinic import (
+    copy_clinic,
+    entries_of,
+    files_in,
+    make_clinic,
+    read_patients,
+    read_release,
+)
 from tests.study.doomed import Doomed
 from tests.study.made_before import unpack_0_1, unpack_0_2
 
@@ -41,20 +48,36 @@ def write_ids(place: Path, ids: Sequence[str] = ERASED) -> str:
     return str(file)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a study is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("kept")
+    make_clinic(place, external=["outcome"]).close()
+    return place
+
+
 @pytest.fixture
-def clinic(tmp_path: Path, ledger: str) -> Path:
+def clinic(tmp_path: Path, ledger: str, kept: Path) -> Path:
     """A study with three releases, and what was released as ``NAME.csv``."""
-    return make_released(tmp_path, ledger)
+    return copy_released(kept, tmp_path) if ledger == "folder" else make_released(tmp_path, ledger)
 
 
 @pytest.fixture
-def folder_clinic(tmp_path: Path) -> Path:
+def folder_clinic(tmp_path: Path, kept: Path) -> Path:
     """The same, for what has nothing to do with the ledger."""
-    return make_released(tmp_path, "folder")
+    return copy_released(kept, tmp_path)
 
 
-def make_released(place: Path, ledger: str = "folder") -> Path:
-    with make_clinic(place, ledger, external=["outcome"]) as study:
+def copy_released(kept: Path, place: Path) -> Path:
+    return release_all(Study.open(copy_clinic(kept, place)), place)
+
+
+def make_released(place: Path, ledger: str) -> Path:
+    return release_all(make_clinic(place, ledger, external=["outcome"]), place)
+
+
+def release_all(opened: Study, place: Path) -> Path:
+    with opened as study:
         study.set_party("lab-a", 0.4)
         for asked, bits in BITS.items():
             study.release("lab-a", asked, out=place / f"{asked}.csv", bits=bits)
@@ -95,10 +118,10 @@ def test_the_others_get_the_same_answers_again(clinic: Path) -> None:
 @settings(max_examples=3, deadline=None)
 @given(gone=st.lists(st.sets(st.integers(0, 199), min_size=1, max_size=90), min_size=1, max_size=2))
 def test_whoever_is_erased_and_however_often(
-    tmp_path_factory: pytest.TempPathFactory, gone: list[set[int]]
+    tmp_path_factory: pytest.TempPathFactory, kept: Path, gone: list[set[int]]
 ) -> None:
     place = tmp_path_factory.mktemp("any")
-    clinic = make_released(place)
+    clinic = copy_released(kept, place)
     names = pseudonyms_of(clinic, [f"p{number:06d}" for number in set().union(*gone)])
     for numbers in gone:
         erase(clinic, [f"p{number:06d}" for number in numbers])
@@ -373,6 +396,18 @@ def test_a_backup_in_another_folder_does_not_either(tmp_path: Path) -> None:
     assert verify_study(tmp_path / "copy").problems == ()
 
 
+def test_a_backup_whose_ledger_is_lost_says_that_they_are_back(tmp_path: Path) -> None:
+    clinic, place = make_released(tmp_path, f"sqlite:///{tmp_path / 'shared.sqlite'}"), tmp_path
+    back_up(clinic, place / "monday.tar")
+    assert restore(place / "monday.tar", clinic).remarks == ()  # the ledger knows the study
+    erase(clinic)
+    shutil.rmtree(clinic)
+    (place / "shared.sqlite").unlink()
+    restored = restore(place / "monday.tar", clinic)
+    assert restored.remarks == (Remark("known_from_backup_alone"),)
+    assert len(redeliver(clinic, "age")) == 200
+
+
 def test_of_a_closed_study_the_old_snapshot_stays_away(tmp_path: Path) -> None:
     clinic = make_released(tmp_path, f"sqlite:///{tmp_path / 'shared.sqlite'}")
     back_up(clinic, tmp_path / "monday.tar")
@@ -506,10 +541,6 @@ def test_it_is_finished_without_the_list_or_before_another(interrupted: Path) ->
     assert [entry.kind for entry in entries_of(interrupted)][-4:] == ["erasure", "erased"] * 2
 
 
-LASTING = ("commit", "mkdir", "replace", "rmdir", "unlink")
-EVERY = 60
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("again", ["same list", "no list"])
 def test_killed_at_many_points(folder_clinic: Path, server: Doomed, again: str) -> None:
@@ -517,14 +548,12 @@ def test_killed_at_many_points(folder_clinic: Path, server: Doomed, again: str) 
     kept = place.with_name(f"{place.name}-kept")
     command = ("erase", str(folder_clinic), "--ids", write_ids(place), "--yes")
     shutil.copytree(place, kept)
-    whole = server.rehearse(*command)
+    whole = server.rehearse(*command, places=[place])
     assert whole.code == 0, whole.output
     expected = {name: redeliver(folder_clinic, name) for name in BITS}
-    chosen = {number for number, step in enumerate(whole.steps, 1) if step.endswith(LASTING)}
-    points = sorted(chosen | set(range(1, len(whole.steps) + 1, EVERY)))
     n_entries = len(entries_of(kept / "clinic"))
     stages = []
-    for point in points:
+    for point in whole.kill_points:
         shutil.rmtree(place)
         shutil.copytree(kept, place)
         killed = server.run(*command, die_at=point)

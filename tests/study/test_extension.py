@@ -20,6 +20,7 @@ from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
 from tests.study.clinic import (
     PRIVATE,
+    copy_clinic,
     entries_of,
     intents_of,
     make_clinic,
@@ -28,19 +29,28 @@ from tests.study.clinic import (
     write_patients,
     write_rows,
 )
+from tests.words import in_words
 
 UNCHANGED = [Remark("unchanged")]
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Iterator[Study]:
-    """A clinic of 200, with ``new.csv`` of 120 more, and one answer about the first ones."""
-    write_patients(tmp_path / "new.csv", 120, seed=1, first=200)
-    with make_clinic(tmp_path, everyone=0.9, external=["outcome"]) as made:
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a study is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("kept")
+    write_patients(place / "new.csv", 120, seed=1, first=200)
+    with make_clinic(place, everyone=0.9, external=["outcome"]) as made:
         for party in ("lab-a", "lab-b"):
             made.set_party(party, 0.5)
-        made.release("lab-a", "age", out=tmp_path / "age.csv", bits=0.1)
-        yield made
+    return place
+
+
+@pytest.fixture
+def study(tmp_path: Path, kept: Path) -> Iterator[Study]:
+    """A clinic of 200, with ``new.csv`` of 120 more, and one answer about the first ones."""
+    with Study.open(copy_clinic(kept, tmp_path)) as opened:
+        opened.release("lab-a", "age", out=tmp_path / "age.csv", bits=0.1)
+        yield opened
 
 
 def kinds_of(place: Path) -> list[str]:
@@ -85,13 +95,23 @@ def test_if_a_cohort_refuses_it_is_named_and_nothing_is_spent(study: Study, tmp_
     study.extend(str(tmp_path / "new.csv"))
     study.release("lab-b", "smoker", out=tmp_path / "b.csv", bits=0.45, cohort=2)
     n_entries = len(entries_of(tmp_path / "clinic"))
-    with pytest.raises(InfeasibleError, match=r"cohort 2 \(120 records\): lab-b asks for 0.2"):
+    with pytest.raises(InfeasibleError, match=r"cohort 2 \(120 records\).*: lab-b asks for 0.2"):
         study.release("lab-b", "age", out=tmp_path / "c.csv", bits=0.2)
     assert len(entries_of(tmp_path / "clinic")) == n_entries
     assert not (tmp_path / "c.csv").exists()
     with pytest.raises(InfeasibleError, match="cohort 2"):
         study.quote("lab-b", "age", bits=0.2)
     assert study.quote("lab-b", "age", bits=0.2, cohort=1).cohort == 1
+
+
+def test_a_limit_that_protects_nothing_in_a_cohort_names_it(study: Study, tmp_path: Path) -> None:
+    alike = [row for row in read_patients(tmp_path / "new.csv") if row[2:4] == ("asthma", "yes")]
+    write_rows(tmp_path / "alike.csv", [(name, "70", *others) for name, _, *others in alike])
+    assert len(alike) >= 10
+    study.extend(str(tmp_path / "alike.csv"), min_cohort=10)
+    [remark] = [each for each in study.status().remarks if each.values.get("party") == "lab-a"]
+    assert (remark.code, remark.values["cohort"]) == ("limit_too_high", 2)
+    assert "protects nothing in cohort 2: a record has only 0.0000 bits" in in_words([remark])[0]
 
 
 def test_limits_hold_in_every_cohort(study: Study, tmp_path: Path) -> None:
@@ -177,7 +197,7 @@ def test_a_corrected_record_is_erased_and_joins_again(study: Study, tmp_path: Pa
     with pytest.raises(InvalidInputError, match=r"1 of 122 .* \(row 1\): leave them out"):
         study.extend(str(tmp_path / "new.csv"), accept_corrections=True)
     remarks = study.extend(str(tmp_path / "new.csv"), accept_corrections=True, skip_known=True)
-    assert Remark("corrected", {"records": 1}) in remarks
+    assert Remark("corrected", {"records": 1, "times": 2}) in remarks
     assert kinds_of(tmp_path)[-3:] == ["erasure", "erased", "cohort"]
     status = study.status()
     assert (status.records, status.erased, status.corrected) == (321, 1, 1)
@@ -210,8 +230,37 @@ def test_an_erased_record_joins_again_only_if_that_is_accepted(
     # A backup that brings nobody back leaves who joined again where they are.
     back_up(tmp_path / "clinic", tmp_path / "backup.tar")
     shutil.rmtree(tmp_path / "clinic")
-    assert restore(tmp_path / "backup.tar", tmp_path / "clinic").remarks == ()
+    restored = restore(tmp_path / "backup.tar", tmp_path / "clinic")
+    assert restored.remarks == (Remark("known_from_backup_alone"),)
     assert verify_study(tmp_path / "clinic").problems == ()
+
+
+def test_each_time_that_a_record_joins_again_its_limits_count_once_more(
+    study: Study, tmp_path: Path
+) -> None:
+    known = read_patients(tmp_path / "patients.csv")[0]
+    ages = ["20", "90"] if int(known[1]) > 65 else ["90", "20"]
+    for times, age in enumerate(ages, 2):
+        write_rows(tmp_path / "one.csv", [(known[0], age, *known[2:])])
+        remarks = study.extend(str(tmp_path / "one.csv"), accept_corrections=True, min_cohort=1)
+        assert Remark("corrected", {"records": 1, "times": times}) in remarks
+    (tmp_path / "ids.csv").write_text(f"patient\n{known[0]}\n")
+    study.erase(str(tmp_path / "ids.csv"))
+    with pytest.raises(InvalidInputError, match="up to 4 times the limits"):
+        study.extend(str(tmp_path / "one.csv"), min_cohort=1)
+
+
+def test_changed_values_are_told_where_all_records_are_left_out(
+    study: Study, tmp_path: Path
+) -> None:
+    known = read_patients(tmp_path / "patients.csv")
+    moved = (known[1][0], "20" if int(known[1][1]) > 65 else "90", *known[1][2:])
+    write_rows(tmp_path / "again.csv", [known[0], moved])
+    assert study.extend(str(tmp_path / "again.csv"), skip_known=True) == [
+        Remark("known_skipped", {"records": 2}),
+        Remark("values_changed", {"records": 1}),
+        *UNCHANGED,
+    ]
 
 
 def test_ids_in_another_type_or_spelling_are_known(tmp_path: Path) -> None:

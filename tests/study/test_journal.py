@@ -11,16 +11,24 @@ import pytest
 from tacit.errors import InvalidInputError, RolledBackError
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
-from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.study.clinic import copy_clinic, entries_of, intents_of, make_clinic
 from tests.words import in_words
 
 
-@pytest.fixture
-def clinic(tmp_path: Path) -> Path:
-    """A study with one release, and ``before.sqlite``, its ledger before a second one."""
-    with make_clinic(tmp_path) as study:
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a study is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("kept")
+    with make_clinic(place) as study:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.6)
+    return place
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, kept: Path) -> Path:
+    """A study with one release, and ``before.sqlite``, its ledger before a second one."""
+    with Study.open(copy_clinic(kept, tmp_path)) as study:
         study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
         shutil.copy(tmp_path / "clinic" / "ledger.sqlite", tmp_path / "before.sqlite")
         study.release("lab-b", "diagnosis", out=tmp_path / "2.csv", bits=0.2)
@@ -186,5 +194,6 @@ def test_a_ledger_of_0_1_leaves_its_journal_mode(tmp_path: Path) -> None:
 
     clinic = unpack_0_1(tmp_path) / "clinic"
     with Study.open(clinic) as study:
-        study.release("registry", "smoker", out=tmp_path / "r.csv", bits=0.1)
+        out, said = tmp_path / "r.csv", list[Remark]()  # the table was where the study was made
+        study.release("registry", "smoker", out=out, bits=0.1, notify=said.append)
         assert not list(clinic.glob("*-wal"))

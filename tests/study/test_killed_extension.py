@@ -19,11 +19,6 @@ from tests.study.clinic import (
 )
 from tests.study.doomed import Doomed
 
-EVERY = 40
-"""Every so many-th step is a kill point, beside all those that change something for good."""
-
-LASTING = ("commit", "rename", "replace")
-
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
@@ -37,11 +32,6 @@ def kept(tmp_path: Path) -> Path:
         study.release("lab-a", "age", out=place / "a.csv", bits=0.1)
         study.extend(str(place / "2.csv"))
     return place
-
-
-def kill_points(steps: list[str]) -> list[int]:
-    chosen = {number for number, step in enumerate(steps, 1) if step.endswith(LASTING)}
-    return sorted(chosen | set(range(1, len(steps) + 1, EVERY)) | {len(steps)})
 
 
 def put_back(kept: Path) -> Path:
@@ -62,11 +52,11 @@ def test_killed_while_records_join(kept: Path, server: Doomed, n_corrected: int)
     place = put_back(kept)
     command = ("extend", str(place / "clinic"), "--table", str(place / "3.csv"))
     command = (*command, *["--accept-corrections"] * n_corrected)
-    ended = server.rehearse(*command)
+    ended = server.rehearse(*command, places=[place])
     assert ended.code == 0, ended.output
     files = set(files_in(place))
     joined_before = set()
-    for point in kill_points(ended.steps):
+    for point in ended.kill_points:
         put_back(kept)
         killed = server.run(*command, die_at=point)
         assert killed.code == -signal.SIGKILL, killed.output
@@ -91,12 +81,12 @@ def test_killed_while_three_cohorts_are_answered(kept: Path, server: Doomed) -> 
     n_entries = len(entries_of(place / "clinic"))
     command = ("release", str(place / "clinic"), "lab-a", "smoker", "--bits", "0.1")
     command = (*command, "--out", str(place / "s.csv"))
-    ended = server.rehearse(*command)
+    ended = server.rehearse(*command, places=[place])
     assert ended.code == 0, ended.output
     expected = {name: content for name, content in files_in(place).items() if name.endswith("csv")}
     assert {"s.csv", "s.cohort-2.csv", "s.cohort-3.csv"} < set(expected)
     recorded_before = set()
-    for point in kill_points(ended.steps):
+    for point in ended.kill_points:
         put_back(kept)
         killed = server.run(*command, die_at=point)
         assert killed.code == -signal.SIGKILL, killed.output

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,11 @@ import pytest
 
 from tacit.datasets import adult
 from tacit.errors import CeilingError, InvalidInputError
+from tacit.policy import AnySize, Everyone, Policy
 from tacit.study import Certificate, Study, crosstab_files
 from tacit.study.verification.verify import PROVED_NEAR
 from tests.cli.clinic import write_rows
-from tests.study.clinic import intents_of, make_clinic, read_release
+from tests.study.clinic import copy_clinic, intents_of, make_clinic, read_release
 from tests.study.forging import forge_last
 from tests.words import in_words
 
@@ -33,20 +36,28 @@ def write_adult(table: Path) -> Path:
     return table
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
-    """Adult with four parties of 0.3 bit each."""
-    made = Study.create(
-        tmp_path / "study",
-        str(write_adult(tmp_path / "adult.csv")),
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a study is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("kept")
+    with Study.create(
+        place / "clinic",
+        str(write_adult(place / "adult.csv")),
         id="id",
         private=adult().attributes,
         ledger="folder",
         public_id=True,
-    )
-    for party in "abcd":
-        made.set_party(party, 0.3)
-    return made
+    ) as made:
+        for party in "abcd":
+            made.set_party(party, 0.3)
+    return place
+
+
+@pytest.fixture
+def study(tmp_path: Path, kept: Path) -> Iterator[Study]:
+    """Adult with four parties of 0.3 bit each."""
+    with Study.open(copy_clinic(kept, tmp_path)) as opened:
+        yield opened
 
 
 def assert_proved(study: Study, releases: int) -> None:
@@ -148,7 +159,7 @@ def test_a_copy_for_another_party_is_analysable_and_free(
     study.release("a", "income", bits=0.2, out=tmp_path / "1.csv")
     first = study.release("b", "education", analysable=True, out=tmp_path / "2.csv", **options)
     study.release("a", "age", bits=0.05, out=tmp_path / "3.csv")
-    before = intents_of(tmp_path / "study")[-1].body["everyone_bits"]
+    before = intents_of(tmp_path / "clinic")[-1].body["everyone_bits"]
     copy = study.release("c", "education", analysable=True, out=tmp_path / "4.csv", **options)
     told = study.receipt(first.entry), study.receipt(copy.entry)
     assert read_release(tmp_path / "4.csv")[1] == read_release(tmp_path / "2.csv")[1]
@@ -156,6 +167,23 @@ def test_a_copy_for_another_party_is_analysable_and_free(
     assert told[1].everyone_bits == pytest.approx(before, abs=1e-9)
     assert told[1].value == pytest.approx(told[0].value, abs=1e-9)
     assert_proved(study, 4)
+
+
+@pytest.mark.parametrize("cap", [inf, 3.5])
+def test_a_copy_is_free_where_limits_and_caps_on_coalitions_bind(
+    study: Study, tmp_path: Path, cap: float
+) -> None:
+    study.release("a", "income", bits=0.2, out=tmp_path / "1.csv")
+    study.set_collusion(Policy(limits=[AnySize(0.35, 2), Everyone(0.7, cap=cap)]))
+    study.release("b", "education", analysable=True, out=tmp_path / "2.csv")
+    copy = study.release("c", "education", analysable=True, out=tmp_path / "3.csv")
+    told = intents_of(tmp_path / "clinic")
+    assert read_release(tmp_path / "3.csv")[1] == read_release(tmp_path / "2.csv")[1]
+    assert Certificate.beside(tmp_path / "3.csv").is_analysable
+    assert study.receipt(copy.entry).everyone_bits == pytest.approx(
+        told[-2].body["everyone_bits"], abs=1e-9
+    )
+    assert_proved(study, 3)
 
 
 def test_a_receipt_says_the_error_of_each_level(study: Study, tmp_path: Path) -> None:
@@ -215,7 +243,9 @@ def test_an_external_column_cannot_be_analysable(tmp_path: Path) -> None:
 def test_a_ceiling_that_was_not_kept_is_found(study: Study, tmp_path: Path) -> None:
     study.release("a", "education", out=tmp_path / "a.csv", **CAPPED)
     forge_last(
-        tmp_path / "study", "intent", lambda body: body["measure"].update(ceilings={"HS-grad": 0.1})
+        tmp_path / "clinic",
+        "intent",
+        lambda body: body["measure"].update(ceilings={"HS-grad": 0.1}),
     )
     found = in_words(study.verify().problems)
     assert any("cost more at HS-grad than the ceiling of 0.1" in each for each in found)
@@ -226,7 +256,7 @@ def test_an_adaptive_release_is_not_taken_for_an_analysable_one(
 ) -> None:
     study.release("a", "income", bits=0.3, out=tmp_path / "1.csv")
     study.release("b", "education", bits=0.1, out=tmp_path / "2.csv")
-    forge_last(tmp_path / "study", "intent", lambda body: body.update(analysable=True))
+    forge_last(tmp_path / "clinic", "intent", lambda body: body.update(analysable=True))
     found = in_words(study.verify().problems)
     assert any("answers depend on more than what was asked" in each for each in found)
 
@@ -237,6 +267,6 @@ def test_forged_multipliers_prove_less(
 ) -> None:
     study.release("a", "education", out=tmp_path / "a.csv", **WORST)
     [honest] = study.verify().proved_gaps.values()
-    forge_last(tmp_path / "study", "intent", lambda body: body.update(level_multipliers=forged))
+    forge_last(tmp_path / "clinic", "intent", lambda body: body.update(level_multipliers=forged))
     [gap] = study.verify().proved_gaps.values()
     assert gap > honest + 1e-3

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.policy import Policy
+from tacit.errors import CapError, InfeasibleError, InvalidInputError
+from tacit.policy import Everyone, Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.solvers import solve
@@ -119,5 +119,24 @@ def test_what_makes_no_sense_is_refused(study: Study, tmp_path: Path) -> None:
         study.quote("a", "age", objective="worst-level", **ASKED)
     with pytest.raises(InvalidInputError, match="shares has no mean error"):
         study.release("a", "age", max_error=0.1, out=tmp_path / "a.csv", **ASKED)
-    with pytest.raises(InfeasibleError, match="nothing better than a blind guess"):
+    with pytest.raises(InfeasibleError, match="no share with a 95 % interval narrower"):
         study.release("a", "age", bits=2e-6, out=tmp_path / "a.csv", **ASKED)
+
+
+def test_shares_that_tell_nothing_are_refused(study: Study, tmp_path: Path) -> None:
+    """A cap that is used up leaves an estimate that is wider than from 0 to 1."""
+    study.set_collusion(Policy(limits=[Everyone(inf, cap=0.6)]))
+    study.release("b", "diagnosis", out=tmp_path / "b.csv")
+    before = study.status().head
+    said = "b no share with a 95 % interval narrower than from 0 to 1"
+    with pytest.raises(CapError, match=said):
+        study.quote("b", "age", **ASKED)
+    with pytest.raises(CapError, match=said):
+        study.release("b", "age", out=tmp_path / "b.csv", **ASKED)
+    assert study.status().head == before
+
+
+def test_few_bits_buy_no_shares(study: Study) -> None:
+    with pytest.raises(InfeasibleError, match="narrower than from 0 to 1, as if nothing was told"):
+        study.quote("a", "age", bits=1e-4, **ASKED)
+    assert study.quote("a", "age", bits=0.05, **ASKED).variants[0].half_width < 0.5

@@ -120,7 +120,7 @@ def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[
     for finding in findings:
         shown = sorted(filter(_is_news, finding.inferences), key=_by_gain)
         rows.append([finding.name, *[""] * len(heads)])
-        rows += [_guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
+        rows += [guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
     return [
         *wrap(
             "Records whose level is guessed right, of 100, and how many times as likely the most "
@@ -138,7 +138,8 @@ def _is_news(told: Inference) -> bool:
     return is_open or told.gain >= _NEWS_GAIN or told.times_as_likely >= _NEWS_TIMES
 
 
-def _guess_row(told: Inference) -> list[str]:
+def guess_row(told: Inference) -> list[str]:
+    """Name, chances before and after, worst answer, and the share that is certain."""
     exposure, mark = told.exposure, "" if told.exposure.is_exact else "≤"
     if told.certain is None:
         certain = "not known"
@@ -223,7 +224,7 @@ def _attack_row(finding: Finding) -> Sequence[str]:
         verdict = "agrees" if attack.is_consistent else "DIFFERS"
     return [
         finding.name,
-        _percent(exposure.guess_before),
+        _percent_up(exposure.guess_before),
         _mark(finding) + _percent_up(exposure.guess_after),
         _percent(attack.observed),
         _percent_down(attack.low),

@@ -62,8 +62,8 @@ class Restoration:
         entries: how many entries the ledger had lost.
         files: files that the folder had lost.
         ledger: where the ledger is, without passwords.
-        remarks: on entries that the ledger has lost and that the backup does not hold, and on
-            records that were erased again.
+        remarks: on entries that the ledger has lost and that the backup does not hold, or may not,
+            and on records that were erased again.
     """
 
     study: str
@@ -168,6 +168,8 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
     if not lost.entries:
         update_high_water_mark(layout, books.head, books.accepted)
     remarks = lost.remarks("entry_still_lost")
+    if n_entries == books.head.number:  # the ledger knew nothing of this study
+        remarks += (Remark("known_from_backup_alone"),)
     if is_stale and not is_closed:
         remarks += _erase_again(layout, configuration, books)
     return Restoration(study, n_entries, files, ledger.url_shown, remarks)

@@ -7,12 +7,14 @@ between, if that is accepted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from shutil import rmtree
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.storage import atomic_folder, locked
+from tacit.study.books.books import Books
 from tacit.study.books.records import CohortRecord
 from tacit.study.erasure import ListedRecords, known_in, record_erasure, refuse_unfinished
 from tacit.study.folder import (
@@ -79,7 +81,7 @@ def extend_study(
             _refuse_few(records.n_records, table, min_cohort)
             returning = _find_returning(journal, writer, records, table)
             if not accept_corrections:
-                _refuse_erased(returning)
+                _refuse_erased(returning, _times_counted(journal.books, returning))
             record = cohort_record(records, table, writer.keys)
         records = journal.engine.open(layout.of_cohort(number).snapshot)
         try:
@@ -96,6 +98,9 @@ def extend_study(
             if len(journal.refresh().cohorts) < number:  # the ledger knows these records, say
                 _clear(journal, number)
             raise
+        if returning:
+            times = _times_counted(journal.books, returning)
+            remark(Remark("corrected", {"records": len(returning), "times": times}))
 
 
 def _refuse_moved_on(journal: Journal, number: int) -> None:
@@ -165,11 +170,17 @@ def _find_returning(
     return frozenset(new & (known_in(writer, new) | journal.books.erased_ids))
 
 
-def _refuse_erased(returning: frozenset[str]) -> None:
+def _times_counted(books: Books, returning: frozenset[str]) -> int:
+    """How often the bits about one of these begin at 0: when it joined, and after each erasure."""
+    erased = Counter(each for erasure in books.erasures for each in erasure.id_hashes & returning)
+    return 1 + max(erased.values(), default=0)
+
+
+def _refuse_erased(returning: frozenset[str], times: int) -> None:
     if returning:
         raise InvalidInputError(
             f"{len(returning):,} of the new records were erased from the study: answers about them "
-            "would be drawn a second time, and who kept the first ones may hold up to twice the "
+            f"would be drawn again, and who kept the earlier ones may hold up to {times} times the "
             "limits about them; leave them out, or accept that",
             suggestions=[Suggestion("extend", {"accept_corrections": True})],
         )

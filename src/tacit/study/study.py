@@ -82,7 +82,7 @@ from tacit.study.reports.statement import PartyStatement, read_statement
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
-    least_entropy,
+    caps_too_high,
     limits_below_own,
     limits_too_high,
     read_status,
@@ -300,7 +300,7 @@ class Study:
             accept_corrections: erase records whose private values are others than in the study,
                 and let them join again with those; and records that were erased before. Answers
                 that were given about them stand, so that who holds these and new ones may hold up
-                to twice the limits about such a record.
+                to twice the limits about such a record, and once more each further time.
             accept_reset: whether a ledger that knows these records under another study may take
                 them, and so begin to count their bits anew.
 
@@ -328,12 +328,9 @@ class Study:
                 remark=remarks.append,
             )
         except NothingNewError:
-            return [UNCHANGED]
+            return [*remarks, UNCHANGED]
         books = self._journal.books
-        joined = books.look_at(len(books.cohorts))
-        if joined.cohort.corrected:
-            remarks.append(Remark("corrected", {"records": joined.cohort.corrected}))
-        return [*remarks, *table_remarks(joined)]
+        return [*remarks, *table_remarks(books.look_at(len(books.cohorts)))]
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""
@@ -401,7 +398,11 @@ class Study:
         is_recorded = self._journal.append("party", record)
         return [
             *([] if is_recorded else [UNCHANGED]),
-            *too_high({"party": party}, limit, least_entropy(self._journal.books)),
+            *too_high(self._journal.books, {"party": party}, limit),
+            *caps_too_high(
+                self._journal.books,
+                [each for each in self._journal.books.all_limits.limits if each.own_party == party],
+            ),
             *limits_below_own(self._journal.books, [party]),
         ]
 
@@ -497,10 +498,11 @@ class Study:
         """The name of a party as it is recorded, or as it would be."""
         return self._journal.refresh().spell(name)
 
-    def explain_limit(self, bits: float) -> list[LimitMeaning]:
-        """How well each attribute could be told within a limit of one party, and by a guess."""
+    def explain_limit(self, bits: float, *, cap: float = inf) -> list[LimitMeaning]:
+        """How well each attribute could be told within a limit, and cap, of one party."""
         as_positive_bits(bits, name="the limit")
-        return explain_limit(self._journal.refresh(), bits)
+        as_limit(cap, name="the cap")
+        return explain_limit(self._journal.refresh(), bits, cap)
 
     def plan(
         self,
@@ -524,7 +526,8 @@ class Study:
             correct: a share of right answers, to find the bits that each request needs for it.
             parties: how many new parties take the requests in turn, each once or more.
             limit: of each of them; by default an equal share of the limits on coalitions.
-            cap: bits that the worst single answer of a party may have.
+            cap: bits that the worst single answer of a party may have; where the policy has a
+                smaller cap on everybody who asks, that counts.
             policy: limits on coalitions; by default those in force.
         """
         books = self._journal.refresh()

@@ -39,11 +39,17 @@ def _counted_bits(bits: float) -> str:
 
 
 def _limit_too_high(
-    *, bits: float, entropy_bits: float, party: str | None = None, limited_by: str = ""
+    *,
+    bits: float,
+    entropy_bits: float,
+    party: str | None = None,
+    limited_by: str = "",
+    cohort: int | None = None,
 ) -> str:
     whose = f"on {limited_by}" if party is None else f"of {party}"
+    where = "" if cohort is None else f" in cohort {cohort}"
     return (
-        f"the limit {whose}, {_counted_bits(bits)}, protects nothing: a record has only "
+        f"the limit {whose}, {_counted_bits(bits)}, protects nothing{where}: a record has only "
         f"{entropy_bits:.4f} bits to learn"
     )
 
@@ -93,6 +99,23 @@ def _no_cap(*, party: str, cap: float, levels: dict[str, str], records: int) -> 
     )
 
 
+def _cap_reached(*, coalition: str, cap: float, limited_by: str) -> str:
+    on = "" if limited_by == coalition else f" on {limited_by}"
+    return (
+        f"the worst answer of {coalition} would be at the cap{on} of {_counted_bits(cap)} while "
+        "bits are left: later requests may be refused for it"
+    )
+
+
+def _cap_too_high(*, limited_by: str, cap: float, most_bits: float) -> str:
+    from tacit.policy import times_in_words
+
+    return (
+        f"the cap on {limited_by}, {_counted_bits(cap)}, protects nothing: no answer makes a "
+        f"combination of levels more than {times_in_words(most_bits)} times as likely"
+    )
+
+
 def _party_let_in(*, party: str, bits: float) -> str:
     return (
         f"{party} is new and let in with its group's limit of {_counted_bits(bits)}: "
@@ -110,6 +133,15 @@ def _few_records(*, records: int, others_bits: float) -> str:
     )
 
 
+def _all_alike(*, records: int) -> str:
+    if records == 1:
+        return "there is 1 record: its public counts tell everything about it"
+    return (
+        f"all {records:,} records have the same combination of levels: the public counts tell "
+        "everything about each of them"
+    )
+
+
 def _unused_values(*, column: str, values: int, example: str) -> str:
     counted = "1 value" if values == 1 else f"{values:,} values"
     return f"the mapping of {column} names {counted} that no record has, such as {example!r}"
@@ -117,7 +149,8 @@ def _unused_values(*, column: str, values: int, example: str) -> str:
 
 def _strays_missing(*, column: str, records: int, example: str) -> str:
     counted = "1 record has a text" if records == 1 else f"{records:,} records have texts"
-    return f"{counted} in {column} that cannot be read, such as {example!r}, and count as missing"
+    count = "counts" if records == 1 else "count"
+    return f"{counted} in {column} that cannot be read, such as {example!r}, and {count} as missing"
 
 
 def _records_were(records: int) -> str:
@@ -129,11 +162,11 @@ def _known_skipped(*, records: int) -> str:
     return f"{counted} left out: they are in the study already"
 
 
-def _corrected(*, records: int) -> str:
+def _corrected(*, records: int, times: int) -> str:
     counted = "1 record joined" if records == 1 else f"{records:,} records joined"
     return (
-        f"{counted} again with other values: earlier answers about them stand, and whoever holds "
-        "these and new ones may hold up to twice the limits about such a record"
+        f"{counted} again: earlier answers about them stand, and whoever holds these and new ones "
+        f"may hold up to {times} times the limits about such a record"
     )
 
 
@@ -244,6 +277,7 @@ def _unbounded_intervals(*, figures: int, of: int) -> str:
 
 
 _WORDS: dict[str, Callable[..., str]] = {
+    "all_alike": _all_alike,
     "analysable": _say(
         "analysable: the same law holds in every subgroup, see tacit crosstab and tacit.estimation"
     ),
@@ -251,6 +285,8 @@ _WORDS: dict[str, Callable[..., str]] = {
         "some shares have only bounds: the release does not tell these levels apart, or too few "
         "rows do"
     ),
+    "cap_reached": _cap_reached,
+    "cap_too_high": _cap_too_high,
     "chain_broken": _fill("{reason}"),
     "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
@@ -296,6 +332,10 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "key_damaged": _fill("{reason}"),
     "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),
+    "known_from_backup_alone": _say(
+        "the ledger knew nothing of this study: releases since the backup was made are not counted "
+        "any more, and records erased since are back: erase them again, and look for a newer backup"
+    ),
     "known_skipped": _known_skipped,
     "ledger_unreadable": _fill("{reason}"),
     "level_never_released": _level_never_released,

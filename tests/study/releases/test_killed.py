@@ -16,12 +16,7 @@ from tacit.study import Study, StudyStatus, verify_study
 from tests.study.clinic import entries_of, files_in, make_clinic
 from tests.study.doomed import Doomed, Ended
 
-FEWEST_POINTS = 25
-EVERY = 25
-"""Every so many-th step is a kill point, beside all those that change something for good."""
-
-LASTING = ("commit", "after fcntl flock", "mkdir", "replace", "rmdir", "unlink")
-"""Before a lock is taken, all is as after the step before: a lock does not outlive its process."""
+FEWEST_POINTS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,11 @@ class Scene:
     def command(self) -> tuple[str, ...]:
         words = ("release", str(self.folder), "lab-a", "diagnosis", "--bits", "0.1")
         return (*words, "--out", str(self.target))
+
+    @property
+    def places(self) -> list[Path | str]:
+        """All that a command may change."""
+        return [self.place, *([self.ledger] if self.ledger != "folder" else [])]
 
     def put_back(self) -> None:
         shutil.rmtree(self.place)
@@ -92,22 +92,16 @@ class Undisturbed:
 
 
 def undisturbed(scene: Scene, server: Doomed) -> Undisturbed:
-    ended = server.rehearse(*scene.command)
+    ended = server.rehearse(*scene.command, places=scene.places)
     assert ended.code == 0, ended.output
     with Study.open(scene.folder) as study:
         return Undisturbed(ended, scene.files(), study.status())
 
 
-def kill_points(steps: list[str]) -> list[int]:
-    """Numbers of steps to die at: around all that lasts, and some of all the others."""
-    chosen = {number for number, step in enumerate(steps, 1) if step.endswith(LASTING)}
-    return sorted(chosen | set(range(1, len(steps) + 1, EVERY)) | {len(steps)})
-
-
 @pytest.mark.slow
 def test_killed_at_many_points(scene: Scene, server: Doomed) -> None:
     expected = undisturbed(scene, server)
-    points = kill_points(expected.ended.steps)
+    points = expected.ended.kill_points
     assert len(points) >= FEWEST_POINTS
     n_recorded_before = []
     for point in points:
@@ -163,9 +157,9 @@ def test_the_helper_notices_what_is_left_and_what_is_spent_twice(
 def test_killed_while_closing(scene: Scene, server: Doomed) -> None:
     """Closing again finishes what was begun: the key is gone, and all can still be verified."""
     command = ("close", str(scene.folder), "--yes")
-    steps = server.rehearse(*command).steps
+    whole = server.rehearse(*command, places=scene.places)
     n_closed_before = []
-    for point in kill_points(steps):
+    for point in whole.kill_points:
         scene.put_back()
         killed = server.run(*command, die_at=point)
         assert killed.code == -signal.SIGKILL, killed.output

@@ -13,7 +13,7 @@ import pytest
 from tacit.scheme import Policy
 from tacit.study import StudyStatus
 from tacit.study.books.records import DeliveredRecord, IntentRecord
-from tests.processes import PROCESSES
+from tests.processes import forks
 from tests.study.clinic import entries_of, intents_of, make_clinic
 from tests.study.requesting import PARTIES, PARTY_BITS, fire
 
@@ -46,10 +46,10 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None
 
 def fire_all(folder: Path) -> Counter[str]:
     """Let all writers loose at the same moment; how often each outcome came."""
-    barrier = PROCESSES.Barrier(WRITERS)
-    pipes = [PROCESSES.Pipe(duplex=False) for _ in range(WRITERS)]
+    barrier = forks().Barrier(WRITERS)
+    pipes = [forks().Pipe(duplex=False) for _ in range(WRITERS)]
     writers = [
-        PROCESSES.Process(target=fire, args=(folder, seed, REQUESTS, barrier, pipes[seed][1]))
+        forks().Process(target=fire, args=(folder, seed, REQUESTS, barrier, pipes[seed][1]))
         for seed in range(WRITERS)
     ]
     for writer in writers:

@@ -83,6 +83,7 @@ def test_two_letters_share_time_from_the_engine_to_the_estimate(
     assert survey.verify().problems == ()
 
 
+@pytest.mark.slow
 def test_the_study_does_better_with_more_letters_than_two_that_share_time(
     survey: Study, tmp_path: Path
 ) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.policy import Policy
+from tacit.policy import Everyone, Policy
 from tacit.study import Study
 from tests.cli.clinic import found_in, write_patients, write_rows
+from tests.study.clinic import copy_clinic
 
 GAP = 1e-6
 """Designs are certified to 1e-7 of the best; releases stay 1e-6 bits below their limits."""
@@ -21,28 +22,41 @@ def entropy(p: float) -> float:
     return -p * log2(p) - (1 - p) * log2(1 - p)
 
 
-@pytest.fixture
-def coins(tmp_path: Path) -> Iterator[Study]:
-    """20,000 coins, 30 % of them heads; a second column is the side, wrong for a tenth of them."""
+@pytest.fixture(scope="module")
+def kept_coins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a study is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("coins")
     rows = [
         (f"{side}{n}", side, other if n % 10 == 0 else side)
         for side, other, many in (("heads", "tails", 6_000), ("tails", "heads", 14_000))
         for n in range(many)
     ]
-    table = write_rows(tmp_path / "coins.csv", rows, ("coin", "side", "seen"))
-    folder = tmp_path / "study"
+    table = write_rows(place / "coins.csv", rows, ("coin", "side", "seen"))
     options = {"id": "coin", "private": ["side"], "external": ["seen"], "ledger": "folder"}
-    with Study.create(folder, table, **options) as study:
-        yield study
+    Study.create(place / "clinic", table, **options).close()
+    return place
 
 
 @pytest.fixture
-def clinic(tmp_path: Path) -> Iterator[Study]:
-    table = write_patients(tmp_path / "patients.csv", 2_000)
-    private = ["diagnosis", "income"]
-    with Study.create(
-        tmp_path / "study", table, id="patient_id", private=private, ledger="folder"
-    ) as study:
+def coins(tmp_path: Path, kept_coins: Path) -> Iterator[Study]:
+    """20,000 coins, 30 % of them heads; a second column is the side, wrong for a tenth of them."""
+    with Study.open(copy_clinic(kept_coins, tmp_path)) as study:
+        yield study
+
+
+@pytest.fixture(scope="module")
+def kept_clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a study is that is copied and never used itself."""
+    place = tmp_path_factory.mktemp("clinic")
+    table = write_patients(place / "patients.csv", 2_000)
+    options = {"id": "patient_id", "private": ["diagnosis", "income"], "ledger": "folder"}
+    Study.create(place / "clinic", table, **options).close()
+    return place
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, kept_clinic: Path) -> Iterator[Study]:
+    with Study.open(copy_clinic(kept_clinic, tmp_path)) as study:
         yield study
 
 
@@ -75,6 +89,26 @@ def test_what_no_bits_or_no_number_of_bits_reach(coins: Study) -> None:
     assert hard.needed.at_most == hard.bits_to_give == inf
     assert 1 - hard.needed.best == pytest.approx(0.9, abs=GAP)
     assert hard.as_dict()["needed"]["at_most"] is None
+
+
+@pytest.mark.parametrize("cap", [None, 2.0])
+def test_a_cap_on_everyone_holds_for_a_plan(coins: Study, cap: float | None) -> None:
+    asked = {"asked": ["side"], "correct": 0.8}
+    expected = coins.plan(**asked, cap=1.0)
+    coins.set_collusion(Policy(limits=[Everyone(5.0, cap=1.0)]))
+    planned = coins.plan(**asked, cap=cap)
+    assert (planned.cap, planned.curves) == (1.0, expected.curves)
+
+
+def test_bits_for_right_answers_keep_the_cap_that_is_asked_about(coins: Study) -> None:
+    """With a cap of 1 bit at most 0.6 of the answers "heads" are right: half of all, by counts."""
+    reached, unreached = (
+        coins.plan(["side"], correct=share, cap=1.0).curves[0].needed for share in (0.8, 0.81)
+    )
+    assert reached is not None
+    assert reached.at_most == pytest.approx(entropy(0.3) - entropy(0.6) / 2, abs=1e-4)
+    assert unreached is not None
+    assert (unreached.at_most, 1 - unreached.best) == (inf, pytest.approx(0.8, abs=GAP))
 
 
 def test_the_limit_that_a_plan_names_is_enough(clinic: Study, tmp_path: Path) -> None:
@@ -219,3 +253,16 @@ def test_plans_that_make_no_sense_are_refused(coins: Study, options: dict, messa
         coins.plan(["side"], **options)
     with pytest.raises(InvalidInputError, match="nothing is asked for"):
         coins.plan()
+
+
+def test_a_suggested_cap_forbids_what_having_none_is_said_to_mean(tmp_path: Path) -> None:
+    """Who has x, 0.3 of all, can be told under a cap of 2 bits, which allows 4 times."""
+    pairs = [("a", "x")] * 20 + [("a", "y")] * 5 + [("b", "x")] * 10 + [("b", "y")] * 65
+    rows = [(n, *pair) for n, pair in enumerate(pairs * 10)]
+    table = write_rows(tmp_path / "t.csv", rows, ("id", "one", "two"))
+    options = {"id": "id", "private": ["one", "two"], "ledger": "folder"}
+    with Study.create(tmp_path / "s", table, **options) as study:
+        study.set_party("lab", 1.0)
+        [remark] = study.missing_cap("lab")
+    told = {"cap": 2.0, "levels": {"one": "a", "two": "x"}, "records": 200}
+    assert remark.values == {"party": "lab"} | told

@@ -178,6 +178,7 @@ def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> Non
 OFFICES = tuple(f"office-{letter}" for letter in "abcdefghijkl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
     tmp_path: Path, seed: int

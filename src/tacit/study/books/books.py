@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from math import inf
+from statistics import NormalDist
 from unicodedata import normalize
 
 import numpy as np
@@ -31,7 +32,7 @@ from tacit.scheme import Policy, Scheme, Step
 from tacit.scheme.memory import Transition, Transitions
 from tacit.scheme.views import ClassOfX, class_rows, refine_classes
 from tacit.similar_names import nearest_first
-from tacit.solvers.shares import largest_variance
+from tacit.solvers.shares import share_variances
 from tacit.study.books.records import (
     FIRST_COHORT,
     CohortRecord,
@@ -118,9 +119,17 @@ class Shares:
 
     def value(self, law: Array) -> float:
         """Of answers with a law."""
+        return float(self._variances(law).max())
+
+    def half_widths(self, law: Array, n_records: int) -> Array:
+        """Of the 95 % interval for the share of each level that occurs among records."""
+        return np.asarray(NormalDist().inv_cdf(0.975) * np.sqrt(self._variances(law) / n_records))
+
+    @staticmethod
+    def _variances(law: Array) -> Array:
         p_r = law.sum(axis=1)
         occurs = p_r > 0
-        return largest_variance(p_r[occurs], recipient_law(law)[occurs].T)
+        return share_variances(p_r[occurs], recipient_law(law)[occurs].T)
 
     def blind(self, _: Array) -> None:
         """No share can be estimated without looking."""
@@ -415,7 +424,7 @@ class Intent:
 
     def prove_after(self, account: Account) -> tuple[Account, Transition]:
         """What every coalition holds after it, every bound and slack being proved again."""
-        made = Transition(self.next_state, self.transition.merges)
+        made = replace(self.transition, slacks={})
         return account.refine(self.class_of_x).after(self.request.party, self.channel, made)
 
 
@@ -444,8 +453,9 @@ def record_holdings(
             slack=0.0 if view is None else view.slack,
             cap=caps.get(coalition),
             worst_answer=min(worst, caps.get(coalition, inf)),
+            worst_answer_slack=loose,
         )
-        for coalition, (bits, worst, view) in account.holdings(limits).items()
+        for coalition, (bits, worst, loose, view) in account.holdings(limits).items()
     )
 
 
@@ -526,7 +536,7 @@ class Cohort:
 
     @property
     def corrected(self) -> int:
-        """How many of them were erased before, and joined again with other values."""
+        """How many of them were erased before, and joined again."""
         return self.record.corrected if isinstance(self.record, JoinedRecord) else 0
 
     def without(self, left: ErasedCohortRecord, digests: Mapping[int, str]) -> Cohort:
@@ -798,9 +808,11 @@ class Books:
         limited the coalition, or an earlier version recorded less.
         """
         parties = coalition & self.holders
+        is_capped = self.all_limits.least_cap_on(coalition) < inf
         fed = [each for each in self.cohort.intents.values() if each.request.party in parties]
         for holding in fed[-1].record.holdings if fed else ():
-            if parties == frozenset(holding.parties) and holding.worst_answer is not None:
+            is_own = parties == frozenset(holding.parties) and holding.worst_answer is not None
+            if is_own and not (is_capped and holding.worst_answer_slack is None):
                 return holding
         limits = {coalition: self.all_limits.binding_on(coalition)[0].bits}
         [proved] = record_holdings(self.proved_account, limits, {}, {})

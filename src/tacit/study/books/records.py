@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -490,6 +491,8 @@ class HoldingRecord(Record):
         worst_answer: bits that its worst single answer has at most: after any answer, no
             combination of levels is more than 2**bits times as likely as before. ``None`` in
             releases that versions without caps recorded.
+        worst_answer_slack: bits by which ``worst_answer`` may be above the truth, at most; ``None``
+            in releases of versions that did not record it.
     """
 
     parties: tuple[str, ...]
@@ -501,6 +504,7 @@ class HoldingRecord(Record):
     slack: Bits | None = None
     cap: Bits | None = None
     worst_answer: Bits | None = None
+    worst_answer_slack: Bits | None = None
 
     @model_serializer(mode="wrap")
     def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -508,7 +512,8 @@ class HoldingRecord(Record):
         body: dict[str, Any] = serialize(self)
         limit = {"limit": None} if self.limit == inf else {}
         unknown = [] if self.slack is not None else ["letters", "slack"]
-        unknown += [name for name in ("cap", "worst_answer") if body[name] is None]
+        later = ("cap", "worst_answer", "worst_answer_slack")
+        unknown += [name for name in later if body[name] is None]
         return _without(body | limit, *unknown)
 
     @property
@@ -527,6 +532,16 @@ class HoldingRecord(Record):
         return percent_used(self.bits, self.limit)
 
 
+def _without_gaps(labels: tuple[int, ...]) -> tuple[int, ...]:
+    used = set(labels) - {-1}
+    _require(used == set(range(len(used))), "labels of merged letters have gaps")
+    return labels
+
+
+Letters = Annotated[tuple[Annotated[int, Field(ge=-1)], ...], AfterValidator(_without_gaps)]
+"""Label of every letter, -1 where it cannot occur; letters with the same label are one."""
+
+
 class MergeRecord(Record):
     """Letters of what a coalition holds that became one after a release ([M] fact 12).
 
@@ -538,14 +553,8 @@ class MergeRecord(Record):
     """
 
     parties: tuple[str, ...]
-    labels: tuple[Annotated[int, Field(ge=-1)], ...]
+    labels: Letters
     slack: Bits
-
-    @model_validator(mode="after")
-    def _numbers_labels_without_gaps(self) -> Self:
-        used = set(self.labels) - {-1}
-        _require(used == set(range(len(used))), "labels of merged letters have gaps")
-        return self
 
 
 class IntentRecord(Record):
@@ -575,6 +584,8 @@ class IntentRecord(Record):
             recorded, whose numbers go by the hash of their entry.
         merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
             all letters apart, and their table has a row for each cell and not for each class.
+        everyone_labels: of every letter (y, rhat) of all parties together, -1 where it cannot
+            occur; letters with the same label are one. ``None`` where they become the states.
         analysable: whether an answer may depend on nothing but what was asked.
         level_multipliers: level -> its weight in the bound on the worst level, [M] fact 13.
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
@@ -607,12 +618,16 @@ class IntentRecord(Record):
     level_errors: dict[str, Weight] = Field(default_factory=dict)
     reason: Text | None = None
     everyone_worst_answer: Bits | None = None
+    everyone_labels: Letters | None = None
     cohort: Annotated[int, Field(ge=FIRST_COHORT)] = FIRST_COHORT
 
     @model_serializer(mode="wrap")
-    def _without_first_cohort(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As earlier versions wrote it, which knew one cohort and no letters of everyone."""
         body: dict[str, Any] = serialize(self)
-        return _without(body, "cohort" if self.cohort == FIRST_COHORT else None)
+        unknown = ["cohort"] if self.cohort == FIRST_COHORT else []
+        unknown += ["everyone_labels"] if self.everyone_labels is None else []
+        return _without(body, *unknown)
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:
@@ -642,6 +657,7 @@ class IntentRecord(Record):
             np.array(self.next_state, dtype=np.intp),
             {who: np.array(each.labels, dtype=np.intp) for who, each in merges.items()},
             {who: each.slack for who, each in merges.items()},
+            None if self.everyone_labels is None else np.array(self.everyone_labels, dtype=np.intp),
         )
 
     @property

@@ -131,17 +131,20 @@ class _Told:
         law: p(y, m | x) in units of 2**(-32 k), [x, y, m], x being a class that has records.
         factors: of each letter y.
         class_of: class of each cell that has records, in the order of the cells.
+        state: of everyone, the state that each letter y tells, m being no axis then.
     """
 
     law: Whole
     factors: tuple[Factor, ...]
     class_of: ClassOfX
+    state: tuple[int, ...] = (0,)
 
     def refined(self, step: ToldStep, counts: Counts) -> _Told:
         """The same on the classes of a release."""
         finer = step.class_of_x[np.flatnonzero(counts)]
         _, some, class_of = np.unique(finer, return_index=True, return_inverse=True)
-        return _Told(self.law[self.class_of[some]], self.factors, class_of.reshape(-1))
+        law = self.law[self.class_of[some]]
+        return replace(self, law=law, class_of=class_of.reshape(-1))
 
     def _weights(self, step: ToldStep, counts: Counts) -> Whole:
         """The integer table on the classes that have records, [m, x, letter]."""
@@ -161,15 +164,18 @@ class _Told:
         return _merged(grown, _occurring(grown.law) if labels is None else labels)
 
     def everyone_after(self, step: ToldStep, counts: Counts) -> _Told:
-        """The same for everyone: a letter y is the state, [x, m, 1]."""
-        weights = self._weights(step, counts)
-        if len(weights) != self.law.shape[1]:
+        """The same for everyone: a letter y tells the state, [x, y, 1]."""
+        weights, next_state = self._weights(step, counts), step.transition.next_state
+        n_entries = self.law.size * next_state.shape[1]
+        if n_entries > MOST_ENTRIES or max(self.state) >= min(len(weights), len(next_state)):
             raise TooLargeError
-        grown = self.law * weights.transpose(1, 0, 2)  # [x, m, letter]
+        told = np.array(self.state)
+        grown = self.law * weights[told].transpose(1, 0, 2)  # [x, y, letter]
         factors = tuple(each for each in self.factors for _ in range(weights.shape[2]))
-        law = grown.reshape(len(grown), -1, 1)
-        labels = step.transition.next_state.reshape(-1)
-        return _merged(_Told(law, factors, self.class_of), labels)
+        law, state = grown.reshape(len(grown), -1, 1), next_state[told].reshape(-1)
+        labels = state if step.transition.letters is None else step.transition.letters
+        merged = _merged(_Told(law, factors, self.class_of), labels)
+        return replace(merged, state=_states_of(labels, state))
 
     def _moved(self, step: ToldStep, weights: Whole) -> Whole:
         """p(y, letter, m' | x), [x, y, letter, m']."""
@@ -215,6 +221,15 @@ def _occurring(law: Whole) -> Labels:
     """Labels that keep the letters apart that occur."""
     occurs = (law != 0).any(axis=(0, 2))
     return np.where(occurs, np.cumsum(occurs) - 1, -1)
+
+
+def _states_of(labels: Labels, state: Labels) -> tuple[int, ...]:
+    """The state that each label tells, from the states of the letters."""
+    of_label: dict[int, int] = {}
+    for label, own in zip(labels.tolist(), state.tolist(), strict=True):
+        if label >= 0 and of_label.setdefault(label, own) != own:
+            raise TooLargeError
+    return tuple(of_label[label] for label in range(len(of_label)))
 
 
 def _merged(told: _Told, labels: Labels | None) -> _Told:

@@ -154,14 +154,10 @@ def _read_only_levels(
 ) -> tuple[Array, Array, Array, list[LimitedView], list[CappedView]]:
     """Costs, masses, law and views with the level in the place of (m, x).
 
-    A law that reads more copies earlier answers. Where only views that have seen nothing have a
-    price, the mean of a law at each level tells them no more ([M] fact 3): nothing is lost.
-    Elsewhere all are as given: the bound on every release holds for copies, too.
+    A law that reads more copies earlier answers. Its mean at each level is worth as much, and reads
+    nothing but the level.
     """
     _, some_x, level = np.unique(level, return_index=True, return_inverse=True)
-    reads_more = (law != law[some_x, :1][level]).any()
-    if reads_more and any(view.p_yx.shape[1] > 1 for view in (*views, *capped)):
-        return cost, mass, law, views, capped
     by_level = np.eye(len(some_x))[level].T  # [r, x]
 
     def law_of(view: View) -> Array:
@@ -324,14 +320,16 @@ class _Evaluation:
 
         ``-inf`` where it overflows.
 
-        Prices are lowered by what rounding may have added to each (compare
-        ``tacit.solvers.convex.certificate``): every mass is within ``roundings`` of the truth, a
-        price is a mean of forces, and a law sums to 1 within rounding, which costs its multiplier.
+        Prices are lowered by what rounding may have added to each: every mass is within
+        ``roundings`` of the truth, and a price is a mean of forces. Shares p(y | m, x) and priors
+        p(x | y) are ratios of sums of masses, hence within 2 ``slack``; a force and its mean are
+        off by 3 ``slack`` of the largest, and a law that does not quite sum to 1 costs 3 ``slack``
+        of its multiplier. That is at most 2 ``slack`` of the size; twice that is taken off.
         """
         sizes = [sum(view.p_yx.shape) for view in (*self.views, *self.capped)]
         slack = gamma(self.roundings + sum(self.mass.shape) + self.cost.shape[-1] + sum(sizes) + 64)
         price, size = self._prices(forces, prices)
-        terms = self.mass * (price - 16 * slack * size).min(axis=-1)
+        terms = self.mass * (price - 4 * slack * size).min(axis=-1)
         unpaid = float((terms - 4 * slack * np.abs(terms)).sum())
         paid = sum(view.paid for view in self.views)
         bound = unpaid - paid - gamma(64) * (abs(unpaid) + paid)

@@ -181,6 +181,13 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
             yield f"it was held to a cap of {_cap(holding.cap)} for {holding.name}, not {_cap(own)}"
         worst = min(account.worst_answer(frozenset(holding.parties)), inf if own is None else own)
         yield from _worst_answer_problems(holding.worst_answer, worst, holding.name)
+        slack = account.worst_answer_slack(frozenset(holding.parties))
+        loose = holding.worst_answer_slack
+        if loose is not None and abs(loose - slack) > SAME:
+            yield (
+                f"the worst single answer of {holding.name} may be {slack:.9f} bits above the "
+                f"truth, not {loose:.9f} as recorded"
+            )
     worst = account.worst_answer(account.memory.present)
     yield from _worst_answer_problems(intent.record.everyone_worst_answer, worst, "everyone")
 

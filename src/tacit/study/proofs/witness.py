@@ -49,9 +49,10 @@ _MOST_ENTRIES = 100_000
 _LARGEST_FORCE = 1e3
 """Relative to what an answer is worth."""
 
-_FORCE_PRICE = 1e-12
-"""What a linear program pays for a force of 1 on everything: the proof loses about as much to
-rounding."""
+_FORCE_PRICES = (1e-12, 3e-13, 1e-13)
+"""What a linear program pays for a force of 1 on everything, tried in turn: the proof loses about
+as much to rounding. Where constraints nearly depend on each other the program needs large forces:
+it stops short of the best at a high price, and fails at some low ones."""
 
 _SAME_PRICES = 1e-11
 """Relative to the largest effect on prices, a smaller one is rounding."""
@@ -67,7 +68,8 @@ _STALLED = 150
 with wrong multipliers it never closes."""
 
 _WORTH_WAITING, _HOPELESS = 1e-5, 1e-3
-"""Relative to what an answer is worth: gaps between them may still close after a standstill."""
+"""Relative to what an answer is worth: gaps between them may still close after a standstill, and
+below the second a linear program may close them."""
 
 _RANDOM_SUMS = 3
 
@@ -180,9 +182,13 @@ def find_forces(
         if found.bound >= enough or work_left <= 0:
             break
     # Both the recorded posteriors and those found may be the better ones for the other views.
-    for others in (search.first_forces(), found.forces):
-        if search.value - found.bound > _NOT_NEAR * near:
-            found = max(found, search.by_linear_program(others), key=lambda each: each.bound)
+    starts = search.first_forces(), found.forces
+    for number, force_price in enumerate(_FORCE_PRICES):
+        is_hopeful = search.is_small and search.value - found.bound < _HOPELESS * search.worth
+        for others in starts if is_hopeful or number == 0 else ():
+            if search.value - found.bound > _NOT_NEAR * near:
+                solved = search.by_linear_program(others, force_price)
+                found = max(found, solved, key=lambda each: each.bound)
     return [force[classes] for force in found.forces]
 
 
@@ -306,8 +312,15 @@ class _Search:
             log_c = _normalised(log_c + back - ahead / weight)
         return replace(best, work=work)
 
-    def by_linear_program(self, given: list[Array]) -> _Found:
+    @property
+    def is_small(self) -> bool:
+        """Whether a linear program can be solved on a basis of what forces do."""
+        return bool(self.mass.size**2 * self.cost.shape[-1] <= _MOST_ENTRIES)
+
+    def by_linear_program(self, given: list[Array], force_price: float) -> _Found:
         """The best forces of the views that may be told nothing more, those of others as given.
+
+        ``force_price`` is paid where the program is small: large forces are bounded elsewhere.
 
         They maximise sum p(m, x) t(m, x) such that no price at (m, x) is below t(m, x): a linear
         program, for views whose posteriors are nearly certain and whose forces are so large that
@@ -320,8 +333,7 @@ class _Search:
             for law in (self.views[k].law for k in spent)
         ]
         views, n_a = [self.views[k] for k in spent], self.cost.shape[-1]
-        is_small = self.mass.size**2 * n_a <= _MOST_ENTRIES
-        if not spent or not (is_small or sum(laws) * n_a <= _MOST_ENTRIES):
+        if not spent or not (self.is_small or sum(laws) * n_a <= _MOST_ENTRIES):
             return _Found(-inf, given, 0.0)
         base = self._costs()
         for view, force in zip(self.views, given, strict=True):
@@ -329,8 +341,11 @@ class _Search:
                 base += view.spread(centred(force, view.prior, view.multiplier), self.mass)
         solved = None
         if np.isfinite(base).all():
-            solve = self._solve_on_basis if is_small else self._solve_linear_program
-            solved = solve(base, views)
+            solved = (
+                self._solve_on_basis(base, views, force_price)
+                if self.is_small
+                else self._solve_linear_program(base, views)
+            )
         if solved is None:
             return _Found(-inf, given, 0.0)
         forces = list(given)
@@ -370,7 +385,9 @@ class _Search:
         )
         return None if solved.point is None else solved.point[n_cells:]
 
-    def _solve_on_basis(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
+    def _solve_on_basis(
+        self, base: Array, views: Sequence[LimitedView], force_price: float
+    ) -> Array | None:
         """The same, the unknowns being an orthonormal basis of what forces do to prices.
 
         Prices are weighed by the root of p(m, x), forces by that of p(y, x): a force then does at
@@ -387,7 +404,7 @@ class _Search:
         basis = left[:, :rank] / np.where(root_mass > 0, root_mass, 1.0)
         pull = SparseMatrix.of(basis).kron(np.eye(n_a))
         lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
-        paid = np.repeat(_FORCE_PRICE / size[:rank], n_a)
+        paid = np.repeat(force_price / size[:rank], n_a)
         solved = minimise_linear(
             np.concatenate([-self.mass.reshape(-1), paid, paid]),
             stack_columns([lowest, -pull, pull]),
@@ -446,6 +463,9 @@ def _effect(view: LimitedView, mass: Array) -> Array:
 def _log_ratio(view: LimitedView, cells: Array) -> Array:
     """log2 q(x | a, y) / p(x | y) for the posteriors q of a channel, [x, y, a]."""
     prior = view.prior[..., None]
+    if prior.all():  # as below, in half the time
+        told = np.maximum(view.collect(cells), _LEAST_MASS)
+        return np.asarray(np.log2(told / told.sum(axis=0) / prior))
     is_possible = prior > 0
     told = np.maximum(view.collect(cells), _LEAST_MASS * is_possible)
     total = told.sum(axis=0)
@@ -461,6 +481,12 @@ def centred(force: Array, prior: Array, multiplier: float) -> Array:
     p = prior[..., None]
     if isinf(multiplier):
         return np.asarray(force - (p * force).sum(axis=0))
+    if p.all():  # as below, in half the time
+        scaled = force / multiplier
+        peak = scaled.max(axis=0)
+        return np.asarray(
+            force - multiplier * (peak + np.log2((p * np.exp2(scaled - peak)).sum(axis=0)))
+        )
     scaled = np.where(p > 0, force / multiplier, -np.inf)
     peak = scaled.max(axis=0)
     peak = np.where(np.isfinite(peak), peak, 0.0)

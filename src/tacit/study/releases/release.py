@@ -57,7 +57,7 @@ def draft_or_refuse(
         if len(books.cohorts) > 1:
             cohort = books.cohort
             named = f"cohort {cohort.number} ({cohort.record.records:,} records)"
-            error.args = (f"{named}: {error}; nothing was spent in any cohort",)
+            error.args = (f"{named}, nothing was spent in any cohort: {error}",)
         raise
 
 

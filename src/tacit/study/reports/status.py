@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from math import inf
+from math import inf, log2
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,11 @@ from tacit.study.reports.receipts import remarks_on_erased
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
+
+_LEAST_WORST_ANSWER_SLACK = 0.01
+"""Bits of a worst answer: less is not worth a remark."""
+
+_AUDITED = ("records_erased", "loose_caps")
 
 FEW_RECORDS = 1_000
 """In a smaller table, everybody else's rows tell a person's more than a little."""
@@ -45,6 +50,7 @@ class Holding:
         slack: the part of ``held`` that merging letters added: the truth is at most so far below.
         worst_answer: bits of its worst single answer, at most: after any answer, no combination of
             levels is more than 2**bits times as likely as before.
+        worst_answer_slack: bits by which that may be above the truth, at most.
         cap: bits that its worst single answer may have: the smallest cap on it or on a coalition
             around it; infinite for none.
         cohort: whom this is about.
@@ -59,6 +65,7 @@ class Holding:
     letters: int | None
     slack: float
     worst_answer: float
+    worst_answer_slack: float
     cap: float
     cohort: int
 
@@ -123,7 +130,7 @@ class StudyStatus:
         study: its id.
         records: how many joined, in all cohorts.
         erased: how many of them were erased.
-        corrected: how many of these joined again, with other values.
+        corrected: how many of these were erased before, and joined again.
         entropy_bits: H(X), all there is to learn about a record; of the cohort with the most.
         parties: every party, in the order in which they joined, in the cohort where least is left
             to it.
@@ -161,6 +168,11 @@ class StudyStatus:
             for each in (*self.parties, *self.coalitions)
         ]
         return html_table(caption, ("bits about one record", "held", "limit", "left"), rows)
+
+    @property
+    def audit_remarks(self) -> tuple[Remark, ...]:
+        """The remarks without which the figures of an audit would be misread."""
+        return tuple(each for each in self.remarks if each.code in _AUDITED)
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -231,7 +243,9 @@ def table_remarks(books: Books) -> list[Remark]:
     """What a custodian should know of the table that a cohort came in."""
     remarks = [Remark("external_column", {"column": name}) for name in books.externals]
     n_records = books.cohort.record.records
-    if n_records < FEW_RECORDS:
+    if np.count_nonzero(books.counts) == 1:
+        remarks.append(Remark("all_alike", {"records": n_records}))
+    elif n_records < FEW_RECORDS:
         others_bits = other_rows_upper_bits(books.counts, None)
         remarks.append(Remark("few_records", {"records": n_records, "others_bits": others_bits}))
     return remarks
@@ -278,6 +292,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
             *loose_bounds([*parties, *holdings]),
+            *loose_caps([*parties, *holdings]),
         ),
     )
 
@@ -329,24 +344,45 @@ def loose_bounds(holdings: Sequence[Holding]) -> list[Remark]:
     return [Remark("loose_bounds", values | {"slack_share": most.slack_share})]
 
 
+def loose_caps(holdings: Sequence[Holding]) -> list[Remark]:
+    """A remark on capped coalitions whose worst answer may tell less than is shown."""
+    loose = [
+        each
+        for each in holdings
+        if each.cap < inf and each.worst_answer_slack >= _LEAST_WORST_ANSWER_SLACK
+    ]
+    if not loose:
+        return []
+    most = max(loose, key=lambda each: each.worst_answer_slack)
+    values = {"coalitions": len(loose), "most": most.name, "slack": most.worst_answer_slack}
+    return [Remark("loose_caps", values)]
+
+
 def limits_too_high(books: Books) -> list[Remark]:
     """Remarks on limits above all there is to learn, about a record of any cohort."""
-    all_bits = least_entropy(books)
     own = [({"party": party}, bits) for party, bits in books.limits.items()]
     set_bits = [limit for limit in books.policy.limits if limit.bits < inf]
     others = [({"limited_by": limit.in_words}, limit.bits) for limit in set_bits]
-    return [remark for on, bits in own + others for remark in too_high(on, bits, all_bits)]
+    bits_too_high = [each for on, bits in own + others for each in too_high(books, on, bits)]
+    return [*bits_too_high, *caps_too_high(books, books.all_limits.limits)]
 
 
-def least_entropy(books: Books) -> float:
-    """H(X), all there is to learn about a record, of the cohort with the least."""
-    return min(entropy(each.p_x) for each in books.by_cohort)
+def caps_too_high(books: Books, limits: Iterable[Limit]) -> list[Remark]:
+    """Remarks on caps that no answer about a record of any cohort could reach."""
+    most = max(-log2(each.p_x[each.p_x > 0].min()) for each in books.with_records)
+    return [
+        Remark("cap_too_high", {"limited_by": limit.in_words, "cap": limit.cap, "most_bits": most})
+        for limit in limits
+        if most <= limit.cap < inf
+    ]
 
 
-def too_high(on: dict[str, str], bits: float, all_bits: float) -> list[Remark]:
-    """A remark on a limit above all there is to learn."""
-    values = on | {"bits": bits, "entropy_bits": all_bits}
-    return [] if bits < all_bits else [Remark("limit_too_high", values)]
+def too_high(books: Books, on: dict[str, str], bits: float) -> list[Remark]:
+    """A remark on a limit above H(X), all there is to learn about a record of some cohort."""
+    least = min(books.by_cohort, key=lambda each: entropy(each.p_x))
+    where = {} if least.cohort_shown is None else {"cohort": least.cohort_shown}
+    values = on | {"bits": bits, "entropy_bits": entropy(least.p_x)} | where
+    return [] if bits < entropy(least.p_x) else [Remark("limit_too_high", values)]
 
 
 def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
@@ -383,6 +419,7 @@ def _holding(books: Books, coalition: Parties) -> Holding:
         holding.letters,
         holding.slack or 0.0,
         holding.worst_answer or 0.0,
+        holding.worst_answer_slack or 0.0,
         books.all_limits.least_cap_on(coalition),
         books.cohort.number,
     )

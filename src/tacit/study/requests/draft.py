@@ -33,6 +33,7 @@ from tacit.study.books.books import (
     Books,
     Cohort,
     Request,
+    Shares,
     draw_of,
     recipient_law,
     record_holdings,
@@ -47,7 +48,7 @@ _WORST_GAP = 1e-3
 _MOST_SECONDS = 30.0
 """For a design that is judged by information: then the best one found is released."""
 
-_LEAST_BITS = 10 * RESERVE_BITS
+LEAST_BITS = 10 * RESERVE_BITS
 """A party or coalition with fewer bits left than this has nothing left: designs stay
 ``RESERVE_BITS`` below each limit."""
 
@@ -61,7 +62,7 @@ cap would hold for histories that nobody ever has, and later designs are hard to
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
-_LEAST_GAIN = 1e-6
+LEAST_GAIN = 1e-6
 """An answer that is worth no more than this above a blind guess is worth nothing."""
 
 
@@ -101,8 +102,15 @@ class Draft:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the answer is better than a blind guess, or keeps ceilings, as none may do."""
-        return self.gain > _LEAST_GAIN or bool(self.request.ceilings)
+        """Whether the answer is better than a blind guess, or keeps ceilings, as none may do.
+
+        Shares are worth something if an interval for one of them is narrower than from 0 to 1.
+        """
+        utility = self.request.utility
+        if isinstance(utility, Shares):
+            half_widths = utility.half_widths(self.law, int(self.before.counts.sum()))
+            return bool(half_widths.min() < 0.5)
+        return self.gain > LEAST_GAIN or bool(self.request.ceilings)
 
     @property
     def is_constant(self) -> bool:
@@ -127,7 +135,7 @@ class Draft:
             bound = bound_for_more(solution.problem, solution.bound, self._unused_bits)
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
-        if self._has_spent_coalition or self._saw_fewer_states:
+        if self._has_spent_coalition or self.saw_fewer_states:
             return min(self._proved_bound, self.value)
         prices = solution.multipliers
         unused = RESERVE_BITS * sum(prices.values()) + sum(
@@ -158,7 +166,7 @@ class Draft:
         solution, posed = self.design.solution, self.design.solution.problem.caps
         lowered: dict[ViewKey, float] = {}
         for coalition, cap in self.design.caps.items():
-            key = self.design.keys[coalition]
+            key = self.design.key_of_cap(coalition)
             if key in posed:
                 by = cap - float(np.min(posed[key]))
                 lowered[key] = min(by, lowered.get(key, inf))
@@ -185,7 +193,7 @@ class Draft:
         return min(left, default=inf) <= 2 * SPENT_BITS
 
     @property
-    def _saw_fewer_states(self) -> bool:
+    def saw_fewer_states(self) -> bool:
         """Whether a design that reads all states might be better: not under an own limit alone."""
         solution = self.design.solution
         prices = [*solution.multipliers.items(), *solution.cap_multipliers.items()]
@@ -376,7 +384,7 @@ def own_ceiling(books: Books, request: Request) -> float:
     held = books.proved_account.upper_bits(own)
     left = limit - held
     if request.bits is None:
-        if left < _LEAST_BITS:
+        if left < LEAST_BITS:
             reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
             raise refusal(books, f"{reason}: nothing is left to it", own)
         return limit
@@ -441,7 +449,7 @@ def _refuse_spent(books: Books, design: Design) -> None:
     """Refuse a design that failed because a coalition may be told nothing more at all."""
     for coalition, limit in design.limits.items():
         held = books.proved_account.upper_bits(coalition)
-        if limit - held < _LEAST_BITS:
+        if limit - held < LEAST_BITS:
             reason = f"{holding_in_words(books, coalition)}: no answer that tells them nothing more"
             raise refusal(books, f"{reason} was found", coalition)
 
@@ -543,6 +551,7 @@ def intent_record(drafted: Draft, cohort: Cohort, reason: str | None) -> IntentR
             )
             for coalition, labels in transition.merges.items()
         ),
+        everyone_labels=None if transition.letters is None else tuple(transition.letters.tolist()),
         analysable=drafted.request.analysable,
         reason=reason,
         cohort=cohort.number,

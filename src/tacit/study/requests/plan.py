@@ -74,7 +74,8 @@ class PlannedCurve:
         request: what is asked for.
         blind: share that a blind guess gets right.
         points: with more and more bits.
-        needed: bits for the share that was asked for; ``None`` if none was.
+        needed: bits for the share that was asked for, within the cap that was asked about; ``None``
+            if none was.
     """
 
     request: str
@@ -225,20 +226,21 @@ class LimitMeaning:
         return self.most - self.blind
 
 
-def explain_limit(books: Books, bits: float) -> list[LimitMeaning]:
-    """What a limit means for each private attribute, the largest growth first.
+def explain_limit(books: Books, bits: float, cap: float) -> list[LimitMeaning]:
+    """What a limit and a cap mean for each private attribute, the largest growth first.
 
-    Of several cohorts, in the one where it grows most.
+    Of several cohorts, in the one where it grows most. An infinite cap is none.
     """
-    by_cohort = (_explain_in_cohort(each, bits) for each in books.with_records)
+    by_cohort = (_explain_in_cohort(each, bits, cap) for each in books.with_records)
     worst = [max(each, key=lambda one: one.growth) for each in zip(*by_cohort, strict=True)]
     return sorted(worst, key=lambda each: -each.growth)
 
 
-def _explain_in_cohort(books: Books, bits: float) -> Iterator[LimitMeaning]:
+def _explain_in_cohort(books: Books, bits: float, cap: float) -> Iterator[LimitMeaning]:
+    caps = {} if cap == inf else {(): cap}
     for attribute, p_r in zip(books.created.attributes, _laws_of_attributes(books), strict=True):
         blind = float(p_r.max())
-        most = _most_correct(Problem(np.diag(p_r[p_r > 0])), blind, bits)
+        most = _most_correct(Problem(np.diag(p_r[p_r > 0]), caps=caps), blind, bits)
         yield LimitMeaning(attribute.name, blind, most, books.cohort_shown)
 
 
@@ -267,9 +269,10 @@ def missing_cap(books: Books, party: str) -> list[Remark]:
     found = {number: cap for number, cap in caps.items() if cap is not None}
     if not found:
         return []
-    certain = (_certain_levels(books.look_at(number), books.own_limit(party)) for number in found)
+    bits, cap = books.own_limit(party), max(found.values())
+    certain = (_certain_levels(books.look_at(number), bits, cap) for number in found)
     levels, records = max(certain, key=lambda each: each[1])
-    told = {"party": party, "cap": max(found.values()), "levels": levels, "records": records}
+    told = {"party": party, "cap": cap, "levels": levels, "records": records}
     return [Remark("no_cap", told)]
 
 
@@ -301,10 +304,10 @@ def _is_cheap(problem: Problem, cap: float, correct: float) -> bool:
     return 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
 
 
-def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
-    """The fewest levels, of most records, that an answer within a limit can tell with certainty.
+def _certain_levels(books: Books, bits: float, cap: float) -> tuple[dict[str, str], int]:
+    """The fewest levels, of most records, that an answer can tell with certainty, and not capped.
 
-    None where even the rarest combination costs more than the limit.
+    Within a limit; none where even the rarest combination costs more.
     """
     attributes = books.created.attributes
     table = books.counts.reshape([len(each.labels) for each in attributes])
@@ -314,7 +317,7 @@ def _certain_levels(books: Books, bits: float) -> tuple[dict[str, str], int]:
         for kept in combinations(axes, size):
             sums = table.sum(axis=tuple(axis for axis in axes if axis not in kept))
             share = sums / table.sum()
-            is_told = (share > 0) & (share <= 0.5) & (_costs(share) <= bits)
+            is_told = (share > 0) & (share < min(0.5, 2.0**-cap)) & (_costs(share) <= bits)
             if is_told.any() and (records := int(sums[is_told].max())) > best[0]:
                 codes = np.argwhere(is_told & (sums == records))[0]
                 named = zip(kept, codes, strict=True)
@@ -352,22 +355,22 @@ def _points(problem: Problem, grid: Sequence[float] | Array) -> list[PlannedPoin
 def plan_curve(
     books: Books, question: Question, correct: float | None, cap: float | None
 ) -> PlannedCurve:
-    """What bits buy for a question; and the bits that a share of right answers needs."""
+    """What bits buy for a question; and the bits that a share of right answers needs, capped."""
     problem = _problem(books, question)
     all_bits = solve(problem).leakage[()]
     grid = np.unique(np.maximum(np.round(np.array(_CURVE) * all_bits, 4), 1e-4))
     points = _points(problem, grid)
+    allowed = problem if cap is None else replace(problem, caps={(): cap})
     if cap is not None:
-        capped = _points(replace(problem, caps={(): cap}), grid)
         points = [
             replace(point, capped=other.correct)
-            for point, other in zip(points, capped, strict=True)
+            for point, other in zip(points, _points(allowed, grid), strict=True)
         ]
     return PlannedCurve(
         request=question.name,
         blind=float(problem.p_r.max()),
         points=tuple(points),
-        needed=None if correct is None else find_bits(problem, 1 - correct),
+        needed=None if correct is None else find_bits(allowed, 1 - correct),
     )
 
 
@@ -428,15 +431,18 @@ def make_plan(
         correct: share of right answers to find the bits for.
         parties: how many new parties ask.
         limit: of each of them; by default an equal share of the limits on coalitions.
-        cap: bits of the worst single answer of each of them.
+        cap: bits of the worst single answer of each of them; a smaller one on coalitions counts.
         policy: the limits on coalitions.
         seconds: so long after the first order no more orders are tried.
     """
     _check(questions, correct, parties, limit, cap)
+    around = policy.least_cap_on({_newcomers(books, 1)[0]})  # whatever it says of its own
+    cap = min(inf if cap is None else cap, around)
+    cap = None if cap == inf else cap
     curves = tuple(plan_curve(books, question, correct, cap) for question in questions)
     if not parties:
         return LimitPlan(curves, (), None, cap, is_equal_share=False, policy=policy, orders=0)
-    names = [*islice((f"party {n}" for n in count(1) if f"party {n}" not in books.limits), parties)]
+    names = _newcomers(books, parties)
     own = _equal_share(policy, names) if limit is None else limit
     planned = books if policy == books.policy else books.with_policy(policy)
     turns = [
@@ -451,6 +457,12 @@ def make_plan(
         for place, turn in enumerate(turns)
     )
     return LimitPlan(curves, answers, own, cap, limit is None, policy, len(tried))
+
+
+def _newcomers(books: Books, parties: int) -> list[str]:
+    """Names that no party has yet."""
+    names = (f"party {n}" for n in count(1))
+    return [*islice((name for name in names if name not in books.limits), parties)]
 
 
 def _check(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from math import floor, inf, isinf
+from math import floor, isinf
 from time import monotonic
 from typing import Any
 
@@ -23,9 +23,10 @@ from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.reports.receipts import remarks_on, remarks_on_time
 from tacit.study.reports.risk import Risk
-from tacit.study.reports.status import Holding, loose_bounds
+from tacit.study.reports.status import Holding, loose_bounds, loose_caps
 from tacit.study.requests.draft import Draft, draft
 from tacit.study.requests.plan import suggest_cap
+from tacit.study.requests.refusals import tight_cap
 from tacit.study.requests.risk import foresee_risks
 from tacit.study.requests.variants import Variant, design_variants, price_of_levels
 
@@ -51,9 +52,6 @@ _SAME_VALUE = 1e-6
 _SAME_BITS = 1e-4
 """A design stays a little below what it may use."""
 
-_LEAST_CAP_SLACK = 0.01
-"""Bits of a worst answer: less is not worth a remark."""
-
 MOST_COUNTED = 1000
 """As many more requests are counted; beyond, any number fits."""
 
@@ -62,7 +60,7 @@ MOST_COUNTED = 1000
 class QuotedHolding(Holding):
     """What a coalition holds of its limit before and after the quoted release.
 
-    ``letters``, ``slack`` and ``worst_answer`` are those after it.
+    ``letters``, ``slack``, ``worst_answer`` and its slack are those after it.
 
     Attributes:
         after: what it would hold after the quoted release, at most.
@@ -259,7 +257,8 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
             *remarks_on(request.question.external),
             *priced,
             *loose_bounds(shares),
-            *_loose_caps(shares, drafted.after),
+            *loose_caps(shares),
+            *_reached_cap(books, drafted),
             *remarks_on_time(drafted.is_out_of_time, drafted.value, drafted.bound),
         ),
     )
@@ -292,6 +291,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         remarks=(
             *remarks_on(request.question.external),
             *loose_bounds(shares),
+            *loose_caps(shares),
             *remarks_on_time(record.is_out_of_time, record.value, record.bound),
         ),
     )
@@ -354,6 +354,7 @@ def _shares(
             None if view is None else view.n_letters,
             0.0 if view is None else view.slack,
             after.worst_answer(coalition),
+            after.worst_answer_slack(coalition),
             books.all_limits.least_cap_on(coalition),
             books.cohort.number,
             after.upper_bits(coalition),
@@ -362,18 +363,15 @@ def _shares(
     )
 
 
-def _loose_caps(shares: Sequence[QuotedHolding], after: Account) -> list[Remark]:
-    """A remark on capped coalitions whose worst answer may tell less than is shown."""
-    slack = {
-        each.name: after.worst_answer_slack(frozenset(each.parties))
-        for each in shares
-        if each.cap < inf
-    }
-    loose = {name: bits for name, bits in slack.items() if bits >= _LEAST_CAP_SLACK}
-    if not loose:
+def _reached_cap(books: Books, drafted: Draft) -> list[Remark]:
+    """A remark on a cap that holds the answer back although bits are left."""
+    coalition = tight_cap(drafted)
+    if coalition is None:
         return []
-    most = max(loose, key=lambda name: loose[name])
-    return [Remark("loose_caps", {"coalitions": len(loose), "most": most, "slack": loose[most]})]
+    limits = books.all_limits.capped_by(coalition)
+    name = coalition_name(coalition, books.holders | coalition)
+    told = {"coalition": name, "cap": limits[0].cap, "limited_by": whom_in_words(limits)}
+    return [Remark("cap_reached", told)]
 
 
 def _by_size(coalition: Parties) -> tuple[int, list[str]]:

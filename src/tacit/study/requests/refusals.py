@@ -11,10 +11,13 @@ from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, Ta
 from tacit.information.laws import bits_down, bits_up
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
 from tacit.problem import MEAN
+from tacit.scheme import Scheme, Variable
 from tacit.scheme.scheme import CAP_ROOM
-from tacit.study.books.books import Books, Request
+from tacit.study.books.books import Books, Request, Shares
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import (
+    LEAST_BITS,
+    LEAST_GAIN,
     Draft,
     cap_refusal,
     draft,
@@ -137,6 +140,28 @@ def tight_cap(best: Draft) -> Parties | None:
     return None
 
 
+def _forbidding_cap(books: Books, best: Draft) -> Parties | None:
+    """The party itself, where bits are left that would buy an answer if there were no caps.
+
+    An answer that does not read earlier ones tells every coalition at most its own bits. So one
+    within the least that any coalition has left meets every limit.
+    """
+    request, limits = best.request, best.limits
+    left = min(bits - best.before.upper_bits(coalition) for coalition, bits in limits.items())
+    if not best.design.caps or left < LEAST_BITS or isinstance(request.utility, Shares):
+        return None
+    question, p_r = request.question, best.law.sum(axis=1)
+    free = Scheme(books.p_x).design(
+        Variable(question.name, question.p_r_given_x, question.labels),
+        party=request.party,
+        utility=request.utility.posed,
+        objective=request.measure.objective,
+        individual=left,
+    )
+    is_worth_it = request.utility.gain(free.solution.value, p_r) > LEAST_GAIN
+    return frozenset({request.party}) if is_worth_it else None
+
+
 def _draft_or_none(books: Books, request: Request) -> Draft | None:
     try:
         return draft(books, request)
@@ -147,28 +172,21 @@ def _draft_or_none(books: Books, request: Request) -> Draft | None:
 def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     """The refusal of an answer that is no better than a blind guess."""
     request = best.request
-    capped = tight_cap(best)
+    nothing = "nothing better than a blind guess"
+    if isinstance(request.utility, Shares):
+        nothing = "no share with a 95 % interval narrower than from 0 to 1, as if nothing was told"
+    capped = tight_cap(best) or _forbidding_cap(books, best)
     if capped is not None:
         reason = (
             f"{worst_answer_in_words(books, capped)}{_as_remembered(best, capped)}, which leaves "
-            f"{request.party} nothing better than a blind guess; it may learn more only if caps "
-            "are raised"
+            f"{request.party} {nothing}; it may learn more only if caps are raised"
         )
         return cap_refusal(books, reason, capped, higher_caps(books, capped))
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
         asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
-        reason = f"{asked} {request.party} nothing better than a blind guess"
-        caps = books.all_limits.capped_by(coalition)
-        if not caps:
-            return refusal(books, f"{reason}: ask for more", coalition)
-        cap = f"{bits_in_words(caps[0].cap)} on {whom_in_words(caps)}"
-        reason = f"{reason} under the cap of {cap}: ask for more, or raise the cap"
-        return refusal(books, reason, coalition, higher_caps(books, coalition))
-    reason = (
-        f"{holding_in_words(books, coalition)}, which leaves {request.party} nothing better than "
-        "a blind guess"
-    )
+        return refusal(books, f"{asked} {request.party} {nothing}: ask for more", coalition)
+    reason = f"{holding_in_words(books, coalition)}, which leaves {request.party} {nothing}"
     other = _substitute(books, best)
     if other is not None:
         return refusal(books, reason, coalition, [release_suggestion(books, other)])
@@ -177,8 +195,13 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
 
 
 def _as_remembered(best: Draft, capped: Parties) -> str:
-    """Where a cap would be broken because the memory tells too few pasts apart: that it does."""
-    if best.design.caps[capped] - best.after.worst_answer(capped) < CAP_ROOM:
+    """Where a better answer might keep a cap: what hinders to find it."""
+    view = best.before.view(capped)
+    if best.saw_fewer_states and view is not None:
+        return f" (it holds {view.n_letters} different answers, too many to design for each)"
+    if capped != best.capped or (
+        best.design.caps[capped] - best.after.worst_answer(capped) < CAP_ROOM
+    ):
         return ""
     n_states = len(best.after.memory.mass)
     return f" (a memory of {n_states} states cannot tell that a better answer keeps it)"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import isinf, sqrt
-from statistics import NormalDist
+from math import isinf
 from time import monotonic
 from typing import Any
 
@@ -71,8 +70,8 @@ def design_variants(books: Books, drafted: Draft, until: float) -> Iterator[Vari
 
 def _half_width(law: Array, n_records: int) -> float | None:
     """Of the widest 95 % interval for a share among records, from p(r, letter)."""
-    variance = Shares().value(law)
-    return None if isinf(variance) else NormalDist().inv_cdf(0.975) * sqrt(variance / n_records)
+    widest = float(Shares().half_widths(law, n_records).max())
+    return None if isinf(widest) else widest
 
 
 def price_of_levels(

@@ -23,7 +23,7 @@ from tacit.study.reports.receipts import remarks_on_erased
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.delivery.release_reader import digest_of
+from tacit.tables.delivery.release_reader import digests_of
 
 PROVED_NEAR = 1e-5
 """In units of the cost: a release that is proved to be no farther from the best needs no note."""
@@ -260,14 +260,15 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
         if not _is_there(file):
             notes.append(Remark("file_gone", {"release": number, "file": str(file)}))
             continue
-        found = next((each for each in _own_first(intent, books) if _is(each, file, keys)), None)
-        if found is None and any(_is(each.releases[number], file, keys) for each in earlier):
-            notes.append(Remark("erased_in_file", {"release": number, "file": str(file)}))
-        elif found is None:
-            problems.append(Remark("file_changed", {"release": number, "file": str(file)}))
-        elif found is not intent:
-            now = {"release": number, "file": str(file), "now": found.entry.number}
-            notes.append(Remark("file_replaced", now))
+        if _written([intent], file, keys):
+            continue
+        about = {"release": number, "file": str(file)}
+        if found := _written([*books.releases.values()], file, keys):
+            notes.append(Remark("file_replaced", about | {"now": found[0].entry.number}))
+        elif _written([each.releases[number] for each in earlier], file, keys):
+            notes.append(Remark("erased_in_file", about))
+        else:
+            problems.append(Remark("file_changed", about))
     return problems, notes
 
 
@@ -308,18 +309,16 @@ def _is_there(file: Path) -> bool:
         return False
 
 
-def _own_first(intent: Intent, books: Books) -> list[Intent]:
-    """All releases, this one first: a later one may have been written over its file."""
-    return sorted(books.releases.values(), key=lambda each: each is not intent)
+def _written(intents: Sequence[Intent], file: Path, keys: DigestKeys) -> list[Intent]:
+    """Of some releases, those whose content a file has, as it is written now.
 
-
-def _is(intent: Intent, file: Path, keys: DigestKeys) -> bool:
-    """Whether a file has the content of a release, as it is written now."""
-    if intent.digest is None or intent.entry.hash not in keys.releases:
-        return False
-    key = keys.releases[intent.entry.hash]
-    try:  # a CSV of 0.1 has no apostrophes before formulas but those of its own texts
-        digests = (digest_of(file, key, has_guards=has_guards) for has_guards in (True, False))
-        return intent.digest in digests
+    A CSV of 0.1 has no apostrophes before formulas but those of its own texts.
+    """
+    known = [each for each in intents if each.digest and each.entry.hash in keys.releases]
+    if not known:
+        return []
+    try:
+        digests = digests_of(file, [keys.releases[each.entry.hash] for each in known])
     except InvalidInputError:
-        return False
+        return []
+    return [each for each, found in zip(known, digests, strict=True) if each.digest in found]
