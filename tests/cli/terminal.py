@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import re
 import struct
-import subprocess
-import sys
 import termios
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from tacit.cli import run
+from tests.cli.clinic import Answer
+from tests.processes import run_command, start
 
 COLUMNS = 80
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_SESSION = """
-import fcntl, json, sys, termios
-from tacit.cli import run
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches it
-for words in json.loads(sys.argv[1]):
-    print(f"$ tacit {words[0]}", flush=True)
-    print(f"exit code {run(words)}", flush=True)
-"""
 
 
-def process(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def process(*arguments: object) -> Answer:
     """A command whose output goes into pipes."""
-    command = [sys.executable, "-m", "tacit.cli", *map(str, arguments)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-    )
+    out, into_out = os.pipe()
+    err, into_err = os.pipe()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    streams = {0: nothing, 1: into_out, 2: into_err}
+    running = start(run_command, [*map(str, arguments)], streams=streams)
+    with os.fdopen(out) as printed, os.fdopen(err) as complained:
+        said = printed.read(), complained.read()
+    running.join()
+    assert running.exitcode is not None
+    return Answer(running.exitcode, *said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +49,36 @@ class Shown:
 
 
 def on_terminal(
-    *commands: Sequence[object],
-    cwd: Path | None = None,
-    typed: Sequence[str] = (),
-    columns: int = COLUMNS,
+    *commands: Sequence[object], typed: Sequence[str] = (), columns: int = COLUMNS
 ) -> list[Shown]:
     """Run commands one after the other in a session of a terminal.
 
     Args:
         commands: what is typed after ``tacit``.
-        cwd: where.
         typed: answers to questions that end in ``[y/N]``.
         columns: of the terminal.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    keep = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    words = json.dumps([[str(word) for word in command] for command in commands])
-    with subprocess.Popen(
-        [sys.executable, "-c", _SESSION, words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=cwd,
-        env=keep | {"TERM": "xterm-256color"},
-        start_new_session=True,
-    ):
-        os.close(theirs)
-        sent = _read_all(ours, list(typed))
-        os.close(ours)
+    words = [[*map(str, command)] for command in commands]
+    running = start(_run_session, words, streams=dict.fromkeys((0, 1, 2), theirs))
+    sent = _read_all(ours, list(typed))
+    os.close(ours)
+    running.join()
     parts = re.split(
         r"^\$ tacit \w+\r\n(.*?)^exit code (\d+)\r\n", sent, flags=re.DOTALL | re.MULTILINE
     )
     return [Shown(int(code), said) for said, code in zip(parts[1::3], parts[2::3], strict=True)]
+
+
+def _run_session(commands: Sequence[Sequence[str]]) -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches it
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
+    os.environ["TERM"] = "xterm-256color"
+    for words in commands:
+        print(f"$ tacit {words[0]}", flush=True)
+        print(f"exit code {run(words)}", flush=True)
 
 
 def _read_all(terminal: int, typed: list[str]) -> str:

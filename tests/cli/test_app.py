@@ -127,7 +127,8 @@ def test_results_of_every_command_are_json(
         assert key in answer.json, words
         if words[:2] != ("receipt", "c"):
             assert set(answer.json) == documented_keys(words)
-        assert answer.err == ""
+        # What takes long says what it does, and on a busy machine anything may.
+        assert [line for line in answer.err.splitlines() if not line.endswith(" ...")] == []
         assert answer.out.isascii()  # whatever the terminal's encoding
     told = {words[: 2 if words[0] in GROUPS else 1] for words in keys}
     assert told | {("demo",), ("docs",), ("reproduce",), ("serve",)} == set(commands())

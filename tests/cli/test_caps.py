@@ -93,3 +93,49 @@ def test_status_shows_the_worst_answer_beside_the_average(fresh: Path) -> None:
     [own] = [line for line in lines if line.startswith("lab-a ")]
     assert own.split()[-3:] == ["2x", "of", "2x"]
     assert done("verify", fresh).code == 0
+
+
+def test_a_cap_that_forbids_every_answer_is_named_although_no_answer_comes_near_it(
+    coins: Path,
+) -> None:
+    """Heads, 0.3 of the coins, may become 1.41 times as likely: tails stay the better guess."""
+    done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 0.5)
+    said = refused(3, "quote", coins, "lab", "side")
+    assert said.startswith("the cap on lab is 0.5 bits, which leaves lab nothing better than a bli")
+    assert said.endswith(
+        "only if caps are raised with tacit party add study lab --limit 0.2 --cap BITS"
+    )
+    done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 1)
+    done("quote", coins, "lab", "side")
+
+
+def test_a_quote_says_that_a_cap_is_reached_before_the_bits(coins: Path) -> None:
+    words = ("quote", coins, "lab", "side", "--worst-level")
+    done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 0.5)
+    quoted = done(*words)
+    assert "the worst answer of lab would be at the cap of 0.5 bits while bits are left" in (
+        " ".join(quoted.out.split())
+    )
+    done("party", "add", coins, "lab", "--limit", 0.2, "--cap", "none")
+    assert "at the cap" not in done(*words).out
+
+
+def test_what_a_limit_means_heeds_the_cap(coins: Path) -> None:
+    """A blind guess, tails, is right for 70; heads may become twice as likely, 0.6, for 80."""
+    said = done("party", "add", coins, "lab", "--limit", 0.8, "--cap", 0).out
+    assert "0.8 bits with a cap of 0 bits: side could be told right for at most 70.0 of " in said
+    done("collusion", "set", coins, "--everyone-cap", 1)
+    said = done("party", "add", coins, "lab", "--limit", 0.8, "--cap", "none").out
+    assert "0.8 bits with a cap of 1 bit: side could be told right for at most 80." in said
+
+
+def test_a_cap_that_no_answer_reaches_is_said_to_protect_nothing(coins: Path) -> None:
+    said = "protects nothing: no answer makes a combination of levels more than 3.34 times as"
+    assert f"the cap on lab, 2 bits, {said}" in (
+        done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 2).out
+    )
+    assert said not in done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 1.7).out
+    assert f"the cap on everyone, 2 bits, {said}" in (
+        done("collusion", "set", coins, "--everyone-cap", 2).out
+    )
+    assert f"the cap on everyone, 2 bits, {said}" in done("status", coins).out

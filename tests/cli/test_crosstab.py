@@ -44,6 +44,12 @@ def test_shares_by_group(coins: Path) -> None:
     assert codes == ["unbounded_intervals", "rows_left_out"]
 
 
+def test_two_columns_of_one_name(coins: Path) -> None:
+    write_rows(Path("mine.csv"), [(1, "York", "Bonn")], ("coin", "mint", "mint"))
+    said = refused(4, "crosstab", "side.csv", *OWN, "--by", "mint")
+    assert said == "mine.csv has two columns 'mint': give each its own name"
+
+
 def test_what_is_printed(coins: Path) -> None:
     said = done("crosstab", "side.csv", *OWN, "--by", "mint").out.splitlines()
     assert said[0] == "side by mint: 15,000 records, 95 % intervals"

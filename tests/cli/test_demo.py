@@ -26,8 +26,9 @@ def test_the_demo_for_machines(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_demo_fits(tmp_path: Path) -> None:
-    [shown] = on_terminal(["demo"], cwd=tmp_path)
+def test_the_whole_demo_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [shown] = on_terminal(["demo"])
     assert shown.code == 0
     assert sum(line.startswith("$ tacit ") for line in shown.lines) == 30
     assert any("; what fits: tacit release" in line for line in shown.lines)

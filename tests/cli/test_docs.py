@@ -54,6 +54,7 @@ def test_every_exit_code_is_documented() -> None:
     assert listed == {0, failure.INTERRUPTED, *failure.EXIT_CODES.values()}
 
 
+@pytest.mark.slow
 def test_examples_run_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     [code] = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)

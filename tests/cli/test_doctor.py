@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit as tacit_package
 from tacit.solvers import kernel
 from tests.cli.clinic import Answer, done, tacit
 
@@ -112,6 +115,26 @@ def test_a_kernel_that_was_not_built_is_a_fault(
     assert answer.out.count("install tacit again") == 1
 
 
+def test_a_damaged_kernel_does_not_end_the_doctor(tmp_path: Path) -> None:
+    """Loading a file that was cut off ends the process with a signal."""
+    package = Path(tacit_package.__file__).parent
+    copied = shutil.copytree(
+        package, tmp_path / "tacit", ignore=shutil.ignore_patterns("site", "__pycache__")
+    )
+    os.truncate(copied / "solvers" / "kernel" / kernel._LIBRARY.name, 20_000)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tacit.cli", "doctor"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert "tacit's compiled kernel is damaged: signal" in ended.stdout
+    assert ended.stdout.endswith("broken: 1\n")
+
+
 def test_a_ledger_that_cannot_be_opened_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TACIT_LEDGER", "postgresql://me:s3cret@127.0.0.1:1/x")
     answer = tacit("doctor", "--json")
@@ -129,12 +152,18 @@ def test_programs_are_looked_for_where_a_package_wants_them(tmp_path: Path) -> N
     for name, text in {"java": "echo version 17 >&2", "chromium": "exit 3"}.items():
         (places / name).write_text(f"#!/bin/sh\n{text}\n")
         (places / name).chmod(0o755)
+    older = tmp_path / "old" / "bin" / "java"
+    older.parent.mkdir(parents=True)
+    older.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_292\"' >&2\n")
+    older.chmod(0o755)
     alone = {"PATH": str(nowhere), "JAVA_HOME": ""}
     packages = [package(tmp_path, "pyspark"), package(tmp_path, "playwright")]
-    unwanted, missing, there = examined(
+    unwanted, missing, there, elsewhere, old = examined(
         Step(without=["pyspark", "playwright"], variables=alone),
         Step(before=packages),
         Step(variables={"PATH": str(places)}),
+        Step(variables={"JAVA_HOME": str(nowhere)}),
+        Step(variables={"JAVA_HOME": str(tmp_path / "old")}),
     )
     found = states(unwanted)
     assert (found["Java"], found["Chromium"]) == ("absent", "absent")
@@ -144,3 +173,5 @@ def test_programs_are_looked_for_where_a_package_wants_them(tmp_path: Path) -> N
     assert (found["Java"], found["Chromium"]) == ("ok", "broken")
     assert f"{places / 'java'}, version 17" in there.out
     assert "chromium ends with exit code 3" in there.out
+    assert f"it is not found in {nowhere}/bin" in elsewhere.out  # as Spark would not, either
+    assert (states(old)["Java"], "too old for Spark" in old.out) == ("broken", True)

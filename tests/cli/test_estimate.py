@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from time import monotonic
+from time import process_time
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_a_hostile_certificate_is_refused_at_once(coins: Path) -> None:
     stored = json.loads(certificate.read_text())
     labels = [str(n) for n in range(20_000)]
     law = stored["p_rhat_given_r"][0]
-    start = monotonic()
+    start = process_time()
     certificate.write_text(
         json.dumps(stored | {"labels": labels, "p_rhat_given_r": [law] * 20_000})
     )
@@ -108,4 +108,4 @@ def test_a_hostile_certificate_is_refused_at_once(coins: Path) -> None:
         assert "is no certificate of this version of tacit" in refused(4, "estimate", "r.csv")
     certificate.write_text(json.dumps(stored | {"format": PAPER_FORMAT + 1}))
     assert "newer than this one: update tacit" in refused(4, "estimate", "r.csv")
-    assert monotonic() - start < 20
+    assert process_time() - start < 20

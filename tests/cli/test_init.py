@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import HEADER, PRIVATE, done, found_in, refused, tacit, write_rows
+from tests.cli.clinic import HEADER, PRIVATE, done, found_in, refused, tacit, unchanged, write_rows
 from tests.tables.samples import write_excel
 
 ROWS = [("p1", 20, "flu", "low"), ("p2", 40, "none", "low"), ("p3", 70, "flu", "high")]
@@ -47,6 +47,17 @@ def refused_init(code: int, arguments: list[object]) -> str:
 def test_rows(rows: list[tuple[object, ...]], said: str) -> None:
     write_rows(Path("t.csv"), rows)
     assert said in refused_init(4, init("diagnosis"))
+
+
+def test_two_columns_of_one_name() -> None:
+    twice = (*HEADER[:3], "diagnosis")
+    said = "t.csv has two columns 'diagnosis': give each its own name"
+    write_rows(Path("t.csv"), ROWS, twice)
+    assert said == refused_init(4, init("diagnosis"))
+    write_rows(Path("t.csv"), ROWS)
+    done(*init("diagnosis"))
+    write_rows(Path("t.csv"), [("p4", 20, "flu", "none")], twice)
+    assert said == unchanged(4, "extend", "clinic", "--table", "t.csv", "--min-cohort", 1)
 
 
 @pytest.mark.parametrize(

@@ -7,38 +7,90 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from time import sleep
+from types import FrameType
+from typing import TextIO
 
 import pytest
 
 from tacit.study import Study
 from tests.cli.clinic import done, found_in, names_in
+from tests.processes import run_command, start
 
 LOOK_SECONDS = 0.002
 """Between two looks at what a process has open; it reads the table for a tenth of a second."""
 
+INTERRUPTED = (
+    "tacit: interrupted: nothing is ever spent twice, so the same command may be run again"
+)
+
+WAITING = "waiting for the lock of the ledger"
+
 RELEASE = ["release", "clinic", "lab-a", "income", "--out", "a.csv"]
 
-_TELLING_WHEN_IT_WAITS = """
-import sys
-import tacit.study.study  # before calls are watched, which takes long
-from tacit.cli import main
 
-def tell(frame, event, called):
-    # Nobody can begin to write while another does: from here on the command waits.
-    owner = getattr(called, "__self__", None)
-    is_query = event == "c_call" and type(owner).__module__ == "sqlite3"
-    if is_query and "BEGIN IMMEDIATE" in frame.f_locals.values():
-        sys.setprofile(None)
-        print("waits", flush=True)
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A command that has come to a certain place.
 
-sys.setprofile(tell)
-main()
-"""
-"""Runs a command, and says so when it is about to wait for the ledger's lock."""
+    Attributes:
+        process: that runs it.
+        errors: what it has written to stderr, to be read when it has ended.
+    """
+
+    process: ForkServerProcess
+    errors: TextIO
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal.SIGINT)
+
+    def last_words(self) -> list[str]:
+        """What it says before it ends, as something that was interrupted."""
+        said = self.errors.read()
+        self.process.join()
+        assert self.process.exitcode == 130, said
+        return said.splitlines()
+
+
+@contextmanager
+def run_up_to(place: str, *words: str) -> Iterator[Running]:
+    """A command that runs, once it has said that it is in a function, or that it waits."""
+    told, tell = os.pipe()
+    errors, complain = os.pipe()
+    process = start(_run_telling, place, words, streams={1: tell, 2: complain})
+    with os.fdopen(told) as lines, os.fdopen(errors) as complaints:
+        assert lines.readline() == "there\n", complaints.read()
+        yield Running(process, complaints)
+        process.join()
+
+
+def _run_telling(place: str, words: Sequence[str]) -> None:
+    """Run a command, and say so when it enters a function, or is about to wait for a lock."""
+
+    def tell(frame: FrameType, event: str, called: object) -> None:
+        if _is_waiting(frame, event, called) if place == WAITING else _is_in(place, frame, event):
+            sys.setprofile(None)
+            print("there", flush=True)
+
+    sys.setprofile(tell)
+    run_command(words)
+
+
+def _is_in(function: str, frame: FrameType, event: str) -> bool:
+    return event == "call" and frame.f_code.co_name == function
+
+
+def _is_waiting(frame: FrameType, event: str, called: object) -> bool:
+    """Whether it begins to write to the ledger: nobody can while another does."""
+    is_query = event == "c_call" and type(getattr(called, "__self__", None)).__module__ == "sqlite3"
+    return is_query and "BEGIN IMMEDIATE" in frame.f_locals.values()
 
 
 def test_before_the_intent_nothing_is_spent(fresh: Path) -> None:
@@ -46,21 +98,10 @@ def test_before_the_intent_nothing_is_spent(fresh: Path) -> None:
     before = found_in(Path())
     with closing(sqlite3.connect(fresh / "ledger.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with subprocess.Popen(
-            [sys.executable, "-c", _TELLING_WHEN_IT_WAITS, *RELEASE],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as running:
-            assert running.stdout is not None
-            assert running.stdout.readline() == "waits\n"
-            running.send_signal(signal.SIGINT)
+        with run_up_to(WAITING, *RELEASE) as running:
+            running.interrupt()
             other.execute("ROLLBACK")
-            _, said = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert said.splitlines() == [
-        "tacit: interrupted: nothing is ever spent twice, so the same command may be run again"
-    ]
+            assert running.last_words() == [INTERRUPTED]
     assert found_in(Path()) == before
     done(*RELEASE)
 
@@ -68,20 +109,9 @@ def test_before_the_intent_nothing_is_spent(fresh: Path) -> None:
 def test_while_information_is_searched_for_nothing_is_spent(fresh: Path) -> None:
     before = found_in(Path())
     words = [*RELEASE, "--utility", "information"]
-    with subprocess.Popen(
-        [sys.executable, "-c", _TELLING_WHERE_IT_IS, "_first_ascent", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == "there\n"
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert said.splitlines() == [
-        "tacit: interrupted: nothing is ever spent twice, so the same command may be run again"
-    ]
+    with run_up_to("_first_ascent", *words) as running:
+        running.interrupt()
+        assert running.last_words() == [INTERRUPTED]
     assert found_in(Path()) == before
 
 
@@ -101,41 +131,18 @@ def test_during_delivery_the_same_command_finishes(fresh: Path) -> None:
     assert after["parties"] == status["parties"]
 
 
-_TELLING_WHERE_IT_IS = """
-import sys
-import tacit.study.study  # before calls are watched, which takes long
-from tacit.cli import main
-
-def tell(frame, event, _, function=sys.argv.pop(1)):
-    if event == "call" and frame.f_code.co_name == function:
-        sys.setprofile(None)
-        print("there", flush=True)
-
-sys.setprofile(tell)
-main()
-"""
-"""Runs a command, and says so when it enters a certain function."""
-
-
 @contextmanager
-def init_up_to(function: str, table: Path) -> Iterator[subprocess.Popen[str]]:
+def init_up_to(function: str, table: Path) -> Iterator[Running]:
     """A running init that has entered a function and, where it reads the table there, does so."""
-    words = ["init", "clinic", "--table", str(table), *INIT]
-    with subprocess.Popen(
-        [sys.executable, "-c", _TELLING_WHERE_IT_IS, function, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == "there\n"
-        while function in ("_sniff", "_copy") and not _has_open(running.pid, table):
-            assert running.poll() is None
+    with run_up_to(function, "init", "clinic", "--table", str(table), *INIT) as running:
+        process = running.process
+        while function in ("_sniff", "_copy") and not _has_open(process.pid, table):
+            assert process.is_alive()
             sleep(LOOK_SECONDS)
         yield running
 
 
-def _has_open(pid: int, file: Path) -> bool:
+def _has_open(pid: int | None, file: Path) -> bool:
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
             if link.readlink() == file.resolve():
@@ -165,12 +172,9 @@ def test_init_of_a_large_table(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with init_up_to(during, many_patients) as running:
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
-    assert running.returncode == 130, said
-    assert [line for line in said.splitlines() if line != "reading the table ..."] == [
-        "tacit: interrupted: nothing is ever spent twice, so the same command may be run again"
-    ]
+        running.interrupt()
+        said = running.last_words()
+    assert [line for line in said if line != "reading the table ..."] == [INTERRUPTED]
     assert names_in(tmp_path) == []
 
 
@@ -196,7 +200,7 @@ def test_what_a_killed_init_left_is_cleared_by_the_next(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with init_up_to(during, many_patients) as running:
-        running.kill()
+        running.process.kill()
     assert names_in(tmp_path) != []
     done("init", "other", "--table", patients, *INIT)
     assert names_in(tmp_path) == ["other"]

@@ -70,7 +70,7 @@ def test_refusals(fresh: Path) -> None:
 def test_the_real_command_fits_a_terminal(fresh: Path) -> None:
     words = ["plan", fresh, "diagnosis", "--correct", 80, "--parties", 2, "--any", "2=0.4"]
     ended = process(*words)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.code, ended.err) == (0, "")
     [shown] = on_terminal(words)
     assert shown.code == 0
     assert max(map(len, shown.lines)) <= COLUMNS

@@ -53,10 +53,10 @@ def test_no_name_is_broken_into_letters_however_narrow_the_terminal(
 
 def test_nothing_but_plain_lines_goes_into_a_pipe(used: Path) -> None:
     finished = process("release", used, "lab-a", "income", "--out", "a.csv")
-    assert finished.returncode == 0
-    assert finished.stderr == ""
-    assert "\x1b" not in finished.stdout
-    assert "\r" not in finished.stdout
+    assert finished.code == 0
+    assert finished.err == ""
+    assert "\x1b" not in finished.out
+    assert "\r" not in finished.out
 
 
 def test_a_full_bar_is_red(used: Path) -> None:

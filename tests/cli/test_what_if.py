@@ -40,3 +40,10 @@ def test_what_parties_would_know_together(used: Path) -> None:
         assert f"\n{each.about} " in answer.out
     assert done("audit", used, "--parties", ",".join(holders), "--json").json == found.as_dict()
     assert "is unknown" in unchanged(4, "audit", used, "--parties", "nobody")
+
+
+def test_the_table_of_a_coalition_says_the_figures_of_the_line_above_it(used: Path) -> None:
+    lines = done("audit", used, "--parties", "lab-a").out.splitlines()
+    said = " ".join(line.strip() for line in lines)
+    [whole] = [line.split() for line in lines if line.startswith("all levels together")]
+    assert f"whole combination: {whole[3]} -> {whole[4]} of 100" in said

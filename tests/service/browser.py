@@ -88,15 +88,18 @@ class Visitor:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         for chart in page.locator("[data-chart]").all():  # is drawn by a script
             expect(chart.locator("svg").first).to_be_visible(timeout=1000 * JOB_SECONDS)
-        page.screenshot(path=SCREENSHOTS / f"{self.label}-{name}.png", full_page=True)
+        page.screenshot(path=SCREENSHOTS / f"{self.label}-{name}.jpg", type="jpeg", full_page=True)
         found = grave_violations(page)
         assert not found, found
         assert overflow(page) <= 0, f"{name} is {overflow(page)} pixels too wide"
 
     def wait_for_job(self, state: str) -> None:
-        """Until the page of a job says how it ended."""
-        expect(self.page.get_by_role("status").first).to_contain_text(
-            state, timeout=1000 * JOB_SECONDS
+        """Until the page of a job was loaded again and says how it ended.
+
+        The text says so before: going elsewhere then meets the page that is still being loaded.
+        """
+        expect(self.page.get_by_role("status").first).to_have_attribute(
+            "data-state", state, timeout=1000 * JOB_SECONDS
         )
 
     def save(self, link: Locator, place: Path) -> Path:

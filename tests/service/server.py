@@ -23,7 +23,7 @@ from tacit.service.access import CUSTODIAN, PARTY, Access
 from tacit.service.app import make_app
 from tacit.service.database import Database
 from tacit.service.service import Service, Settings
-from tests.service.warm import start_command
+from tests.processes import run_command, start
 from tests.study.clinic import make_clinic
 
 START_SECONDS = 60
@@ -90,15 +90,15 @@ def serving(folder: Path, files: Path | None = None, *options: str) -> Iterator[
     """A server of a study at a free port, until the end of the block."""
     files = files or folder.with_name("files")
     words = ("serve", str(folder), "--port", "0", "--files", str(files), "--json", *options)
-    process, printed = start_command(words)
+    printed, written = os.pipe()
+    process = start(run_command, words, streams={1: written})
     try:
-        with open(printed.fileno(), closefd=False) as lines:
+        with os.fdopen(printed) as lines:
             yield Server(folder, files, process, _read_login(lines))
     finally:
         if process.is_alive():
             os.killpg(process.pid, signal.SIGTERM)
             process.join(START_SECONDS)
-        printed.close()
         process.close()
 
 

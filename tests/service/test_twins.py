@@ -58,7 +58,7 @@ TWINS = {
             for each in ("table", "min_cohort", "skip_known", "accept_corrections", "accept_reset")
         },
         "/study/records",
-        {"accept_rollback": ROLLBACK},
+        {"accept_rollback": ROLLBACK, "min_cell": "small counts have a page of their own"},
     ),
     "erase": Twin(
         "/study/erasures",

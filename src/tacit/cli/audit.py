@@ -10,6 +10,7 @@ import typer
 from tacit.cli.display import plain, show_json, show_remarks, show_rows, waiting
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.quote import show_risks
+from tacit.words.remarks import remarks_for_machines
 
 
 def audit(
@@ -41,20 +42,21 @@ def audit(
     if as_json:
         beside = {str(number): each.as_dict() for number, each in found.items()}
         more = {"cohort": worst, "cohorts": beside} if len(found) > 1 else {}
-        show_json(found[worst].as_dict() | more)
+        said = {"remarks": remarks_for_machines(status.audit_remarks)}
+        show_json(found[worst].as_dict() | more | said)
         return
     for number, each in found.items():
         if len(found) > 1:
             print(f"cohort {number}{', of which everyone holds most' * (number == worst)}:")
         for line in each.as_text().split("\n"):
             print(plain(line))
-    show_remarks(each for each in status.remarks if each.code == "records_erased")
+    show_remarks(status.audit_remarks)
 
 
 def _show_risk(folder: Path, parties: list[str], *, as_json: bool) -> None:
     """What parties could tell together about a record, about each column in turn."""
+    from tacit.auditing.text import guess_row
     from tacit.study import Study
-    from tacit.study.reports.page import chance_up, times_up
 
     with Study.open(folder) as study:
         found = study.risk(parties)
@@ -63,13 +65,7 @@ def _show_risk(folder: Path, parties: list[str], *, as_json: bool) -> None:
         return
     show_risks([found])
     print()
-    rows = [
-        (
-            each.about,
-            chance_up(each.guess_before),
-            ("" if each.is_exact else "<= ") + chance_up(each.guess_after),
-            f"{times_up(each.times_as_likely)} times",
-        )
-        for each in found.told
-    ]
-    show_rows(("of 100 guesses of", "right before", "right now", "worst answer"), rows)
+    figures = [guess_row(each.inference) for each in found.told]
+    rows = [(name.strip(), *others) for name, *others in figures]
+    heading = ("of 100 guesses of", "right before", "right now", "worst answer", "certain")
+    show_rows(heading, rows)

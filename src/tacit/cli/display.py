@@ -39,8 +39,8 @@ _LONG_STEPS = 2_000_000
 
 
 def show_json(result: Any) -> None:
-    """One JSON document, in ASCII."""
-    print(json.dumps(result, indent=2, allow_nan=False))
+    """One JSON document, in ASCII; at once, because `serve` goes on after it."""
+    print(json.dumps(result, indent=2, allow_nan=False), flush=True)
 
 
 def plain(text: str) -> str:

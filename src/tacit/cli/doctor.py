@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -24,6 +26,9 @@ BROKEN = 1
 """Exit code where something that is needed does not work."""
 
 _PROGRAM_SECONDS = 30
+
+_LEAST_JAVA = 17
+"""What Spark 4 needs."""
 
 _PROGRAMS = {
     "Java": ("pyspark", ("java",), "-version", "install Java 17, and set JAVA_HOME"),
@@ -79,7 +84,7 @@ def _in_words(check: Check) -> str:
 def _checks() -> Iterator[Check]:
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Check("tacit", "ok", f"{version('tacit')}, {python}")
-    yield _try("kernel", _solve, "install tacit again, so that it is built for this machine")
+    yield _try("kernel", _solve_twice, "install tacit again, so that it is built for this machine")
     yield _try("BLAS", _find_blas, "install NumPy again")
     for extra, packages in PACKAGES.items():
         yield _check_extra(extra, packages)
@@ -101,8 +106,17 @@ def _try(part: str, find: Callable[[], str], remedy: str) -> Check:
         return Check(part, "broken", said or type(error).__name__, still)
 
 
-def _solve() -> str:
-    """Solve a small problem."""
+def _solve_twice() -> str:
+    """Solve a small problem, first in a process of its own: a damaged library may end it."""
+    alone = [sys.executable, "-c", "from tacit.cli.doctor import solve_small; solve_small()"]
+    ended = subprocess.run(alone, capture_output=True, check=False, timeout=_PROGRAM_SECONDS)
+    if ended.returncode < 0:
+        raise RuntimeError(f"tacit's compiled kernel is damaged: signal {-ended.returncode}")
+    return solve_small()
+
+
+def solve_small() -> str:
+    """Solve a small problem, and say how well."""
     import numpy as np
 
     import tacit
@@ -176,11 +190,21 @@ def _check_program(program: str) -> Check:
     if find_spec(package) is None:
         return Check(program, "absent", f"not needed, because {package} is not installed")
     home = os.environ.get("JAVA_HOME") if program == "Java" else None
-    path = os.pathsep.join((f"{home}/bin", os.environ.get("PATH", ""))) if home else None
+    path = f"{home}/bin" if home else None  # Spark looks nowhere else then
     place = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     if place is None:
-        return Check(program, "broken", f"{package} needs it, and it is not found", remedy)
-    return _try(program, lambda: _told_version(place, option), remedy)
+        where = f" in {path}" if path else ""
+        return Check(program, "broken", f"{package} needs it, and it is not found{where}", remedy)
+    tell = _java_version if program == "Java" else _told_version
+    return _try(program, lambda: tell(place, option), remedy)
+
+
+def _java_version(place: str, option: str) -> str:
+    told = _told_version(place, option)
+    version_told = re.search(r'version "?(\d+)', told)  # "1.8.0" is Java 8
+    if version_told and int(version_told[1]) < _LEAST_JAVA:
+        raise RuntimeError(f"{told}: too old for Spark")
+    return told
 
 
 def _told_version(place: str, option: str) -> str:

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, show_done, waiting
+from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
 from tacit.cli.options import AcceptRollback, AsJson, Folder
+from tacit.cli.small_cells import MinCell, show_cells
+from tacit.words.remarks import remarks_for_machines
 
 
 def extend(
@@ -28,6 +30,7 @@ def extend(
             "than the limits say, from everybody else's rows.",
         ),
     ] = 50,
+    min_cell: MinCell = 10,
     skip_known: Annotated[
         bool,
         typer.Option("--skip-known", help="Leave out records whose ids are in the study."),
@@ -38,7 +41,8 @@ def extend(
             "--accept-corrections",
             help="Erase records whose private values are others than in the study, and let them "
             "join again; and those that were erased before. Earlier answers about them stand: "
-            "whoever holds these and new ones may hold up to twice the limits about them.",
+            "whoever holds these and new ones may hold up to twice the limits about them, "
+            "and once more each further time.",
         ),
     ] = False,
     accept_reset: Annotated[
@@ -57,6 +61,7 @@ def extend(
     Every limit holds in every cohort. Repeating a request answers it for the new one.
     """
     from tacit.study import Study
+    from tacit.study.setup.limits import UNCHANGED
 
     with (
         waiting("reading the table"),
@@ -70,10 +75,19 @@ def extend(
             accept_reset=accept_reset,
         )
         cohorts = study.status().cohorts
-    last = cohorts[-1]
-    line = (
+        last = cohorts[-1]
+        small = [cell for cell in study.small_cells(min_cell) if cell.cohort == last.number]
+        names = [attribute.name for attribute in study.attributes]
+    if as_json:
+        found = {"cohorts": [each.as_dict() for each in cohorts], "attributes": names}
+        found |= {"small_cells": [cell.as_dict() for cell in small]}
+        show_json(found | {"remarks": remarks_for_machines(remarks)})
+        return
+    print(
         f"{plain(str(folder))}: {counted(len(cohorts), 'cohort')}, the last with "
         f"{counted(last.records, 'record')} and {last.entropy_bits:.4f} bits to learn about each. "
         "Their counts are public."
     )
-    show_done({"cohorts": [each.as_dict() for each in cohorts]}, line, remarks, as_json=as_json)
+    if UNCHANGED not in remarks:
+        show_cells(names, small, min_cell)
+    show_remarks(remarks)

@@ -9,24 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import (
-    counted,
-    plain,
-    show_json,
-    show_remarks,
-    show_rows,
-    waiting,
-)
+from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
 from tacit.cli.options import AsJson, Folder
+from tacit.cli.small_cells import MinCell, show_cells
 from tacit.tables.encoding.column import Stray
 from tacit.words.commands import command_line
 from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
-    from tacit.study.reports.status import SmallCell
-
-_MOST_CELLS_SHOWN = 20
 
 
 def init(
@@ -97,10 +88,7 @@ def init(
         str | None,
         typer.Option(metavar="TEXT", help="Whose table it is, for receipts and reports."),
     ] = None,
-    min_cell: Annotated[
-        int,
-        typer.Option(metavar="NUMBER", min=0, help="List cells with fewer records; 0 for none."),
-    ] = 10,
+    min_cell: MinCell = 10,
     min_records: Annotated[
         int,
         typer.Option(
@@ -200,7 +188,7 @@ def init(
         return
     _show_study(folder, status, names)
     _show_ledger(place, noticed)
-    _show_cells(names, small, min_cell)
+    show_cells(names, small, min_cell)
     show_remarks(remarks)
     print(f"Next: {command_line('tacit', 'party', 'add', folder)} NAME --limit BITS")
 
@@ -219,21 +207,3 @@ def _show_ledger(place: str, noticed: int) -> None:
     print(f"Ledger: {plain(place)}")
     shared = "any" if noticed == 1 else f"{noticed:,} or more"
     print(f"It notices another study with {shared} of these records, by their ids.")
-
-
-def _show_cells(names: Sequence[str], small: Sequence[SmallCell], min_cell: int) -> None:
-    """Few records by private levels, then by these and each external column."""
-    kinds: dict[str | None, list[SmallCell]] = {}
-    for cell in small:
-        kinds.setdefault(cell.external[0] if cell.external else None, []).append(cell)
-    for external, cells in kinds.items():
-        with_it = "" if external is None else f" with {plain(external)}"
-        have = f"combination{with_it} has" if len(cells) == 1 else f"combinations{with_it} have"
-        print(f"{len(cells):,} {have} fewer than {min_cell} records:")
-        rows = [
-            (*cell.levels, *(cell.external or ())[1:], str(cell.records))
-            for cell in cells[:_MOST_CELLS_SHOWN]
-        ]
-        show_rows((*names, *([] if external is None else [external]), "records"), rows)
-        if len(cells) > _MOST_CELLS_SHOWN:
-            print(f"and {len(cells) - _MOST_CELLS_SHOWN:,} more; --json lists all")

@@ -47,7 +47,9 @@ def add_party(
         party = study.spelling(name)
         around = study.policy.least_bits_on({party})
         holds = limit if around is None else min(limit, around)
-        means, kept = study.explain_limit(holds), study.cap_of(party)
+        kept, cap_around = study.cap_of(party), study.policy.least_cap_on({party})
+        capped = cap_around if kept is None else min(kept, cap_around)
+        means = study.explain_limit(holds, cap=capped)
         remarks += study.missing_cap(party)
     promise = "" if kept is None else f"; {cap_in_words(kept)}"
     done = f"{plain(party)} may learn {bits_in_words(limit)} about a record{promise}"
@@ -59,7 +61,7 @@ def add_party(
     }
     show_done(told, done, remarks, as_json=as_json)
     if not as_json:
-        for line in limit_in_terms(holds, means):
+        for line in limit_in_terms(holds, capped, means):
             print(plain(line))
 
 

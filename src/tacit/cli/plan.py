@@ -110,12 +110,13 @@ def plan(
         _show_plan(planned)
 
 
-def limit_in_terms(bits: float, means: Sequence[LimitMeaning]) -> list[str]:
-    """What a limit means, a line for each attribute, the largest growth first."""
+def limit_in_terms(bits: float, cap: float, means: Sequence[LimitMeaning]) -> list[str]:
+    """What a limit and a cap mean, a line for each attribute, the largest growth first."""
     from tacit.policy import bits_in_words
 
+    allowed = bits_in_words(bits) + ("" if isinf(cap) else f" {_cap_in_words(cap)}")
     return [
-        f"{bits_in_words(bits)}: {each.attribute} could be told right for at most "
+        f"{allowed}: {each.attribute} could be told right for at most "
         f"{_percent_up(each.most)} of 100 records; a blind guess is right for "
         f"{_percent(each.blind)}{'' if each.cohort is None else f' (cohort {each.cohort})'}"
         for each in means[:_MOST_ATTRIBUTES]
@@ -145,7 +146,7 @@ def _show_curve(curve: PlannedCurve, cap: float | None) -> None:
     request = plain(curve.request)
     print(f"{request}: a blind guess is right for {_percent(curve.blind)} of 100 records")
     if curve.needed is not None:
-        print(f"  {_needed_in_words(curve)}")
+        print(f"  {_needed_in_words(curve, cap)}")
     rows = [
         (
             f"{point.bits:.4f}",
@@ -165,12 +166,13 @@ def _cap_in_words(cap: float) -> str:
     return f"with a cap of {bits_in_words(cap)}"
 
 
-def _needed_in_words(curve: PlannedCurve) -> str:
+def _needed_in_words(curve: PlannedCurve, cap: float | None) -> str:
     from tacit.information.laws import bits_down
 
     needed = curve.needed
     assert needed is not None  # asked for
-    wanted = f"{100 * (1 - needed.distortion):g} of 100 right"
+    capped = "" if cap is None else f" {_cap_in_words(cap)}"
+    wanted = f"{100 * (1 - needed.distortion):g} of 100 right{capped}"
     if isinf(needed.at_most):
         most = _percent(1 - needed.best)
         return f"{wanted}: no number of bits is enough, at most {most} of 100 can be right"

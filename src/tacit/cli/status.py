@@ -37,7 +37,7 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
         f"{counted(found.releases, 'release')}.{closed}"
     )
     if found.corrected:
-        print(f"{counted(found.corrected, 'record')} joined again with other values")
+        print(f"{counted(found.corrected, 'record')} joined again after they were erased")
     if len(found.cohorts) > 1:
         print(f"{len(found.cohorts)} cohorts; of each party and coalition, where least is left:")
     _show_holdings((*found.parties, *found.coalitions), found.coalitions_left_out, found.cohorts)

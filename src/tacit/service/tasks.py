@@ -151,12 +151,13 @@ def _audit(work: Work) -> dict[str, Any]:
     order = AuditOf.model_validate(work.job.arguments)
     with work.open() as study:
         found = study.audit_cohorts(records=order.records, seed=order.seed)
+        said = {"remarks": remarks_for_machines(study.status().audit_remarks)}
     told = {
         number: each.as_dict() | {"verdict": each.verdict, "text": each.as_text()}
         for number, each in found.items()
     }
     worst = max(found, key=lambda number: found[number].everyone.exposure.mutual_information)
-    return told[worst] | {"cohort": worst, "cohorts": told}
+    return told[worst] | {"cohort": worst, "cohorts": told} | said
 
 
 def _plan(work: Work) -> dict[str, Any]:

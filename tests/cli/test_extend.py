@@ -1,0 +1,47 @@
+"""``tacit extend``: what is said of a cohort whose public counts tell much."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import OWN_LEDGER, PRIVATE, done, write_patients, write_rows
+
+
+@pytest.fixture(autouse=True)
+def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = write_patients(Path("patients.csv"))
+    done("init", "clinic", "--table", table, "--id", "patient_id", *PRIVATE, *OWN_LEDGER)
+
+
+def write_cohort(ages: list[int]) -> str:
+    rows = [(f"new-{k}", age, "flu", "low") for k, age in enumerate(ages)]
+    return write_rows(Path("new.csv"), rows)
+
+
+def test_few_records_of_a_combination_are_listed_as_for_a_new_study() -> None:
+    table = write_cohort([20] * 60 + [70] * 3)
+    said = done("extend", "clinic", "--table", table).out.splitlines()
+    start = said.index("1 combination has fewer than 10 records:")
+    assert said[start + 2].split() == [">60", "flu", "low", "3"]
+    again = done("extend", "clinic", "--table", table).out
+    assert "combination" not in again  # nothing was changed
+    [cell] = done("extend", "clinic", "--table", table, "--json").json["small_cells"]
+    assert (cell["cohort"], cell["records"]) == (2, 3)
+    cells = done("extend", "clinic", "--table", table, "--min-cell", 0, "--json").json
+    assert cells["small_cells"] == []
+
+
+@pytest.mark.parametrize(
+    ("n_records", "words"),
+    [
+        (1, "there is 1 record: its public counts tell everything about it"),
+        (60, "all 60 records have the same combination of levels: the public counts tell"),
+    ],
+)
+def test_records_that_are_all_alike_are_told_by_their_counts(n_records: int, words: str) -> None:
+    said = done("extend", "clinic", "--table", write_cohort([20] * n_records), "--min-cohort", 1)
+    assert words in said.out
+    assert "are few" not in said.out  # nobody else's rows add anything
