@@ -5,17 +5,42 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from tests.pages import ROOT
 from tests.postgres import postgres_server, postgres_url
+from tests.study.doomed import Doomed, doomed
 
-__all__ = ["postgres_server", "postgres_url", "registry", "site"]
+__all__ = ["postgres_server", "postgres_url", "registry", "server", "site"]
 
 # Whatever is made outside a test names its ledger: never the user's own.
 os.environ["TACIT_LEDGER"] = "sqlite:////no/such/folder/ledger.sqlite"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests begin first: one that began last would keep a single worker busy.
+
+    A worker of xdist gets as many tests in a row as the others, and steals from the end of a row.
+    So each row begins with slow tests, those of a folder in the same row: they share fixtures.
+    """
+    n_workers: int = getattr(config, "workerinput", {"workercount": 1})["workercount"]
+    slow, quick = defaultdict(list), []
+    for item in items:
+        (slow[item.path.parent] if item.get_closest_marker("slow") else quick).append(item)
+    rows: list[list[pytest.Item]] = [[] for _ in range(n_workers)]
+    for folder in sorted(slow.values(), key=len, reverse=True):
+        min(rows, key=len).extend(folder)
+    ordered: list[pytest.Item] = []
+    others = iter(quick)
+    for number, row in enumerate(rows):
+        size = (len(items) - len(ordered)) // (n_workers - number)
+        ordered += [*row, *islice(others, max(0, size - len(row)))]
+    items[:] = [*ordered, *others]
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +49,13 @@ def registry(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     file = tmp_path_factory.mktemp("registry") / "ledger.sqlite"
     monkeypatch.setenv("TACIT_LEDGER", f"sqlite:///{file}")
     return file
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Doomed]:
+    """What runs commands and kills them at a step."""
+    with doomed() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ SECRET = "TOPSECRET"
 """In a file and in the environment; nothing may ever say it."""
 
 SECONDS = 20
-"""A loaded machine is slow; a request that exhausts something takes minutes."""
+"""Of a processor; a request that exhausts something takes minutes."""
 
 LONGEST = 1000
 """Characters of a message: no table and no expression is repeated whole."""
@@ -117,7 +117,7 @@ def expressions(secret_file: Path) -> Iterator[str]:
 
 def try_expression(cells: Cells, sql: str) -> bool:
     """Evaluate an expression; whether it worked. It may be refused, and nothing worse."""
-    start, is_done = time.monotonic(), False
+    start, is_done = time.process_time(), False
     try:
         question = cells.evaluate(sql)
         is_done, said = True, repr(question.labels)
@@ -125,7 +125,7 @@ def try_expression(cells: Cells, sql: str) -> bool:
         said = str(error)
     assert is_done or ("\n" not in said and len(said) < LONGEST), sql
     assert SECRET not in said, sql
-    assert time.monotonic() - start < SECONDS, sql
+    assert time.process_time() - start < SECONDS, sql
     return is_done
 
 

@@ -291,6 +291,7 @@ def test_a_doctored_paper_of_0_1_is_found(tmp_path: Path, paper: str) -> None:
 # -- papers that are none -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["release.json", "certificate.json"])
 def test_no_hostile_value_ends_in_a_raw_error(place: Path, paper: str, check: Check) -> None:
     content = json.loads((place / paper).read_text())

@@ -23,10 +23,10 @@ def test_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> 
     content, private = TABLES[name]
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_bytes(content)
-    start, seen = time.monotonic(), found_in(tmp_path)
+    start, seen = time.process_time(), found_in(tmp_path)
     words = ["init", "study", "--table", "t.csv", "--id", "id", "--private", private]
     answer = tacit(*words, *own_ledger_words())
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     if answer.code == 0:
         assert_usable(Path("study"), tmp_path)
         return

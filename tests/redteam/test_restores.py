@@ -23,7 +23,7 @@ from tests.redteam.restoring import (
     share_guessed,
 )
 from tests.redteam.studies import ledger_file
-from tests.study.doomed import doomed
+from tests.study.doomed import Doomed
 
 
 @pytest.fixture
@@ -166,21 +166,20 @@ def test_the_folder_is_copied_elsewhere(scene: Scene) -> None:
 # -- a plain copy of the ledger's file ------------------------------------------------------------
 
 
-def test_a_plain_copy_after_a_kill_has_every_intent(scene: Scene) -> None:
+def test_a_plain_copy_after_a_kill_has_every_intent(scene: Scene, server: Doomed) -> None:
     """``kill -9`` right after a release; then only ledger.sqlite is copied, and restored later."""
     words = ("release", str(scene.folder), "lab-a", ASKED, "--bits", str(BITS), "--out")
     copy = scene.place / "copy.sqlite"
-    with doomed() as server:
-        steps = server.rehearse(*words, str(scene.place / "whole.csv")).steps
-        for point in points_after_the_file(steps):
-            scene.restore_folder()
-            target = scene.place / f"{point}.csv"
-            killed = server.run(*words, str(target), die_at=point)
-            assert killed.code == -signal.SIGKILL, killed.output
-            assert target.exists()
-            shutil.copyfile(ledger_file(scene.folder), copy)
-            put_back_ledger(scene.folder, copy)
-            assert "intent" in [row.kind for row in read_ledger(scene.folder).rows]
+    steps = server.rehearse(*words, str(scene.place / "whole.csv")).steps
+    for point in points_after_the_file(steps):
+        scene.restore_folder()
+        target = scene.place / f"{point}.csv"
+        killed = server.run(*words, str(target), die_at=point)
+        assert killed.code == -signal.SIGKILL, killed.output
+        assert target.exists()
+        shutil.copyfile(ledger_file(scene.folder), copy)
+        put_back_ledger(scene.folder, copy)
+        assert "intent" in [row.kind for row in read_ledger(scene.folder).rows]
 
 
 def points_after_the_file(steps: list[str]) -> list[int]:
