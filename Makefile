@@ -1,5 +1,5 @@
 # Every target sets itself up: all it needs is make and Python 3.11 or later.
-# `make check lowest` is exactly what CI runs (.ci/run).
+# `make check lowest` runs exactly what CI does (.ci/run), one after another.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,7 +29,7 @@ PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test test-all lowest check bench redteam docs wheel sizes trace concepts format format-check lint types imports \
+.PHONY: help demo page test test-all lowest checks check ready bench redteam docs wheel sizes trace concepts format format-check lint types imports \
 	coverage clean
 
 help:  ## Show the targets
@@ -66,7 +66,12 @@ lowest: $(LOWEST_STAMP)  ## Run the tests on the lowest versions that pyproject.
 	$(LOWEST)/bin/python $(PYTEST) -m "not slow" \
 		$(LOWEST_TESTS)
 
-check: format-check lint types imports test docs  ## Everything that CI runs on the newest versions
+checks: format-check lint types imports docs  ## Every check that is no test; none waits for another: make -j2 checks
+
+check: checks test-all  ## Everything that CI runs on the newest versions
+
+# What takes one processor each; CI makes two at a time, see .ci/run.
+ready: checks $(LOWEST_STAMP) $(BROWSER_STAMP) $(JAVA_STAMP)  ## Install all that the tests need, and check all but them
 
 bench: $(DEV_STAMP) $(JAVA_STAMP)  ## Compare speed and precision with other solvers, then the long attacks
 	$(BIN)/python -m benchmarks
@@ -134,7 +139,8 @@ $(JAVA_STAMP): PROGRAM := java
 $(JAVA_STAMP): PACKAGE := openjdk-17-jre-headless
 $(BROWSER_STAMP) $(JAVA_STAMP): | $(BIN)/python
 	@if command -v $(PROGRAM) >/dev/null \
-		|| (apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGE)) >/dev/null; then \
+		|| (flock 9 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGE)) \
+			9>$(VENV)/.apt-lock >/dev/null; then \
 		touch $@; \
 	else \
 		echo "$(PROGRAM) is missing and could not be installed: tests that need it will fail" >&2; \

@@ -17,6 +17,9 @@ EXTRAS += ("spark", "docs")
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tacit"
+SITE = PACKAGE / "site"
+"""The documentation: wheels have it, a clone only once it is built; so it is not counted."""
+
 PYPROJECT = ROOT / "pyproject.toml"
 
 
@@ -47,7 +50,7 @@ def size_of(extra: str) -> Size:
     own = sum(
         path.stat().st_size
         for path in PACKAGE.rglob("*")
-        if path.is_file() and not _is_bytecode(path)
+        if path.is_file() and not _is_bytecode(path) and SITE not in path.parents
     )
     packages = {
         name: sum(size for path, size in each.items() if not _is_bytecode(path))
