@@ -32,7 +32,7 @@ from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.problem import MEAN
 from tacit.sampling import IntegerChannel
-from tacit.scheme.views import class_rows
+from tacit.scheme.views import DESIGN_SHARE, ROUNDING_BITS, class_rows
 from tacit.study.books.books import RESERVE_BITS, Request
 from tacit.study.books.records import NO_LEVELS, HoldingRecord
 from tacit.study.proofs.cap_prices import CappedView, find_cap_prices
@@ -71,10 +71,12 @@ class Proof:
             them: ``RESERVE_BITS`` below each, and nothing more for a coalition that has
             ``SPENT_BITS`` or less left. The cost is the mean, or the worst level's.
         reserve_worth: a release that uses these last bits too costs less by at most this much.
+        room_worth: so does one that leaves no bits for merging letters, beside the former.
     """
 
     bound: float
     reserve_worth: float
+    room_worth: float
 
 
 def prove(
@@ -120,12 +122,15 @@ def prove(
     evaluation = _Evaluation(cost, mass, roundings, views, capped)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and says so
         bound, forces = evaluation.best_bound(law)
-        forgone = sum(map(_forgone, limited, forces))
+        forgone = np.sum([_forgone(*each) for each in zip(limited, forces, strict=True)], axis=0)
         blind = _Evaluation(cost, mass, roundings, [], []).bound([], [])
     if not bound > blind:
-        return Proof(blind - paid, 0.0)
+        return Proof(blind - paid, 0.0, 0.0)
     # Whatever is told, nothing costs less than the best letter of every cell.
-    return Proof(bound - paid, min(forgone, bound - blind))
+    reserve_worth, room_worth = np.broadcast_to(forgone, 2)  # 0 where no view has a price
+    gain = bound - blind
+    reserve_worth = min(float(reserve_worth), gain)
+    return Proof(bound - paid, reserve_worth, min(float(room_worth), gain - reserve_worth))
 
 
 def _level_weights(
@@ -195,20 +200,23 @@ def _kept(view: LimitedView) -> float:
     return 0.0 if isinf(view.multiplier) else view.budget - RESERVE_BITS
 
 
-def _forgone(view: LimitedView, force: Array) -> float:
-    """An upper bound on what a view's unused bits could have been worth.
+def _forgone(view: LimitedView, force: Array) -> tuple[float, float]:
+    """Upper bounds on what a view's last bits could have been worth, and the room beside these.
 
     With a multiplier: the bits times it. A view that is told nothing at all leaves b nats unused:
     with them, p(a, y, x) could have been off p(a, y) p(x | y) by sqrt(2 b), summed over everything
     (Pinsker). The deviations sum to 0 over x, so each is worth at most half the range of the force.
     """
     if not isinf(view.multiplier):
-        return (1 + 1e-9) * view.multiplier * (view.budget - _kept(view))
+        price = (1 + 1e-9) * view.multiplier
+        return price * (view.budget - _kept(view)), price * view.room
     occurs = view.p_yx[..., None] > 0
     most = np.where(occurs, force, -np.inf).max(axis=0)
     least = np.where(occurs, force, np.inf).min(axis=0)
     half = 0.5 * np.where(most > least, most - least, 0.0).max()
-    return float((1 + 1e-9) * half * np.sqrt(2 * LN2 * view.budget))
+    reserve = float((1 + 1e-9) * half * np.sqrt(2 * LN2 * view.budget))
+    with_room = float((1 + 1e-9) * half * np.sqrt(2 * LN2 * (view.budget + view.room)))
+    return reserve, with_room - reserve
 
 
 def _priced_views(
@@ -228,8 +236,10 @@ def _priced_views(
             continue
         p_yx, law = view.held.T[occurs], view.law[occurs]
         budget = holding.limit - _told_at_least(p_yx, memory.roundings + view.n_summed) - view.slack
-        budget -= memory.allowance(frozenset(holding.parties), n_answers, limits)
-        views.append(_view(law, p_yx, holding.multiplier, budget))
+        room = memory.allowance(frozenset(holding.parties), n_answers, limits)
+        budget = max(budget - room, 0.0)
+        room += DESIGN_SHARE * budget + ROUNDING_BITS
+        views.append(_view(law, p_yx, holding.multiplier, budget, room))
     if on_everyone:
         # The states themselves, limited as [M] fact 6 says; all share one multiplier.
         budget = min(each.limit for each in on_everyone) - before.everyone_bits
@@ -261,12 +271,14 @@ def _capped_views(before: Account, holdings: tuple[HoldingRecord, ...]) -> list[
     return [view for view in views if (view.most < 1).any()]
 
 
-def _view(law: Array | None, p_yx: Array, multiplier: float, budget: float) -> LimitedView:
+def _view(
+    law: Array | None, p_yx: Array, multiplier: float, budget: float, room: float = 0.0
+) -> LimitedView:
     """A view; one that has next to nothing left and no recorded price may be told nothing."""
     # What adds exactly nothing is always allowed: a budget is never negative.
     budget = max(budget, 0.0)
     is_spent = budget <= SPENT_BITS + _SAME_BITS and multiplier <= 0
-    return LimitedView(law, p_yx, inf if is_spent else multiplier, budget)
+    return LimitedView(law, p_yx, inf if is_spent else multiplier, budget, room)
 
 
 def _told_at_least(p_yx: Array, roundings: int) -> float:

@@ -304,7 +304,7 @@ def _bound_problems(
         known: a release within the limits that costs this is known.
     """
     bound, scale = record.bound, max(1.0, abs(record.blind or 0.0))
-    proved = proof.bound - proof.reserve_worth
+    proved = proof.bound - proof.reserve_worth - proof.room_worth
     # 0.1 left rare letters out of a design without saying so: that may use some of the reserve.
     most = value + SAME + (proof.reserve_worth if record.draw is None else 0.0)
     if bound is None or bound > most:

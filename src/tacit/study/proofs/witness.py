@@ -121,10 +121,13 @@ class LimitedView(View):
     Attributes:
         multiplier: cost per bit; infinite where the view may be told nothing more.
         budget: bits that it may be told.
+        room: bits of its limit beside these: letters may be merged for them, or a design may see
+            fewer letters.
     """
 
     multiplier: float
     budget: float
+    room: float = 0.0
 
     @property
     def paid(self) -> float:

@@ -158,7 +158,7 @@ class Draft:
             self.level_multipliers,
             self.ceiling_multipliers,
         )
-        return proof.bound - proof.reserve_worth
+        return proof.bound - proof.reserve_worth - proof.room_worth
 
     @property
     def _worth_of_caps(self) -> float:
