@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.lib import NumpyVersion
 
 from tacit.accounting import Account
 from tacit.problem import Problem
@@ -214,11 +213,7 @@ def test_the_bound_is_below_the_best_release_at_the_cap_itself(cap, analysable):
         ),
     ],
 )
-def test_every_release_of_a_long_history_is_proved_near_the_best(policy, kind, request):
-    if policy is SPENT and kind == "costs" and NumpyVersion(np.__version__) < "2.2.0":
-        reason = "two spent pairs with 20 letters each: with the lowest packages the search for "
-        reason += "forces stops 0.025 short"
-        request.applymarker(pytest.mark.xfail(raises=AssertionError, strict=False, reason=reason))
+def test_every_release_of_a_long_history_is_proved_near_the_best(policy, kind):
     for account, wish, design, _ in designs(1, kind, policy, "abcabcab"):
         gap = design.solution.value - proof_of(account, wish, design).bound
         assert gap < design.solution.gap + NEAR

@@ -49,7 +49,7 @@ _MOST_ENTRIES = 100_000
 _LARGEST_FORCE = 1e3
 """Relative to what an answer is worth."""
 
-_FORCE_PRICES = (1e-12, 3e-13, 1e-13)
+_FORCE_PRICES = (1e-12, 3e-13, 1e-13, 1e-11)
 """What a linear program pays for a force of 1 on everything, tried in turn: the proof loses about
 as much to rounding. Where constraints nearly depend on each other the program needs large forces:
 it stops short of the best at a high price, and fails at some low ones."""
@@ -185,12 +185,15 @@ def find_forces(
         if found.bound >= enough or work_left <= 0:
             break
     # Both the recorded posteriors and those found may be the better ones for the other views.
-    starts = search.first_forces(), found.forces
+    has_others = any(not isinf(view.multiplier) for view in views)
+    starts = (search.first_forces(), found.forces) if has_others else (found.forces,)
+    has_solved = False
     for number, force_price in enumerate(_FORCE_PRICES):
-        is_hopeful = search.is_small and search.value - found.bound < _HOPELESS * search.worth
-        for others in starts if is_hopeful or number == 0 else ():
+        is_hopeful = not has_solved or search.value - found.bound < _HOPELESS * search.worth
+        for others in starts if number == 0 or (search.is_small and is_hopeful) else ():
             if search.value - found.bound > _NOT_NEAR * near:
                 solved = search.by_linear_program(others, force_price)
+                has_solved |= solved.bound > -inf
                 found = max(found, solved, key=lambda each: each.bound)
     return [force[classes] for force in found.forces]
 
