@@ -245,6 +245,11 @@ class Problem:
         return np.asarray(self.joint_zxr.sum(axis=(0, 1)))
 
     @property
+    def is_searched(self) -> bool:
+        """Whether the best release is searched for by solving one problem after another."""
+        return self.is_information or self.objective != MEAN or bool(self.ceilings)
+
+    @property
     def is_shares(self) -> bool:
         """Whether the largest variance of the estimated shares is minimised."""
         return isinstance(self.utility, str) and self.utility == SHARES

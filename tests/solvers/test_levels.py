@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.datasets import adult
-from tacit.errors import CeilingError, InfeasibleError
+from tacit.errors import CeilingError, InfeasibleError, UnconvergedError
 from tacit.problem import WORST_LEVEL, Problem
 from tests import oracles
 from tests import strategies as own
@@ -246,3 +247,48 @@ def test_a_surface_of_worst_levels_has_holes_where_a_limit_is_used_up() -> None:
     assert np.isnan(surface.value[:, 0]).all()
     assert surface.value[0, 1] > surface.value[1, 1]
     assert surface.solution(1, 1).leakage[()] <= 0.3 + LIMIT_SLACK
+
+
+# -- time ------------------------------------------------------------------------------------------
+
+
+def many_levels() -> Array:
+    """p(x, r) of 12 levels; the search takes dozens of releases."""
+    return np.asarray(np.random.default_rng(3).dirichlet(np.full(30 * 12, 0.1)).reshape(30, 12))
+
+
+def test_a_search_that_runs_out_of_time_returns_its_best_and_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("tacit.solvers.kernel.monotonic", lambda: now)
+    problem = Problem(many_levels(), individual=0.5, objective=WORST_LEVEL)
+    best = tacit.solve(problem)
+    told: list[tuple[float, float, float]] = []
+
+    def stop_soon(value: float, bound: float, seconds: float) -> None:
+        nonlocal now
+        told.append((value, bound, seconds))
+        now = 100.0 if len(told) == 3 else 0.0
+
+    late = tacit.solve(problem, time_limit=60.0, progress=stop_soon)
+    assert len(told) == 3
+    assert best.status is tacit.Status.OPTIMAL
+    assert late.status is tacit.Status.OUT_OF_TIME
+    assert late.bound is not None
+    assert late.bound - ROUNDING <= best.value <= late.value + ROUNDING
+    assert late.value <= told[-1][0] + ROUNDING
+    assert late.bound >= told[-1][1] - ROUNDING
+    assert late.leakage[()] <= 0.5
+    values, bounds, _ = np.array(told).T
+    assert (np.diff(values) <= ROUNDING).all()
+    assert (np.diff(bounds) >= -ROUNDING).all()
+
+
+def test_no_time_at_all_leaves_a_constant_release() -> None:
+    problem = Problem(many_levels(), individual=0.5, objective=WORST_LEVEL)
+    late = tacit.solve(problem, time_limit=1e-9)
+    assert late.status is tacit.Status.OUT_OF_TIME
+    assert (late.value, late.bound) == (pytest.approx(11 / 12), 0.0)
+    with pytest.raises(UnconvergedError, match="time ran out before a release was found"):
+        tacit.solve(replace(problem, ceilings={0: 0.3, 1: 0.3, 2: 0.3}), time_limit=1e-9)

@@ -209,13 +209,13 @@ def waiting(what: str, seconds: float = _LONG_SECONDS) -> Iterator[Tell]:
 
 
 def watch_design(tell: Tell) -> Callable[[float, float, float], None]:
-    """Tell how far the search for a release that is judged by information has come."""
+    """Tell how far the search for a release has come: by information, or by an error."""
 
     def watch(value: float, bound: float, seconds: float) -> None:
-        tell(
-            f"designing: {value:.4f} bits about what was asked, at most {bound:.4f} are possible; "
-            f"{seconds:.0f} s"
-        )
+        reached = f"{value:.4f} bits about what was asked, at most {bound:.4f} are possible"
+        if value > bound:
+            reached = f"an error of {value:.4f}, at least {max(bound, 0.0):.4f} is needed"
+        tell(f"designing: {reached}; {seconds:.0f} s")
 
     return watch
 

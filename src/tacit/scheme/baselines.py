@@ -117,7 +117,7 @@ class NonAdaptiveScheme(_Baseline):
         time_limit: float | None,
         progress: Progress | None,
     ) -> Solution:
-        if not problem.is_information:
+        if not problem.is_searched:
             return solve(problem, gap_tol=gap_tol)
         return solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
 

@@ -367,7 +367,7 @@ class Scheme:
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
-        ``time_limit`` and ``progress`` are for utility ``"information"``, as for ``solve``.
+        ``time_limit`` and ``progress`` are for releases that are searched for, as for ``solve``.
         The ``solution`` may be INACCURATE; ``release`` would raise.
         """
         variable = asked
@@ -453,7 +453,7 @@ class Scheme:
                 problem, keys, covered = self._problem(
                     memory, variable, pose, party, limits, caps, rooms
                 )
-            if problem.is_information:
+            if problem.is_searched:
                 solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
             else:
                 solution = solve(problem, gap_tol=gap_tol)

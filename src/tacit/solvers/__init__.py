@@ -34,8 +34,9 @@ def solve(
             least to everyone. That takes about half of the time where full collusion does not
             bind; ``False`` is for those who want the value only. It concerns only the mean of a
             distortion.
-        time_limit: seconds after which the search for a release of utility ``"information"`` ends
-            with the best one found and its bound; ``None`` for no limit. Other utilities need none.
+        time_limit: seconds after which the search for a release of utility ``"information"``, for
+            the worst level or within ceilings ends with the best one found and its bound; ``None``
+            for no limit. The mean of a distortion needs none.
         progress: called whenever that search finds a better release or bound, with value, bound
             and seconds since the start.
 
@@ -43,6 +44,7 @@ def solve(
         InfeasibleError: a limit is below what has leaked already.
         InvalidInputError: this is no problem, or an option is no positive number or does not fit
             the utility.
+        UnconvergedError: the time ran out before a release was found that keeps the ceilings.
     """
     if not isinstance(problem, Problem):
         raise InvalidInputError(
@@ -50,11 +52,12 @@ def solve(
             "tacit.solve(tacit.Problem(joint, individual=..., collusion=...))"
         )
     _check(gap_tol)
-    if problem.is_information:
+    if problem.is_searched:
         _check_time_limit(time_limit)
     elif time_limit is not None or progress is not None:
         raise InvalidInputError(
-            "time_limit and progress are for utility='information': leave them out for a distortion"
+            "time_limit and progress are for utility='information', the worst level and ceilings: "
+            "leave them out for the mean of a distortion"
         )
     if not problem.analysable:
         return _solve(problem, gap_tol, frugal, time_limit, progress)
@@ -74,8 +77,8 @@ def _solve(
     """The best release for a utility, whatever it reads."""
     if problem.is_information:
         return solve_information(problem, gap_tol, time_limit, progress)
-    if problem.objective != MEAN or problem.ceilings:
-        return solve_levels(problem, gap_tol)
+    if problem.is_searched:
+        return solve_levels(problem, gap_tol, time_limit, progress)
     return solve_distortion(problem, gap_tol, frugal=frugal)
 
 

@@ -9,14 +9,16 @@ allows; the next weights are the nearest ones at which the bound may still rise 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.errors import CeilingError
+from tacit.errors import CeilingError, UnconvergedError
 from tacit.information.laws import gamma
 from tacit.numerics.least_squares import nonnegative_least_squares
 from tacit.numerics.linear_program import minimise_linear
@@ -25,6 +27,7 @@ from tacit.solution import Solution, Status
 from tacit.solvers.convex.certificate import make_feasible
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
 from tacit.solvers.convex.solve import solve_batch, worth_of_caps
+from tacit.solvers.kernel import deadline
 
 _MOST_RELEASES = 60
 _MOST_PER_CONDITION = 20
@@ -55,16 +58,31 @@ _NO_SHARE = 1e-12
 """Releases with a smaller share are left out of a mixture."""
 
 
-def solve_levels(problem: Problem, gap_tol: float) -> Solution:
-    """The release with the least worst level, or the least mean, within ceilings; certified."""
+def solve_levels(
+    problem: Problem,
+    gap_tol: float,
+    time_limit: float | None = None,
+    progress: Callable[[float, float, float], None] | None = None,
+) -> Solution:
+    """The release with the least worst level, or the least mean, within ceilings; certified.
+
+    ``time_limit`` and ``progress`` as for ``tacit.solve``.
+    """
     statement = Statement.of(problem)
     limits = statement.limits(problem.limits)
     raise_if_infeasible(statement, limits)
-    releases = _Releases(statement, limits)
+    releases, start = _Releases(statement, limits), monotonic()
     ceilings = {level: error for level, error in problem.ceilings.items() if releases.p_r[level]}
-    if ceilings:
-        ceilings = _reachable(releases, ceilings, gap_tol)
-    found = _search(releases, _Conditions.of(problem, releases.p_r, ceilings), gap_tol)
+
+    def tell(found: _Found) -> None:
+        if progress is not None and found.value < inf:
+            progress(found.value, found.bound, monotonic() - start)
+
+    with deadline(time_limit):
+        if ceilings:
+            ceilings = _reachable(releases, ceilings, gap_tol)
+        conditions = _Conditions.of(problem, releases.p_r, ceilings)
+        found = _search(releases, conditions, gap_tol, tell=tell)
     return _solution(releases, found, gap_tol)
 
 
@@ -201,6 +219,7 @@ class _Found:
         bound: no release within the limits attains less.
         multipliers: of the conditions in that bound, [condition].
         view_multipliers: of the views' limits and caps in it, per bit, [2, view + 1].
+        is_late: whether time ran out.
     """
 
     conditions: _Conditions
@@ -209,12 +228,21 @@ class _Found:
     bound: float
     multipliers: Array
     view_multipliers: Array
+    is_late: bool = False
 
 
 def _search(
-    releases: _Releases, conditions: _Conditions, gap_tol: float, *, target: float | None = None
+    releases: _Releases,
+    conditions: _Conditions,
+    gap_tol: float,
+    *,
+    target: float | None = None,
+    tell: Callable[[_Found], None] = lambda _: None,
 ) -> _Found:
-    """Add releases until the gap is closed, or until it is known whether ``target`` is attained."""
+    """Add releases until the gap is closed, or until it is known whether ``target`` is attained.
+
+    ``tell`` is called with the best so far after each of them. Time may run out before.
+    """
     multipliers, n_before, idle = conditions.start(), len(releases.errors), 0
     ambition = _AMBITION
     most = _MOST_RELEASES + _MOST_PER_CONDITION * len(multipliers)
@@ -226,7 +254,10 @@ def _search(
         before = found.value - found.bound
         rough = _ROUGH_SHARE * before if before < inf else 0.0
         tolerance = max(_OWN_SHARE * gap_tol, rough)
-        proved, view_multipliers = releases.add(conditions.weights(multipliers), tolerance)
+        try:
+            proved, view_multipliers = releases.add(conditions.weights(multipliers), tolerance)
+        except TimeoutError:
+            return replace(found, is_late=True)
         bound = _bound(conditions, multipliers, proved, releases.statement)
         is_attained = bound >= found.bound + 0.9 * ambition * before
         ambition = min(1.0, 2 * ambition) if is_attained else _AMBITION
@@ -236,6 +267,7 @@ def _search(
             )
         value, shares, towards = _best_mixture(releases.errors, conditions)
         found = replace(found, value=value, shares=shares)
+        tell(found)
         gap = value - found.bound
         # Where the target cannot be attained, people are told what can.
         is_known = target is not None and (
@@ -330,9 +362,19 @@ def _reachable(releases: _Releases, ceilings: dict[int, float], gap_tol: float) 
     conditions = _Conditions.easing(ceilings, np.zeros(len(releases.p_r)))
     found = _search(releases, conditions, _OWN_SHARE * gap_tol, target=0.0)
     if found.value > _MET * float(releases.errors.max()):
+        if found.is_late:
+            raise UnconvergedError(
+                "time ran out before a release was found that keeps the ceilings: allow more time, "
+                "or higher ceilings"
+            )
         level = int(conditions.level[found.multipliers.argmax()])
         raise CeilingError(level, ceilings[level], ceilings[level] + found.value)
     return {level: error + max(0.0, found.value) for level, error in ceilings.items()}
+
+
+def _least_value(releases: _Releases, conditions: _Conditions) -> float:
+    """What a release that knew R would attain: a bound where there was no time for another."""
+    return conditions.value(releases.constant_errors.min(axis=0))
 
 
 def _solution(releases: _Releases, found: _Found, gap_tol: float) -> Solution:
@@ -344,7 +386,8 @@ def _solution(releases: _Releases, found: _Found, gap_tol: float) -> Solution:
     )
     errors = releases.errors_of(mixed[0])
     value = conditions.value(errors)
-    bound = min(found.bound, value)
+    bound = min(max(found.bound, _least_value(releases, conditions)), value)
+    unfinished = Status.OUT_OF_TIME if found.is_late else Status.INACCURATE
     weighed = list(zip(conditions.level.tolist(), found.multipliers.tolist(), strict=True))
     n_eased = int(conditions.is_eased.sum())
     return Solution(
@@ -355,7 +398,7 @@ def _solution(releases: _Releases, found: _Found, gap_tol: float) -> Solution:
         leakage=dict(zip(statement.keys, leakage[0].tolist(), strict=True)),
         multipliers=dict(zip(statement.keys, found.view_multipliers[0].tolist(), strict=True)),
         cap_multipliers=worth_of_caps(statement, found.view_multipliers[1]),
-        status=Status.OPTIMAL if value - bound <= gap_tol else Status.INACCURATE,
+        status=Status.OPTIMAL if value - bound <= gap_tol else unfinished,
         steps=releases.n_steps,
         level_multipliers=dict(weighed[:n_eased]),
         ceiling_multipliers=dict(weighed[n_eased:]),

@@ -667,9 +667,9 @@ class Study:
                 then ``out`` with ``.cohort-K`` before its ending.
             reason: why, for the ledger and the receipt; of a release that was recorded before, the
                 first reason stays.
-            watch: called while a release that is judged by information is searched for, with the
-                value and the bound of the best one so far, in bits, and the seconds since the
-                start; an exception that it raises ends the request, and nothing is spent.
+            watch: called while a release is searched for (by information, for the worst level,
+                within ceilings), with the value and the bound of the best one so far, and the
+                seconds since the start; an exception that it raises ends the request, and nothing is spent.
             progress: called with steps done and steps in all while the file is written.
             notify: called with what the custodian should know; by default a warning.
 

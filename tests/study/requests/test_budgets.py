@@ -16,7 +16,7 @@ from flint import arb
 
 from tacit import Costs
 from tacit.cli import run
-from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.errors import InfeasibleError, InvalidInputError, UnconvergedError
 from tacit.remark import Remark
 from tacit.scheme import Policy
 from tacit.study import Study, StudyStatus
@@ -191,6 +191,33 @@ def test_information_that_ran_out_of_time_is_released_with_its_bound(
         assert "out_of_time" in [remark.code for remark in again.remarks]
         assert study.verify().problems == ()
     assert_within_limits(tmp_path / "clinic", dict.fromkeys(PARTIES, 0.4), Policy())
+
+
+def test_no_time_at_all_is_no_reason_to_refuse_and_is_named_where_nothing_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.study.requests.draft._MOST_SECONDS", 1e-9)
+    with make_clinic(tmp_path, external=["outcome"]) as study:
+        study.set_party("lab-a", 0.4)
+        quoted = study.quote("lab-a", "outcome", utility="information")
+        assert "out_of_time" in [remark.code for remark in quoted.remarks]
+        assert quoted.value > 0.01
+        study.release(
+            "lab-a",
+            "outcome",
+            bits=0.2,
+            out=tmp_path / "a.csv",
+            utility="information",
+            notify=[].append,
+        )
+        with pytest.raises(InfeasibleError, match="0.3 bits and has 0.2") as refused:
+            study.quote("lab-a", "diagnosis", bits=0.3, utility="information")
+        assert refused.value.suggestions[0].arguments["bits"] < 0.3
+        with pytest.raises(UnconvergedError, match="time ran out before an answer"):
+            study.release("lab-a", "diagnosis", out=tmp_path / "b.csv", objective="worst-level")
+        assert study.verify().problems == ()
+        assert len(study.status().parties) == 1
+    assert not (tmp_path / "b.csv").exists()
 
 
 def test_a_search_in_time_makes_no_remark(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def solve_information(
             search.run()
     except TimeoutError:
         is_late = True
+        search.offer_truth()
     return _solution(statement, limits, search.best, search.bound, gap_tol, is_late)
 
 
@@ -145,6 +146,27 @@ class _Search:
         channel[0] = 1.0
         nothing = np.zeros(len(self.limits))
         return _Candidate(channel, 0.0, nothing, TimeSharing.NONE, (1.0,), 0)
+
+    def offer_truth(self) -> None:
+        """Where no time was left to find anything: the asked value for a share of the records.
+
+        The others get letter 0, which nobody else has if there are letters enough. Where R is a
+        function of X, and only the recipient is limited, no release is better; others are milder to
+        those who are answered.
+        """
+        if self.best.value > 0:
+            return
+        joint, mass = self.statement.joint_zxr, self.statement.mass
+        n_letters = self.asked or self.n_r + 1
+        channel = np.zeros((n_letters, *mass.shape))
+        share = joint / np.where(mass > 0, mass, 1.0)[..., None]
+        share[mass <= 0, 0] = 1.0
+        for r in range(self.n_r):
+            channel[(r + 1) % n_letters] += share[..., r]
+        feasible, _ = make_feasible(self.statement, channel[None], self.limits[None])
+        value = float(information_bits(joint_rhat_r(self.statement, feasible))[0])
+        nothing = np.zeros(len(self.limits))
+        self._offer(_Candidate(feasible[0], value, nothing, TimeSharing.NONE, (1.0,), 0), 0.0)
 
     def _offer(self, candidate: _Candidate, tolerance: float) -> None:
         """Keep a candidate that is at least as good; of equals, the one that was refined longer."""

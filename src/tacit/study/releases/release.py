@@ -11,7 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import CeilingError, DeliveryError, InfeasibleError, TacitError
+from tacit.errors import (
+    CeilingError,
+    DeliveryError,
+    InfeasibleError,
+    TacitError,
+    UnconvergedError,
+)
 from tacit.remark import Remark
 from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
@@ -49,7 +55,7 @@ def draft_or_refuse(
         books: of the study, for the cohort that it is about; of several, a refusal names it.
         request: what is asked.
         max_error: refuse answers whose cost, as it is judged, is above this.
-        watch: called with value, bound and seconds while information is searched for.
+        watch: called with value, bound and seconds while a design is searched for.
     """
     try:
         return _draft_in_cohort(books, request, max_error, watch)
@@ -72,6 +78,11 @@ def _draft_in_cohort(
         raise refusal_with_suggestion(books, request, error) from None
     is_constant = best.is_constant and len(books.cohorts) > 1  # what others learn is not refused
     if not (best.is_worth_it or is_constant):
+        if best.is_out_of_time:
+            raise UnconvergedError(
+                "time ran out before an answer was found that is better than a blind guess: ask "
+                "again when this machine is less busy, or with another utility"
+            )
         raise worthless_refusal(books, best)
     if max_error is not None and best.value > max_error:
         raise coarse_refusal(books, best, max_error)

@@ -566,7 +566,10 @@ def _external_in_words(column: str) -> str:
 @_checked
 def _out_of_time_in_words(value: float, bound: float | None) -> str:
     """What it means that the clock ended the search for a better release."""
-    more = "" if bound is None else f", by at most {bits_up(max(bound - value, 0.0))} bits"
+    more = ""
+    if bound is not None:
+        unit = " bits" if bound >= value else ""
+        more = f", by at most {bits_up(abs(bound - value))}{unit}"
     return f"the search for the best release ran out of time: a better one may exist{more}"
 
 

@@ -46,7 +46,10 @@ _WORST_GAP = 1e-3
 """Largest certified gap of a design that is released. A larger gap means that the solver failed."""
 
 _MOST_SECONDS = 30.0
-"""For a design that is judged by information: then the best one found is released."""
+"""For a design that is searched for, by information or levels: then the best found is released."""
+
+SECONDS_TO_SUGGEST = 2.0
+"""The same for one that only shows whether a request would be answered."""
 
 LEAST_BITS = 10 * RESERVE_BITS
 """A party or coalition with fewer bits left than this has nothing left: designs stay
@@ -243,13 +246,16 @@ class Draft:
         return self.design.limits
 
 
-def draft(books: Books, request: Request, watch: Progress | None = None) -> Draft:
+def draft(
+    books: Books, request: Request, watch: Progress | None = None, seconds: float = inf
+) -> Draft:
     """The best release for a request that meets every limit strictly.
 
     Args:
         books: of the study.
         request: what is asked.
-        watch: called with value, bound and seconds while information is searched for.
+        watch: called with value, bound and seconds while a design is searched for.
+        seconds: for that search, where ``_MOST_SECONDS`` are more.
 
     Raises:
         InfeasibleError: a limit leaves nothing, or less than was asked for.
@@ -258,7 +264,7 @@ def draft(books: Books, request: Request, watch: Progress | None = None) -> Draf
     """
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
-    design = _design(books, before, request, ceiling, watch)
+    design = _design(books, before, request, ceiling, watch, min(seconds, _MOST_SECONDS))
     channel, after, transition, capped = _round(books, request, design, before)
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
@@ -405,7 +411,12 @@ def tightest(drafted: Draft) -> Parties:
 
 
 def _design(
-    books: Books, before: Account, request: Request, ceiling: float, watch: Progress | None
+    books: Books,
+    before: Account,
+    request: Request,
+    ceiling: float,
+    watch: Progress | None,
+    seconds: float,
 ) -> Design:
     question = request.question
     try:
@@ -419,7 +430,7 @@ def _design(
             individual=None if ceiling == inf else ceiling,
             cap=books.caps.get(request.party),
             gap_tol=GAP_TOL,
-            time_limit=_MOST_SECONDS,
+            time_limit=seconds,
             progress=watch,
         )
     except CeilingError as error:

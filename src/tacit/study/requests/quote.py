@@ -399,10 +399,15 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
         if not 0 < bits <= left or (part != 1 and monotonic() > until):
             continue
         try:
-            other = drafted if part == 1 else draft(books, replace(drafted.request, bits=bits))
+            other = (
+                drafted
+                if part == 1
+                else draft(books, replace(drafted.request, bits=bits), seconds=until - monotonic())
+            )
         except TacitError:  # no such answer: the curve has a point less
             continue
-        if isinf(other.value):
+        is_early = other.is_out_of_time and part != 1  # others had more time
+        if isinf(other.value) or is_early:
             continue
         if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
             break
@@ -430,12 +435,13 @@ def _compare(
     point: CurvePoint, others: dict[str, tuple[Books, Request]], until: float
 ) -> CurvePoint:
     """A point with what other releases would be worth; fewer where there is no time."""
-    values = {}
+    values: dict[str, float] = {}
     for name, (books, request) in others.items():
         if monotonic() > until:
             continue
         with suppress(TacitError):  # no such answer
-            values[name] = draft(books, replace(request, bits=point.bits)).value
+            other = draft(books, replace(request, bits=point.bits), seconds=until - monotonic())
+            values |= {} if other.is_out_of_time else {name: other.value}
     return replace(point, others=values)
 
 
