@@ -210,7 +210,7 @@ def test_no_time_at_all_is_no_reason_to_refuse_and_is_named_where_nothing_was_fo
             utility="information",
             notify=[].append,
         )
-        with pytest.raises(InfeasibleError, match="0.3 bits and has 0.2") as refused:
+        with pytest.raises(InfeasibleError, match=r"0\.3 bits and has 0\.2") as refused:
             study.quote("lab-a", "diagnosis", bits=0.3, utility="information")
         assert refused.value.suggestions[0].arguments["bits"] < 0.3
         with pytest.raises(UnconvergedError, match="time ran out before an answer"):
