@@ -25,7 +25,7 @@ from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.memory import NO_LIMITS, Transition
-from tacit.scheme.views import ClassOfX, CoalitionView, class_sums
+from tacit.scheme.views import ClassOfX, CoalitionView, EveryoneView, class_sums
 
 _PRECISION = 128
 _TINY = 1e-250
@@ -97,7 +97,9 @@ class Account:
         """
         if everyone_bits is None:
             memory = self.memory
-            added = information_added_upper_bits(memory.mass, channel, memory.roundings)
+            added = information_added_upper_bits(
+                memory.mass, channel, memory.roundings, memory.everyone
+            )
             everyone_bits = add_up(memory.everyone_bits, added)
         after, transition = self.memory.after(
             party, channel.law, made, limits=limits, caps=caps, everyone_bits=everyone_bits
@@ -164,14 +166,33 @@ class Account:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
         return self.memory.view(parties & self.memory.present)
 
-    def holdings(
-        self, coalitions: Iterable[Parties]
-    ) -> dict[Parties, tuple[float, float, float, CoalitionView | None]]:
-        """``upper_bits``, ``worst_answer``, ``worst_answer_slack`` and ``view`` of coalitions."""
-        return {
-            each: (self.upper_bits(each), *self._worst_answer_and_slack(each), self.view(each))
-            for each in coalitions
-        }
+    def worst_answers(self, coalitions: Iterable[Parties]) -> dict[Parties, tuple[float, float]]:
+        """``worst_answer`` and ``worst_answer_slack`` of coalitions."""
+        return {each: self._worst_answer_and_slack(each) for each in coalitions}
+
+    def looseness(self, coalitions: Iterable[Parties]) -> dict[Parties, tuple[int | None, float]]:
+        """How many letters are told apart in what coalitions hold, and what that adds to the bound.
+
+        The second is the bits by which ``upper_bits`` may be above the truth, at most. A coalition
+        holds at least what every carried one within it does, and everyone at least the letters that
+        are told apart of all. There is no number of letters where the bound is that of others.
+        """
+        return {each: self._looseness(each & self.memory.present) for each in coalitions}
+
+    def _looseness(self, holders: Parties) -> tuple[int | None, float]:
+        memory, view = self.memory, self.memory.view(holders)
+        if view is not None:
+            return view.n_letters, view.slack
+        within = [each.held for parties, each in memory.carried.items() if parties <= holders]
+        roundings = memory.roundings + max(
+            (each.n_summed for each in memory.carried.values()), default=0
+        )
+        letters = None
+        if holders == memory.present:
+            letters = memory.everyone.n_letters
+            within.append(memory.everyone.law.T)
+        told = max((information_lower_bits(held.T, roundings) for held in within), default=0.0)
+        return letters, max(0.0, self.upper_bits(holders) - told)
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is that of others, because their law is not carried."""
@@ -205,24 +226,40 @@ def information_upper_bits(law: Array, counts: Counts, roundings: int) -> float:
         return _upper_bits(told - spread - _sum_p_log_p(counts))
 
 
-def information_added_upper_bits(mass: Array, channel: IntegerChannel, roundings: int) -> float:
-    """Upper bound on I(Rhat; X | M) in bits: exactly 0 where no row depends on x.
+def information_lower_bits(law: Array, roundings: int) -> float:
+    """A number below I(Y; X) in bits, 0 or more; arguments as above."""
+    product = law.sum(axis=1, keepdims=True) * law.sum(axis=0)
+    logs = np.log2(np.where(law > 0, law / np.where(product > 0, product, 1.0), 1.0))
+    error = 16 * gamma(roundings + law.size + 64)
+    return max(0.0, float((law * (logs - error * (np.abs(logs) + 4))).sum()))
+
+
+def information_added_upper_bits(
+    mass: Array, channel: IntegerChannel, roundings: int, everyone: EveryoneView | None = None
+) -> float:
+    """Upper bound on I(Rhat; X | W) in bits: exactly 0 where no row depends on x.
+
+    W is a letter that tells the state m, and is drawn from the history: of all that has such a
+    letter, I(Rhat; X | history) is at most this, and no more than I(Rhat; X | M) ([M] fact 6).
 
     Args:
         mass: p(m, x), [m, x].
         channel: p(letter | m, x).
         roundings: behind each mass.
+        everyone: the letters W; the states by default.
     """
     if _is_constant_in_x(mass, channel.weights):
         return 0.0
-    joint = np.einsum("mx,mxa->ma", mass, channel.law)
-    of_row, of_state = gamma(roundings + mass.size), gamma(roundings + mass.shape[1])
+    told = EveryoneView.of_states(mass) if everyone is None else everyone
+    table = channel.law
+    joint = np.stack([row @ table[state] for row, state in zip(told.law, told.state, strict=True)])
+    of_row, of_told = gamma(roundings + mass.size), gamma(roundings + mass.shape[1])
     of_letter = gamma(roundings + mass.shape[1] + 2)
     with _precision():
-        rows = _sum_of_rows(mass, channel.weights, of_row)
+        rows = _sum_of_rows(mass, channel.weights, of_row)  # the same for all letters of a state
         spread = _sum_x_log_x(joint.reshape(-1), of_letter)
-        states = _sum_x_log_x(mass.sum(axis=1), of_state)
-        return _upper_bits(rows - spread + states)
+        letters = _sum_x_log_x(told.law.sum(axis=1), of_told)
+        return _upper_bits(rows - spread + letters)
 
 
 def other_rows_upper_bits(counts: Counts, tables: Sequence[Weights] | None) -> float:

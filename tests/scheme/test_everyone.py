@@ -1,23 +1,33 @@
-"""Everyone's worst answer, where the memory has fewer states than there are histories."""
+"""What everyone holds, where the memory has fewer states than there are histories."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from tacit import mutual_information
 from tacit.errors import InvalidInputError
 from tacit.policy import Everyone, Policy
 from tacit.scheme import views
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.views import EveryoneView, merge_within
+from tacit.scheme.views import EveryoneView, merge_by_spread, merge_within
 
 N_X, N_RHAT, N_STATES = 5, 3, 3
 CAPS = {frozenset("abcd"): 3.0}
+ROUNDING = 1e-9
 
 
 def _remember(seed: int) -> tuple[BoundedMemory, float]:
     """A memory of three states after four random releases, and the worst answer of all pasts."""
+    memory, exact = _remember_both(seed, CAPS)
+    return memory, exact.worst_answer(frozenset("abcd"))
+
+
+def _remember_both(
+    seed: int, caps: dict[frozenset[str], float]
+) -> tuple[BoundedMemory, ExactHistory]:
+    """A memory of three states after four random releases, and one of all pasts."""
     draw = np.random.default_rng(seed)
     p_x = draw.dirichlet(np.ones(N_X))
     memory = BoundedMemory.start(p_x, N_STATES, Policy(limits=[Everyone(2.0)]))
@@ -25,11 +35,44 @@ def _remember(seed: int) -> tuple[BoundedMemory, float]:
     for party in "abcd":
         channel = draw.dirichlet(np.ones(N_RHAT), (len(memory.mass), N_X))
         truth, _ = exact.after(party, channel[state])
-        memory, transition = memory.after(party, channel, caps=CAPS)
+        memory, transition = memory.after(party, channel, caps=caps)
         before, letter = np.divmod(np.arange(len(state) * N_RHAT), N_RHAT)
         assert len(truth.mass) == len(before)  # every history goes on with every letter
         exact, state = truth, transition.next_state[state[before], letter]
-    return memory, exact.worst_answer(frozenset("abcd"))
+    return memory, exact
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bits_are_exact_while_all_histories_are_told_apart(seed: int) -> None:
+    memory, exact = _remember_both(seed, {})
+    assert memory.everyone.n_letters == N_RHAT**4 > len(memory.mass)
+    assert memory.everyone_bits == pytest.approx(mutual_information(exact.mass), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_more_letters_the_nearer_is_the_bound_to_the_truth(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds, told = [], []
+    for letters in (1, 9, 27):
+        monkeypatch.setattr(views, "EVERYONE_LETTERS", letters)
+        memory, exact = _remember_both(seed, {})
+        bounds.append(memory.everyone_bits)
+        told.append(mutual_information(memory.everyone.law))
+    truth = mutual_information(exact.mass)
+    assert bounds[0] > bounds[-1] >= truth - ROUNDING
+    assert min(bounds) >= truth - ROUNDING
+    assert max(told) <= truth + ROUNDING  # how loose a bound is, is read off these
+
+
+def test_many_rows_are_merged_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    laws = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    monkeypatch.setattr(views, "_MOST_ROWS", 8)
+    labels = views.merge_by_halves(laws, 5)
+    assert sorted(set(labels.tolist())) == [*range(5)]
+    again = views.merge_by_halves(np.concatenate([laws, laws]), 5)
+    assert len(again) == 100
+    assert int(again.max()) < 5
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -67,7 +110,7 @@ def test_a_design_is_told_how_much_more_its_letters_hide(seed: int) -> None:
 
 def test_letters_of_other_states_are_not_merged() -> None:
     laws = np.array([[0.1, 0.2], [0.1, 0.2], [0.2, 0.1], [0.05, 0.05]])
-    labels = merge_within(laws, np.array([0, 1, 1, -1]), 2)
+    labels = merge_within(laws, np.array([0, 1, 1, -1]), 2, merge_by_spread)
     assert labels.tolist() == [0, 1, 1, -1]
     view = EveryoneView.of_states(np.array([[0.5, 0.5]]))
     channel = np.full((1, 2, 2), 0.5)

@@ -111,7 +111,9 @@ class TestLongHistories:
         for (party, channel, next_state), made in zip(steps, transitions, strict=True):
             believed, again = believed.after(party, channel, made)
             assert again.slacks == made.slacks
-            proved, again = proved.after(party, channel, Transition(next_state, made.merges))
+            proved, again = proved.after(
+                party, channel, Transition(next_state, made.merges, letters=made.letters)
+            )
             assert again.slacks == made.slacks
         for replayed in (believed, proved):
             assert replayed.carried.keys() == memory.carried.keys()

@@ -66,8 +66,11 @@ def capped(original: Path, tmp_path: Path) -> Path:
     return tmp_path / "clinic"
 
 
-def test_how_loose_a_worst_answer_is_said_to_be_holds(tmp_path: Path) -> None:
-    """States that became one before there was a cap on everyone cannot be told apart later."""
+def test_how_loose_a_worst_answer_is_said_to_be_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Histories that became one before there was a cap on everyone cannot be told apart later."""
+    monkeypatch.setattr("tacit.scheme.views.EVERYONE_LETTERS", 1)
     with make_clinic(tmp_path, memory=4) as study:
         for party, cap in {"a": 1.0, "b": None, "c": 1.7}.items():
             study.set_party(party, 0.9, cap=cap)

@@ -94,8 +94,8 @@ class BoundedMemory:
         cap: the most states kept; see also ``n_kept``.
         policy: says which coalitions matter.
         present: parties that received something.
-        everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | M_{j-1})
-            ([M] fact 6), rounded up.
+        everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | W_{j-1})
+            ([M] fact 6), rounded up, W being the letter of ``everyone``.
         carried: coalition -> what it holds, on the states when it last received something or later.
         roundings: how many roundings lie behind each mass; all terms are non-negative.
         class_of_x: class of each cell: x is a class of cells.
@@ -266,7 +266,8 @@ class BoundedMemory:
         """
         n_m, _, n_rhat = channel.shape
         if everyone_bits is None:
-            added = information_added_bits(self.mass, channel, self.roundings)
+            told = self.everyone
+            added = information_added_bits(told.law, channel[told.state], self.roundings)
             everyone_bits = add_up(self.everyone_bits, added)
         roundings = self.roundings + max(n_m, self.everyone.n_letters) * n_rhat + 4
         fed, grown = self._fed(party), followed(self.mass, channel)
@@ -276,8 +277,9 @@ class BoundedMemory:
             else (self._merge_again(party, fed, channel, roundings, made), made.next_state)
         )
         letters = None if made is None else made.letters
-        if made is None and not caps.keys() <= fed.keys():
-            letters = self.everyone.choose_labels(channel, state)
+        if made is None:
+            has_caps = not caps.keys() <= fed.keys()
+            letters = self.everyone.choose_labels(channel, state, has_caps=has_caps)
         transition = Transition(state, merged.labels, merged.slacks, letters)
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         mass = _gathered(grown, state)

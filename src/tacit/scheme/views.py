@@ -25,7 +25,7 @@ a request that tells cells of a class apart refines the classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, nextafter, sqrt
 from typing import NamedTuple
@@ -72,6 +72,12 @@ _MOVES = 2**20
 
 _CACHED = 2**15
 """Numbers of an array that fits into a processor's cache, with some others."""
+
+EVERYONE_LETTERS = 256
+"""Told apart of what everyone holds, for the bound on everyone; the ledger keeps their labels."""
+
+_MOST_ROWS = 2048
+"""Rows of which every two are compared at once."""
 
 _COMPARED_ENTRIES = 2**27
 """Pairs of everyone's letters in one state, times classes of cells, compared after a release."""
@@ -664,7 +670,7 @@ class EveryoneView:
         letters where a design has many answers.
         """
         most = min(DESIGN_LETTERS[1], DESIGN_ENTRIES // (n_rhat * self.law.shape[1]))
-        labels = merge_within(self.law, self.state, most)
+        labels = merge_within(self.law, self.state, most, merge_by_spread)
         law = np.zeros((int(labels.max()) + 1, self.law.shape[1]))
         np.add.at(law, labels, self.law)
         state = np.zeros(len(law), dtype=np.intp)
@@ -675,18 +681,26 @@ class EveryoneView:
             return view, None
         return view, hidden_bits(self.law, labels, law, self.spreads)
 
-    def choose_labels(self, channel: Array, next_state: Labels) -> Labels:
-        """Labels of the letters (y, rhat) after a release: merged within each state by spread.
+    def choose_labels(self, channel: Array, next_state: Labels, *, has_caps: bool) -> Labels | None:
+        """Labels of the letters (y, rhat) after a release: merged within each state.
 
         Args:
             channel: p(rhat | m, x), [m, x, rhat].
             next_state: [m, rhat]; -1 where that cannot occur.
+            has_caps: whether single answers are capped through what everyone holds. Then letters
+                are merged by spread, else by what they tell; ``None`` is returned where they would
+                only tell the states.
         """
         grown, state = self._grown(channel), self._next_states(next_state)
         n_states, n_rhat = int(next_state.max()) + 1, channel.shape[2]
         compared = min(sqrt(_COMPARED_ENTRIES / (n_states * grown.shape[1])), MOST_LETTERS)
-        most = int(min(n_states * compared / n_rhat, MOST_LETTERS))
-        return merge_within(grown, np.where(grown.any(axis=1), state, -1), most)
+        occurring = np.where(grown.any(axis=1), state, -1)
+        if has_caps:
+            most = int(min(n_states * compared / n_rhat, MOST_LETTERS))
+            return merge_within(grown, occurring, most, merge_by_spread)
+        most = int(min(n_states * compared / sqrt(n_rhat), EVERYONE_LETTERS))
+        labels = merge_within(grown, occurring, most, merge_by_halves)
+        return labels if int(labels.max()) + 1 > n_states else None
 
     def after(
         self, channel: Array, next_state: Labels, labels: Labels | None, roundings: int
@@ -727,8 +741,10 @@ class EveryoneView:
         return np.asarray(next_state[self.state].reshape(-1))
 
 
-def merge_within(laws: Array, groups: Labels, most: int) -> Labels:
-    """Labels of rows [row, x], merged by spread within each group until ``most`` are left.
+def merge_within(
+    laws: Array, groups: Labels, most: int, merge_rows: Callable[[Array, int], Labels]
+) -> Labels:
+    """Labels of rows [row, x], merged within each group until ``most`` are left.
 
     Rows of group -1 are left out, as -1. Every group keeps at least one label.
     """
@@ -737,9 +753,21 @@ def merge_within(laws: Array, groups: Labels, most: int) -> Labels:
     for group in range(int(groups.max()) + 1):
         rows = np.flatnonzero(groups == group)
         if len(rows):
-            labels[rows] = n_labels + merge_by_spread(laws[rows], quota)
+            labels[rows] = n_labels + merge_rows(laws[rows], quota)
             n_labels = int(labels[rows].max()) + 1
     return labels
+
+
+def merge_by_halves(laws: Array, most: int) -> Labels:
+    """As ``merge_laws`` of rows that occur; of many rows, each half is merged first."""
+    n_rows = len(laws)
+    if n_rows <= max(_MOST_ROWS, 2 * most):
+        return merge_laws(laws, most)
+    first, second = (merge_by_halves(part, most) for part in np.split(laws, [n_rows // 2]))
+    halves = np.concatenate([first, int(first.max()) + 1 + second])
+    merged = np.zeros((int(halves.max()) + 1, laws.shape[1]))
+    np.add.at(merged, halves, laws)
+    return np.asarray(merge_laws(merged, most)[halves])
 
 
 def _quota(sizes: NDArray[np.intp], most: int) -> int:

@@ -669,8 +669,8 @@ class Study:
                 first reason stays.
             watch: called while a release is searched for (by information, for the worst level,
                 within ceilings), with the value and the bound of the best one so far, and the
-                seconds since the start; an exception that it raises ends the request, and nothing is
-                spent.
+                seconds since the start; an exception that it raises ends the request, and nothing
+                is spent.
             progress: called with steps done and steps in all while the file is written.
             notify: called with what the custodian should know; by default a warning.
 

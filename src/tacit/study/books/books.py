@@ -442,20 +442,23 @@ def record_holdings(
         caps: on those of them that have one; a cap that is kept bounds the worst answer.
         prices: what a bit more would be worth; 0 for a coalition that is not named.
     """
+    worst_answers, looseness = account.worst_answers(limits), account.looseness(limits)
+    bits = {each: account.upper_bits(each) for each in limits}
+    covered = {each: account.is_covered(each) for each in limits}
     return tuple(
         HoldingRecord(
             parties=tuple(sorted(coalition)),
-            limit=limits[coalition],
-            bits=bits,
-            is_covered=view is None,
+            limit=limit,
+            bits=bits[coalition],
+            is_covered=covered[coalition],
             multiplier=prices.get(coalition, 0.0),
-            letters=None if view is None else view.n_letters,
-            slack=0.0 if view is None else view.slack,
+            letters=looseness[coalition][0],
+            slack=looseness[coalition][1],
             cap=caps.get(coalition),
-            worst_answer=min(worst, caps.get(coalition, inf)),
-            worst_answer_slack=loose,
+            worst_answer=min(worst_answers[coalition][0], caps.get(coalition, inf)),
+            worst_answer_slack=worst_answers[coalition][1],
         )
-        for coalition, (bits, worst, loose, view) in account.holdings(limits).items()
+        for coalition, limit in limits.items()
     )
 
 

@@ -484,9 +484,10 @@ class HoldingRecord(Record):
         bits: what it holds, at most.
         is_covered: whether ``bits`` are those of others, because its law is not carried.
         multiplier: what a bit more would be worth.
-        letters: answers that are told apart in what it holds; ``None`` where it is covered.
-        slack: the part of ``bits`` that merging letters added; ``None`` in releases that 0.1 and
-            0.2 recorded.
+        letters: answers that are told apart in what it holds; ``None`` where ``bits`` are those of
+            others.
+        slack: bits by which ``bits`` may be above the truth, at most: what merging letters added,
+            or others' letters. ``None`` in releases that 0.1 and 0.2 recorded.
         cap: bits that its worst single answer may have; ``None`` for no cap.
         worst_answer: bits that its worst single answer has at most: after any answer, no
             combination of levels is more than 2**bits times as likely as before. ``None`` in

@@ -27,7 +27,7 @@ from math import inf, isinf
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting import Account
+from tacit.accounting import Account, information_lower_bits
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.problem import MEAN
@@ -235,7 +235,8 @@ def _priced_views(
             on_everyone.append(holding)
             continue
         p_yx, law = view.held.T[occurs], view.law[occurs]
-        budget = holding.limit - _told_at_least(p_yx, memory.roundings + view.n_summed) - view.slack
+        told = information_lower_bits(view.held, memory.roundings + view.n_summed)
+        budget = holding.limit - told - view.slack
         room = memory.allowance(frozenset(holding.parties), n_answers, limits)
         budget = max(budget - room, 0.0)
         room += DESIGN_SHARE * budget + ROUNDING_BITS
@@ -279,14 +280,6 @@ def _view(
     budget = max(budget, 0.0)
     is_spent = budget <= SPENT_BITS + _SAME_BITS and multiplier <= 0
     return LimitedView(law, p_yx, inf if is_spent else multiplier, budget, room)
-
-
-def _told_at_least(p_yx: Array, roundings: int) -> float:
-    """A number below I(Y; X) in bits, p(y, x) as [x, y]."""
-    product = p_yx.sum(axis=0) * p_yx.sum(axis=1, keepdims=True)
-    logs = np.log2(np.where(p_yx > 0, p_yx / np.where(product > 0, product, 1.0), 1.0))
-    error = 16 * gamma(roundings + p_yx.size + 64)
-    return float((p_yx * (logs - error * (np.abs(logs) + 4))).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -339,7 +339,7 @@ def _shares(
 ) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
     limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
-    views = {each: after.view(each) for each in limits}
+    looseness = after.looseness(limits)
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
@@ -351,15 +351,14 @@ def _shares(
             whom_in_words(binding),
             before.upper_bits(coalition),
             after.is_covered(coalition) and coalition != books.holders | {party},
-            None if view is None else view.n_letters,
-            0.0 if view is None else view.slack,
+            *looseness[coalition],
             after.worst_answer(coalition),
             after.worst_answer_slack(coalition),
             books.all_limits.least_cap_on(coalition),
             books.cohort.number,
             after.upper_bits(coalition),
         )
-        for (coalition, binding), view in zip(limits.items(), views.values(), strict=True)
+        for coalition, binding in limits.items()
     )
 
 
