@@ -47,7 +47,8 @@ class Holding:
         is_covered: whether ``held`` is that of everyone, for want of a closer bound.
         letters: how many answers, together, are told apart in what it holds; ``None`` where its
             law is not carried.
-        slack: the part of ``held`` that merging letters added: the truth is at most so far below.
+        slack: the truth is at most so far below ``held``: what merging letters added, or others'
+            letters where the bound is that of others.
         worst_answer: bits of its worst single answer, at most: after any answer, no combination of
             levels is more than 2**bits times as likely as before.
         worst_answer_slack: bits by which that may be above the truth, at most.
