@@ -18,6 +18,7 @@ from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
+from tacit.words.commands import tail_of
 from tests.study.clinic import (
     PRIVATE,
     copy_clinic,
@@ -178,7 +179,9 @@ def test_known_records_are_refused_by_their_rows_or_left_out(study: Study, tmp_p
     with pytest.raises(InvalidInputError) as refused:
         study.extend(str(tmp_path / "both.csv"))
     assert "2 of 122 records are in the study already (rows 1, 122)" in str(refused.value)
-    assert "and 1 have other private values than then (row 122)" in str(refused.value)
+    assert "1 of them with other private values than then (row 122): leave" in str(refused.value)
+    choices = "; that is --skip-known, or --accept-corrections"
+    assert tail_of(refused.value.suggestions, {}) == choices
     assert [each.arguments for each in refused.value.suggestions] == [
         {"skip_known": True},
         {"accept_corrections": True},

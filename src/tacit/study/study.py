@@ -993,12 +993,12 @@ class Study:
 
         Args:
             ids: a table with the study's id columns; other columns are not read.
-            skip_unknown: go on although ids of the list were never in the study.
+            skip_unknown: go on although ids of the list were never in the study, or are empty.
             confirm: called before anything is erased; an exception that it raises ends it.
 
         Raises:
-            InvalidInputError: an id was never in the study, or no record would be left; nothing
-                was erased.
+            InvalidInputError: an id was never in the study or is empty, or no record would be left;
+                nothing was erased.
         """
         finished = self.finish_erasure()
         listed = self.find_listed(ids)
