@@ -333,7 +333,10 @@ def test_people_of_another_study_are_noticed_both_ways(tmp_path: Path) -> None:
                     private=PRIVATE,
                     ledger=shared,
                 )
-        study.extend(str(tmp_path / "new.csv"), accept_reset=True)
+        [said, *_] = study.extend(str(tmp_path / "new.csv"), accept_reset=True)
+        assert said in study.status().remarks
+        assert said.code == "reset_accepted"
+        assert [each["table"] for each in said.values["studies"]] == ["new.csv"]
         assert len(study.status().cohorts) == 3
     assert verify_study(tmp_path / "clinic").problems == ()
 

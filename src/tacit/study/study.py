@@ -86,6 +86,7 @@ from tacit.study.reports.status import (
     limits_below_own,
     limits_too_high,
     read_status,
+    reset_remarks,
     small_cells,
     table_remarks,
     too_high,
@@ -330,7 +331,8 @@ class Study:
         except NothingNewError:
             return [*remarks, UNCHANGED]
         books = self._journal.books
-        return [*remarks, *table_remarks(books.look_at(len(books.cohorts)))]
+        joined = books.look_at(len(books.cohorts))
+        return [*remarks, *reset_remarks([joined.cohort]), *table_remarks(joined)]
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""

@@ -210,6 +210,22 @@ def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
     return f"release {release} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
+def _reset_accepted(*, studies: list[dict[str, Any]]) -> str:
+    said = [
+        f"that of {each['table'] or 'a table'}, made {each['made'][:10]} ({each['study']})"
+        for each in studies
+    ]
+    if len(said) == 1:
+        have, whose = "another study of this ledger has", "both"
+    else:
+        have, whose = f"{len(said)} other studies of this ledger have", "them all"
+    return (
+        f"{have} some of the same ids, which was accepted: {', '.join(said)}; bits are counted "
+        "from 0 here, and if these are the same people, whoever holds releases of "
+        f"{whose} may hold the sum about them"
+    )
+
+
 def _erased_again(*, records: int) -> str:
     were = _records_were(records)
     return f"{were} erased since the backup was made, and erased again"
@@ -393,6 +409,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "records_erased": _as_in_papers("records_erased"),
     "released_after_close": _fill("release {release} was not there when the study was closed"),
     "replay_stopped": _fill("{reason}; nothing after it was checked"),
+    "reset_accepted": _reset_accepted,
     "rollback_accepted": _say(
         "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds "
         "it may hold more than is shown"
