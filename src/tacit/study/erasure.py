@@ -8,15 +8,17 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.study.books.books import Books, Erasure
 from tacit.study.books.records import ErasedCohortRecord, ErasedRecord, ErasureRecord
-from tacit.study.folder import Layout, StudyKeys
+from tacit.study.folder import Layout, StudyKeys, find_copies, is_there
 from tacit.study.journal import Journal
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.setup.creation import sketch_ids
@@ -200,18 +202,30 @@ def erase_again(layout: Layout, engine: Engine[Any], keys: StudyKeys, books: Boo
     return n_back
 
 
-def report_erasure(books: Books, erasure: Erasure | None) -> ErasureReport:
+def report_erasure(layout: Layout, books: Books, erasure: Erasure | None) -> ErasureReport:
     """What was erased just now, and where the erased records still are: in files, in backups."""
-    delivered = [
-        number
+    delivered = {
+        number: each.delivery.file
         for cohort in books.cohorts
         for number, each in cohort.intents.items()
         if cohort.n_erased and each.delivery is not None
-    ]
-    files = [Remark("erased_in_files", {"releases": delivered})] if delivered else []
+    }
+    values = {"releases": list(delivered), "files": _files_of(layout, delivered)}
+    files = [Remark("erased_in_files", values)] if delivered else []
     return ErasureReport(
         records=0 if erasure is None else len(erasure.id_hashes),
         erased=books.n_erased,
         left=books.n_left,
         remarks=(UNCHANGED,) if erasure is None else (*files, Remark("erased_in_backups")),
     )
+
+
+def _files_of(layout: Layout, delivered: Mapping[int, str]) -> list[str]:
+    """Where files of these releases are still, as far as this folder has written them."""
+    copies: dict[int, list[str]] = {}
+    with suppress(InvalidInputError):  # verifying says so
+        copies = find_copies(layout)
+    known = (
+        file for number, first in delivered.items() for file in (first, *copies.get(number, ()))
+    )
+    return [file for file in dict.fromkeys(known) if is_there(Path(file))]

@@ -1022,7 +1022,7 @@ class Study:
             if unfinished is not None:
                 self._remove_records(unfinished)
         self._journal.ledger.clear_replaced()  # also what a killed call has left
-        return report_erasure(self._journal.books, unfinished)
+        return report_erasure(self._layout, self._journal.books, unfinished)
 
     def _remove_records(self, erasure: Erasure) -> None:
         books = self._journal.books

@@ -5,11 +5,15 @@ A code that is not in the table, as of an engine that somebody added, is shown a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.remark import Remark
+
+
+_MOST_FILES = 10
+"""As many files are named."""
 
 
 def remark_in_words(remark: Remark) -> str:
@@ -239,11 +243,14 @@ def _erased_elsewhere(*, records: int) -> str:
     )
 
 
-def _erased_in_files(*, releases: list[int]) -> str:
+def _erased_in_files(*, releases: list[int], files: Sequence[str] = ()) -> str:
     which = "release" if len(releases) == 1 else "releases"
+    more = f" and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
+    there = f" ({', '.join(files[:_MOST_FILES])}{more})" if files else ""
     return (
         f"files of {which} {', '.join(map(str, releases))} were delivered before and hold answers "
-        "about them: deliver again what is still used, and ask recipients to delete the old files"
+        f"about them{there}: deliver again what is still used, and ask recipients to delete the "
+        "old files; copies that tacit did not write from this folder are not known"
     )
 
 
@@ -304,6 +311,11 @@ _WORDS: dict[str, Callable[..., str]] = {
     "cap_reached": _cap_reached,
     "cap_too_high": _cap_too_high,
     "chain_broken": _fill("{reason}"),
+    "copies_unknown": _fill("{reason}"),
+    "copy_changed": _fill(
+        "{file} was written as release {release} and is something else now: whether it holds "
+        "records that were erased since is not known"
+    ),
     "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
     "entry_lost": _fill_trace("the ledger has lost entries, {trace}: verify the study"),
