@@ -295,8 +295,10 @@ def _copy_notes(layout: Layout, books: Books, keys: DigestKeys | None) -> list[R
             if not is_there(file) or _written([*books.releases.values()], file, keys):
                 continue
             about = {"release": number, "file": str(file)}
-            is_old = _written([each.releases[number] for each in earlier], file, keys)
-            notes.append(Remark("erased_in_file" if is_old else "copy_changed", about))
+            if _written([each.releases[number] for each in earlier], file, keys):
+                notes.append(Remark("erased_in_file", about))
+            else:
+                notes.append(Remark("copy_changed", about))
     return notes
 
 
