@@ -180,11 +180,11 @@ def test_known_records_are_refused_by_their_rows_or_left_out(study: Study, tmp_p
         study.extend(str(tmp_path / "both.csv"))
     assert "2 of 122 records are in the study already (rows 1, 122)" in str(refused.value)
     assert "1 of them with other private values than then (row 122): leave" in str(refused.value)
-    choices = "; that is --skip-known, or --accept-corrections"
+    choices = "; that is --skip-known, or --accept-corrections --skip-known"
     assert tail_of(refused.value.suggestions, {}) == choices
     assert [each.arguments for each in refused.value.suggestions] == [
         {"skip_known": True},
-        {"accept_corrections": True},
+        {"accept_corrections": True, "skip_known": True},
     ]
     assert known[0][0] not in str(refused.value)
     remarks = study.extend(str(tmp_path / "both.csv"), skip_known=True)
