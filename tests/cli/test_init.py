@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -245,7 +246,17 @@ def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: s
     before = sorted(path.name for path in Path().iterdir())
     said = refused(5, "init", "second", *words)
     assert "overlap" in said
+    name = Path(patients).name
+    assert re.search(rf"that study \(made of {name} on \d{{4}}-\d\d-\d\d; its folder", said)
+    assert said.endswith("may be counted from 0 again, accept that with --accept-reset")
     assert sorted(path.name for path in Path().iterdir()) == before
-    done("init", "second", *words, "--accept-reset")
+    accepted = "another study of this ledger has some of the same ids, which was accepted: that of"
+    accepted = f"{accepted} {name}, made 2"
+    assert accepted in done("init", "second", *words, "--accept-reset").out
+    for command in ("status", "report"):
+        assert accepted in done(command, "second").out
+        assert "same ids" not in done(command, "first").out
+    done("report", "second", "--html", "report.html")
+    assert "<dt>Same ids elsewhere</dt>" in Path("report.html").read_text()
     flat = " ".join(tacit("init", "--help").out.split())
     assert "whoever holds releases of both studies may hold the sum" in flat

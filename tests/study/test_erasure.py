@@ -10,6 +10,7 @@ import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -22,11 +23,12 @@ from tacit.ledger import Ledger
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
-from tacit.study.folder import Layout, StudyKeys
+from tacit.study.folder import Layout, StudyKeys, find_copies
 from tacit.study.releases.release import ReleaseWriter
 from tacit.tables.delivery.engine import StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.encoding.snapshot import Snapshot
+from tacit.words.remarks import remark_in_words
 from tests.study.clinic import (
     copy_clinic,
     entries_of,
@@ -179,6 +181,54 @@ def test_verify_stays_green_and_says_so(clinic: Path) -> None:
     assert [each.code for each in verify_study(clinic).problems] == ["file_changed"]
 
 
+def test_files_under_other_names_are_named_until_they_are_written_again(
+    folder_clinic: Path,
+) -> None:
+    place = folder_clinic.parent
+    diagnosis, age, outcome, copy = (str(place / f"{name}.csv") for name in (*BITS, "again"))
+    redeliver(folder_clinic, "age")
+    redeliver(folder_clinic, "age")
+    back_up(folder_clinic, place / "monday.tar")
+    with Study.open(folder_clinic) as study:
+        [said, _] = study.erase(write_ids(place)).remarks
+    assert said.values["files"] == [diagnosis, age, copy, outcome]
+    assert f"about them ({diagnosis}, {age}, {copy}, {outcome}): " in remark_in_words(said)
+    notes = verify_study(folder_clinic).notes
+    old = {each.values["file"] for each in notes if each.code == "erased_in_file"}
+    assert old == {diagnosis, age, outcome, copy}
+
+    redeliver(folder_clinic, "age")
+    assert copy not in str(verify_study(folder_clinic).notes)
+    (place / "again.csv").write_text("record,rhat\n")
+    assert Remark("copy_changed", {"release": 5, "file": copy}) in verify_study(folder_clinic).notes
+    assert verify_study(folder_clinic).problems == ()
+
+    kept = Layout(folder_clinic).copies
+    kept.write_text("[")
+    assert "copies_unknown" in [each.code for each in verify_study(folder_clinic).notes]
+    kept.unlink()
+    restore(place / "monday.tar", folder_clinic)
+    assert find_copies(Layout(folder_clinic)) == {5: [copy]}
+
+
+def test_a_file_that_another_process_writes_meanwhile_is_known(
+    folder_clinic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find a release that was never delivered; the ledger names the file of one of them."""
+    place, write = folder_clinic.parent, ReleaseWriter.write
+    with Study.open(folder_clinic) as study, Study.open(folder_clinic) as other:
+        number = study.record("lab-a", "smoker", bits=0.05)
+
+        def late(*args: Any) -> str:
+            monkeypatch.setattr(ReleaseWriter, "write", write)
+            other.deliver(number, place / "theirs.csv")
+            return write(*args)
+
+        monkeypatch.setattr(ReleaseWriter, "write", late)
+        study.deliver(number, place / "ours.csv")
+    assert find_copies(Layout(folder_clinic)) == {number: [str(place / "ours.csv")]}
+
+
 def test_papers_from_before_and_after_are_genuine(clinic: Path) -> None:
     place = clinic.parent
     with Study.open(clinic) as study:
@@ -278,12 +328,14 @@ def test_the_ledger_keeps_a_count_and_a_keyed_proof(clinic: Path) -> None:
 
 # -- lists ----------------------------------------------------------------------------------------
 
+WRONG_LIST = r"ids that were never in the study, in 2 rows 1, 3, and empty ids, in row 5, counted"
+
 
 def test_unknown_ids_are_refused_by_their_rows_or_skipped(folder_clinic: Path) -> None:
-    ids = write_ids(folder_clinic.parent, ["nobody", "p000007", "someone", "p000007"])
+    ids = write_ids(folder_clinic.parent, ["nobody", "p000007", "someone", "p000007", ""])
     entries = entries_of(folder_clinic)
     with Study.open(folder_clinic) as study:
-        with pytest.raises(InvalidInputError, match=r"in 2 rows 1, 3, counted from 1") as refusal:
+        with pytest.raises(InvalidInputError, match=WRONG_LIST) as refusal:
             study.erase(ids)
         assert "nobody" not in str(refusal.value)
         assert entries_of(folder_clinic) == entries
@@ -292,6 +344,7 @@ def test_unknown_ids_are_refused_by_their_rows_or_skipped(folder_clinic: Path) -
             "records": 1,
             "erased_rows": [],
             "unknown_rows": [1, 3],
+            "empty_rows": [5],
             "left": 199,
         }
         assert entries_of(folder_clinic) == entries

@@ -18,6 +18,7 @@ from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
+from tacit.words.commands import tail_of
 from tests.study.clinic import (
     PRIVATE,
     copy_clinic,
@@ -178,10 +179,12 @@ def test_known_records_are_refused_by_their_rows_or_left_out(study: Study, tmp_p
     with pytest.raises(InvalidInputError) as refused:
         study.extend(str(tmp_path / "both.csv"))
     assert "2 of 122 records are in the study already (rows 1, 122)" in str(refused.value)
-    assert "and 1 have other private values than then (row 122)" in str(refused.value)
+    assert "1 of them with other private values than then (row 122): leave" in str(refused.value)
+    choices = "; that is --skip-known, or --accept-corrections --skip-known"
+    assert tail_of(refused.value.suggestions, {}) == choices
     assert [each.arguments for each in refused.value.suggestions] == [
         {"skip_known": True},
-        {"accept_corrections": True},
+        {"accept_corrections": True, "skip_known": True},
     ]
     assert known[0][0] not in str(refused.value)
     remarks = study.extend(str(tmp_path / "both.csv"), skip_known=True)
@@ -330,7 +333,10 @@ def test_people_of_another_study_are_noticed_both_ways(tmp_path: Path) -> None:
                     private=PRIVATE,
                     ledger=shared,
                 )
-        study.extend(str(tmp_path / "new.csv"), accept_reset=True)
+        [said, *_] = study.extend(str(tmp_path / "new.csv"), accept_reset=True)
+        assert said in study.status().remarks
+        assert said.code == "reset_accepted"
+        assert [each["table"] for each in said.values["studies"]] == ["new.csv"]
         assert len(study.status().cohorts) == 3
     assert verify_study(tmp_path / "clinic").problems == ()
 

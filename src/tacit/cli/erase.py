@@ -26,7 +26,8 @@ def erase(
         ),
     ] = None,
     skip_unknown: Annotated[
-        bool, typer.Option("--skip-unknown", help="Skip ids that were never in the study.")
+        bool,
+        typer.Option("--skip-unknown", help="Skip ids that were never in the study, or are empty."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count what would be erased, and erase nothing.")
@@ -74,5 +75,6 @@ def _in_words(listed: ListedRecords) -> str:
     """What a list of ids is about."""
     others = f", {len(listed.erased_rows):,} erased before" if listed.erased_rows else ""
     unknown = f", {len(listed.unknown_rows):,} unknown" if listed.unknown_rows else ""
+    empty = f", {len(listed.empty_rows):,} empty" if listed.empty_rows else ""
     there = counted(len(listed.id_hashes), "record")
-    return f"{there} to erase{others}{unknown}; {listed.left:,} would be left"
+    return f"{there} to erase{others}{unknown}{empty}; {listed.left:,} would be left"

@@ -115,7 +115,8 @@ def init(
         typer.Option(
             "--accept-reset",
             help="Take records that the ledger knows from another study. Their bits are then "
-            "counted from 0 again: whoever holds releases of both studies may hold the sum.",
+            "counted from 0 again: whoever holds releases of both studies may hold the sum. Also "
+            "where the ids are other people's there, as numbers of rows are.",
         ),
     ] = False,
     engine: Annotated[

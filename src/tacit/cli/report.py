@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, show_json, show_rows
+from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
 from tacit.cli.options import AsJson, Folder
 from tacit.words.remarks import remarks_for_machines
 
@@ -70,3 +70,4 @@ def _show_report(found: StudyReport) -> None:
         show_rows(("entry", "when", "to", "what", "why"), rows, wide=4)
     else:
         print("  nothing was released yet")
+    show_remarks(found.status.remarks)

@@ -23,6 +23,7 @@ from tacit.ledger.entry import (
     StoredStudy,
     check_name,
     faults,
+    parse_json,
     seal_entry,
 )
 from tacit.ledger.schema import NEWEST_REVISION, entries, ledgers, studies
@@ -32,6 +33,9 @@ SALT_BYTES = 32
 
 _LARGEST_NUMBER = 2**63 - 1
 """The largest number that both databases accept in a query."""
+
+_DATE = len("2026-01-31")
+"""Characters of a time that are its date."""
 
 _ROWS_AT_ONCE = 64
 """Rows held in memory while a chain is walked; a payload may be large."""
@@ -408,12 +412,15 @@ class Ledger:
     ) -> None:
         for overlap in _overlaps(connection, sketch):
             if overlap.study not in accepting:
+                of = "" if overlap.table is None else f" of {overlap.table}"
                 raise LedgerError(
                     f"these records and those of study {overlap.study!r} overlap: about "
                     f"{max(overlap.share, 0.01):.0%} of the smaller table's ids are in both, and "
                     "what the limits there protect would be handed out again: go on with that "
-                    "study (the one whose study.json has this id), or accept the reset; accept it "
-                    "also where these ids are other people's, such as numbers of rows",
+                    f"study (made{of} on {overlap.made[:_DATE]}; its folder is the one whose "
+                    "study.json has this id). If these ids are other people's there, as numbers "
+                    "of rows are, or if bits about the same people may be counted from 0 again, "
+                    "accept that",
                     suggestions=[Suggestion(action, {"accept_reset": True})],
                 )
 
@@ -491,8 +498,26 @@ def _end_of(study: str) -> Select[Any]:
 
 
 def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:
-    found = [
-        Overlap(study, Sketch.parse(study, n_records, text).share_in_both(sketch))
+    shares = {
+        study: Sketch.parse(study, n_records, text).share_in_both(sketch)
         for study, n_records, text in connection.execute(select(studies))
+    }
+    found = [
+        Overlap(study, share, *_beginning(connection, study))
+        for study, share in shares.items()
+        if share
     ]
-    return sorted((o for o in found if o.share), key=lambda o: (-o.share, o.study))
+    return sorted(found, key=lambda o: (-o.share, o.study))
+
+
+def _beginning(connection: Connection, study: str) -> tuple[str, str | None]:
+    """When a study was made, and the name of its table, as its first entry says."""
+    first = select(entries.c.time, entries.c.body).where(
+        entries.c.study == study, entries.c.number == 1
+    )
+    row = connection.execute(first).one_or_none()
+    if row is None:  # somebody has removed it: verifying says so
+        return "", None
+    body = parse_json(row.body)
+    table = body.get("table") if isinstance(body, dict) else None
+    return str(row.time), table if isinstance(table, str) else None

@@ -24,10 +24,19 @@ _ABOVE_EVERY_HASH = "g"
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """An earlier study, and the estimated share of the smaller study's ids that are in both."""
+    """An earlier study with ids that another one has, too.
+
+    Attributes:
+        study: its name in the ledger.
+        share: estimated share of the smaller study's ids that are in both.
+        made: when it began, ISO-8601 in UTC.
+        table: name of the table that it was made of; ``None`` where its first entry names none.
+    """
 
     study: str
     share: float
+    made: str
+    table: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -354,7 +354,7 @@ class ErasureOf(Order):
 
     Attributes:
         ids: the key of a file that was sent; left out, an erasure that was interrupted is finished.
-        skip_unknown: skip ids that were never in the study.
+        skip_unknown: skip ids that were never in the study, or are empty.
         confirm: a word that it is meant; without it, records are counted and none is erased.
     """
 

@@ -220,7 +220,8 @@ def _make_folder(top: Path, folder: Path) -> None:
 
 
 def _own_files(layout: Layout) -> tuple[Path, ...]:
-    return layout.configuration, layout.key, layout.high_water, layout.digest_keys
+    kept = layout.high_water, layout.digest_keys, layout.copies
+    return layout.configuration, layout.key, *kept
 
 
 def _check_new(layout: Layout, configuration: Configuration, file: Path) -> None:

@@ -8,15 +8,17 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.study.books.books import Books, Erasure
 from tacit.study.books.records import ErasedCohortRecord, ErasedRecord, ErasureRecord
-from tacit.study.folder import Layout, StudyKeys
+from tacit.study.folder import Layout, StudyKeys, find_copies, is_there
 from tacit.study.journal import Journal
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.setup.creation import sketch_ids
@@ -36,12 +38,14 @@ class ListedRecords:
         id_hashes: keyed hashes of the ids of records that are in the study.
         erased_rows: rows of the list, from 1, whose record was erased before.
         unknown_rows: rows of the list, from 1, whose id was never in the study.
+        empty_rows: rows of the list, from 1, without an id.
         left: how many records would be left without those.
     """
 
     id_hashes: frozenset[str]
     erased_rows: tuple[int, ...]
     unknown_rows: tuple[int, ...]
+    empty_rows: tuple[int, ...]
     left: int
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,6 +54,7 @@ class ListedRecords:
             "records": len(self.id_hashes),
             "erased_rows": list(self.erased_rows),
             "unknown_rows": list(self.unknown_rows),
+            "empty_rows": list(self.empty_rows),
             "left": self.left,
         }
 
@@ -77,14 +82,15 @@ class ErasureReport:
 
 def find_listed(journal: Journal, writer: ReleaseWriter, ids: str) -> ListedRecords:
     """Look the ids of a list up, in every cohort and among those that were erased."""
-    rows = hash_ids(writer.cohorts[0].encoding, ids, writer.keys.ids, journal.layout.folder)
+    found = hash_ids(writer.cohorts[0].encoding, ids, writer.keys.ids, journal.layout.folder)
+    rows = found.hash_of
     listed = {hashed for hashed in rows.values() if hashed is not None}
     known = known_in(writer, listed)
     gone = (listed & journal.books.erased_ids) - known
     erased = [row for row, hashed in rows.items() if hashed in gone]
     unknown = [row for row, hashed in rows.items() if hashed not in known | gone]
     left = journal.books.n_left - len(known)
-    return ListedRecords(frozenset(known), tuple(erased), tuple(unknown), left)
+    return ListedRecords(frozenset(known), tuple(erased), tuple(unknown), found.empty_rows, left)
 
 
 def known_in(writer: ReleaseWriter, id_hashes: Collection[str]) -> set[str]:
@@ -94,17 +100,22 @@ def known_in(writer: ReleaseWriter, id_hashes: Collection[str]) -> set[str]:
 
 
 def refuse_unknown(listed: ListedRecords) -> None:
-    """Refuse a list with ids that were never in the study: it may be the wrong list."""
-    rows = listed.unknown_rows
-    if rows:
-        more = f" and {len(rows) - _MOST_LISTED:,} more" if len(rows) > _MOST_LISTED else ""
+    """Refuse a list with ids that were never in the study, or none: it may be the wrong list."""
+    found = [("ids that were never in the study", listed.unknown_rows)]
+    found += [("empty ids", listed.empty_rows)]
+    wrong = [f"{what}, in {_rows_in_words(rows)}" for what, rows in found if rows]
+    if wrong:
         raise InvalidInputError(
-            "nothing was erased: the list has ids that were never in the study, in "
-            f"{'row' if len(rows) == 1 else f'{len(rows):,} rows'} "
-            f"{', '.join(map(str, rows[:_MOST_LISTED]))}{more}, counted from 1 without a heading: "
-            "correct the list, or skip them",
+            f"nothing was erased: the list has {', and '.join(wrong)}, counted from 1 without a "
+            "heading: correct the list, or skip them",
             suggestions=[Suggestion("erase", {"skip_unknown": True})],
         )
+
+
+def _rows_in_words(rows: Sequence[int]) -> str:
+    more = f" and {len(rows) - _MOST_LISTED:,} more" if len(rows) > _MOST_LISTED else ""
+    counted = "row" if len(rows) == 1 else f"{len(rows):,} rows"
+    return f"{counted} {', '.join(map(str, rows[:_MOST_LISTED]))}{more}"
 
 
 def record_erasure(journal: Journal, listed: ListedRecords) -> None:
@@ -191,18 +202,30 @@ def erase_again(layout: Layout, engine: Engine[Any], keys: StudyKeys, books: Boo
     return n_back
 
 
-def report_erasure(books: Books, erasure: Erasure | None) -> ErasureReport:
+def report_erasure(layout: Layout, books: Books, erasure: Erasure | None) -> ErasureReport:
     """What was erased just now, and where the erased records still are: in files, in backups."""
-    delivered = [
-        number
+    delivered = {
+        number: each.delivery.file
         for cohort in books.cohorts
         for number, each in cohort.intents.items()
         if cohort.n_erased and each.delivery is not None
-    ]
-    files = [Remark("erased_in_files", {"releases": delivered})] if delivered else []
+    }
+    values = {"releases": list(delivered), "files": _files_of(layout, delivered)}
+    files = [Remark("erased_in_files", values)] if delivered else []
     return ErasureReport(
         records=0 if erasure is None else len(erasure.id_hashes),
         erased=books.n_erased,
         left=books.n_left,
         remarks=(UNCHANGED,) if erasure is None else (*files, Remark("erased_in_backups")),
     )
+
+
+def _files_of(layout: Layout, delivered: Mapping[int, str]) -> list[str]:
+    """Where files of these releases are still, as far as this folder has written them."""
+    copies: dict[int, list[str]] = {}
+    with suppress(InvalidInputError):  # verifying says so
+        copies = find_copies(layout)
+    known = (
+        file for number, first in delivered.items() for file in (first, *copies.get(number, ()))
+    )
+    return [file for file in dict.fromkeys(known) if is_there(Path(file))]

@@ -164,7 +164,7 @@ def _find_returning(
     journal: Journal, writer: ReleaseWriter, records: Records, table: str
 ) -> frozenset[str]:
     """Keyed hashes of the ids of new records that are in a cohort, or were erased."""
-    rows = hash_ids(records.encoding, table, writer.keys.ids, journal.layout.folder)
+    rows = hash_ids(records.encoding, table, writer.keys.ids, journal.layout.folder).hash_of
     listed = {hashed for hashed in rows.values() if hashed is not None}
     new = writer.engine.known(records, writer.keys.ids, listed)
     return frozenset(new & (known_in(writer, new) | journal.books.erased_ids))
@@ -203,7 +203,7 @@ def _let_join(
     present = frozenset(known_in(writer, returning))
     if present:
         left = journal.books.n_left - len(present)
-        record_erasure(journal, ListedRecords(present, (), (), left))
+        record_erasure(journal, ListedRecords(present, (), (), (), left))
         finish_erasure()
     sketch = sketch_ids([*writer.cohorts, records], journal.ledger.salt)
     number = len(writer.cohorts) + 1

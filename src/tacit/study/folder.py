@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tacit.errors import InvalidInputError, KeyFileError, Suggestion
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
-from tacit.storage import atomic_file
+from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Cohort
 from tacit.study.books.records import FIRST_COHORT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
@@ -49,6 +49,7 @@ class Layout:
         source_seen: size and time of the table's file when it was last found unchanged.
         cohorts: one folder for each cohort that joined later, see ``of_cohort``.
         table: which table such a cohort was read from.
+        copies: files that releases were written to again, under other names.
     """
 
     folder: Path
@@ -62,6 +63,7 @@ class Layout:
     source_seen: Path = field(init=False)
     cohorts: Path = field(init=False)
     table: Path = field(init=False)
+    copies: Path = field(init=False)
 
     def __post_init__(self) -> None:
         for name, path in _NAMES.items():
@@ -85,6 +87,7 @@ _NAMES = {
     "source_seen": "source-seen.json",
     "cohorts": "cohorts",
     "table": "table.json",
+    "copies": "copies.json",
 }
 
 
@@ -93,6 +96,14 @@ def is_study(folder: Path) -> bool:
     try:
         return Layout(folder).configuration.is_file()
     except OSError:
+        return False
+
+
+def is_there(file: Path) -> bool:
+    """Whether there is such a file."""
+    try:
+        return file.is_file()
+    except OSError:  # a name that no disk can have
         return False
 
 
@@ -311,6 +322,36 @@ def refuse_changed_snapshot(snapshot: Records, key: bytes, cohort: Cohort) -> No
             raise
         # Erased again in a restored folder, the same content may lie in other bytes.
         snapshot.check(key, cohort.snapshot_digest)
+
+
+def find_copies(layout: Layout) -> dict[int, list[str]]:
+    """Release -> files that it was written to again from this folder, under other names.
+
+    Raises:
+        InvalidInputError: what is known of them is damaged.
+    """
+    try:
+        stored = json.loads(layout.copies.read_text())
+        return {
+            int(number): [str(Path(each)) for each in files] for number, files in stored.items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise InvalidInputError(
+            f"{layout.copies} cannot be read ({error}), so that files under other names are not "
+            "known: restore it from a backup, or remove it"
+        ) from error
+
+
+def note_copy(layout: Layout, release: int, file: str) -> None:
+    """Remember that a release is written again under another name: it may have to be found."""
+    with locked(layout.configuration):  # one writer at a time
+        copies = find_copies(layout)
+        if file not in copies.setdefault(release, []):
+            copies[release].append(file)
+            with atomic_file(layout.copies, mode=0o600) as written:
+                written.write(json.dumps(copies, indent=2).encode() + b"\n")
 
 
 def refuse_own_files(layout: Layout, configuration: Configuration, target: Path) -> None:

@@ -34,6 +34,7 @@ from tacit.study.books.records import (
     JoinedRecord,
     Record,
     RollbackRecord,
+    other_studies,
 )
 from tacit.study.entry_kinds import read_books, read_on
 from tacit.study.folder import Configuration, Layout, engine_of
@@ -286,8 +287,9 @@ class Journal:
             accept_reset: whether records may join that the ledger knows from another study.
         """
         seal = self.ledger.registration_seal(self.study, sketch)
-        record = JoinedRecord(**dict(cohort), corrected=corrected, registration=seal)
         known = self.ledger.overlapping(joining) if accept_reset else []
+        said = dict(cohort) | {"known_in": other_studies(known, self.study)}
+        record = JoinedRecord(**said, corrected=corrected, registration=seal)
         try:
             [entry] = self.ledger.append_all(
                 self.study,

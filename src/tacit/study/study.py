@@ -86,6 +86,7 @@ from tacit.study.reports.status import (
     limits_below_own,
     limits_too_high,
     read_status,
+    reset_remarks,
     small_cells,
     table_remarks,
     too_high,
@@ -330,7 +331,8 @@ class Study:
         except NothingNewError:
             return [*remarks, UNCHANGED]
         books = self._journal.books
-        return [*remarks, *table_remarks(books.look_at(len(books.cohorts)))]
+        joined = books.look_at(len(books.cohorts))
+        return [*remarks, *reset_remarks([joined.cohort]), *table_remarks(joined)]
 
     def close(self) -> None:
         """Close the connections to the ledger; the study can be opened again."""
@@ -994,12 +996,12 @@ class Study:
 
         Args:
             ids: a table with the study's id columns; other columns are not read.
-            skip_unknown: go on although ids of the list were never in the study.
+            skip_unknown: go on although ids of the list were never in the study, or are empty.
             confirm: called before anything is erased; an exception that it raises ends it.
 
         Raises:
-            InvalidInputError: an id was never in the study, or no record would be left; nothing
-                was erased.
+            InvalidInputError: an id was never in the study or is empty, or no record would be left;
+                nothing was erased.
         """
         finished = self.finish_erasure()
         listed = self.find_listed(ids)
@@ -1021,7 +1023,7 @@ class Study:
             if unfinished is not None:
                 self._remove_records(unfinished)
         self._journal.ledger.clear_replaced()  # also what a killed call has left
-        return report_erasure(self._journal.books, unfinished)
+        return report_erasure(self._layout, self._journal.books, unfinished)
 
     def _remove_records(self, erasure: Erasure) -> None:
         books = self._journal.books

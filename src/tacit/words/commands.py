@@ -43,6 +43,8 @@ def tail_of(suggestions: Sequence[Suggestion], given: Given) -> str:
     is_one_step = {each.action for each in suggestions} <= {"set_party", "change_collusion"}
     if is_one_step or len(spelled) == 1:
         return f" with {' and '.join(spelled)}"
+    if all(each.startswith("--") for each in spelled):  # the message has named the choices
+        return f"; that is {', or '.join(spelled)}"
     return f"; see {', '.join(spelled)}"
 
 

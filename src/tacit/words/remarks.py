@@ -5,11 +5,15 @@ A code that is not in the table, as of an engine that somebody added, is shown a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.remark import Remark
+
+
+_MOST_FILES = 10
+"""As many files are named."""
 
 
 def remark_in_words(remark: Remark) -> str:
@@ -210,6 +214,22 @@ def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
     return f"release {release} is proved to be within {gap:.1e} of the best only: {reason}"
 
 
+def _reset_accepted(*, studies: list[dict[str, Any]]) -> str:
+    said = [
+        f"that of {each['table'] or 'a table'}, made {each['made'][:10]} ({each['study']})"
+        for each in studies
+    ]
+    if len(said) == 1:
+        have, whose = "another study of this ledger has", "both"
+    else:
+        have, whose = f"{len(said)} other studies of this ledger have", "them all"
+    return (
+        f"{have} some of the same ids, which was accepted: {', '.join(said)}; bits are counted "
+        "from 0 here, and if these are the same people, whoever holds releases of "
+        f"{whose} may hold the sum about them"
+    )
+
+
 def _erased_again(*, records: int) -> str:
     were = _records_were(records)
     return f"{were} erased since the backup was made, and erased again"
@@ -223,11 +243,14 @@ def _erased_elsewhere(*, records: int) -> str:
     )
 
 
-def _erased_in_files(*, releases: list[int]) -> str:
+def _erased_in_files(*, releases: list[int], files: Sequence[str] = ()) -> str:
     which = "release" if len(releases) == 1 else "releases"
+    more = f" and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
+    there = f" ({', '.join(files[:_MOST_FILES])}{more})" if files else ""
     return (
         f"files of {which} {', '.join(map(str, releases))} were delivered before and hold answers "
-        "about them: deliver again what is still used, and ask recipients to delete the old files"
+        f"about them{there}: deliver again what is still used, and ask recipients to delete the "
+        "old files; copies that tacit did not write from this folder are not known"
     )
 
 
@@ -288,6 +311,11 @@ _WORDS: dict[str, Callable[..., str]] = {
     "cap_reached": _cap_reached,
     "cap_too_high": _cap_too_high,
     "chain_broken": _fill("{reason}"),
+    "copies_unknown": _fill("{reason}"),
+    "copy_changed": _fill(
+        "{file} was written as release {release} and is something else now: whether it holds "
+        "records that were erased since is not known"
+    ),
     "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
     "entry_lost": _fill_trace("the ledger has lost entries, {trace}: verify the study"),
@@ -393,6 +421,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "records_erased": _as_in_papers("records_erased"),
     "released_after_close": _fill("release {release} was not there when the study was closed"),
     "replay_stopped": _fill("{reason}; nothing after it was checked"),
+    "reset_accepted": _reset_accepted,
     "rollback_accepted": _say(
         "a rollback of the ledger was accepted: what it has lost is not counted, and whoever holds "
         "it may hold more than is shown"

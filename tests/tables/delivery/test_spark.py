@@ -128,6 +128,32 @@ def test_a_folder_of_parquet_is_counted_alike(
 
 
 @pytest.mark.slow
+def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    n_files, folder = 24, tmp_path / "many"
+    folder.mkdir()
+    ids = np.random.default_rng(1).permutation(n_files * 5)
+    for number, some in enumerate(np.split(ids, n_files)):
+        columns = {"count": some, "age": some % 7, "ward": some % 2}
+        parquet.write_table(pa.table(columns), folder / f"{number}.parquet")
+    context, group = spark.sparkContext, "small files"
+    context.setJobGroup(group, group)
+    try:
+        found = [
+            engine.count(f"{folder}/", ["count"], COLUMNS, [], tmp_path / name)
+            for name, engine in (("local", LocalEngine()), ("spark", SparkEngine()))
+        ]
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    assert found[0].digest(b"key") == found[1].digest(b"key")
+    jobs = map(context.statusTracker().getJobInfo, context.statusTracker().getJobIdsForGroup(group))
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    told = map(context.statusTracker().getStageInfo, stages)
+    n_tasks = [each.numTasks for each in told if each is not None]
+    assert n_tasks
+    assert max(n_tasks) < n_files / 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("n_parts", [1, 7])
 def test_partitions_do_not_matter(
     spark: SparkSession,

@@ -5,7 +5,7 @@ What the entries do is in ``tacit.study.entry_kinds``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, prod
@@ -29,7 +29,7 @@ from pydantic import (
 
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.information.laws import bits_up, percent_used
-from tacit.ledger import Entry
+from tacit.ledger import Entry, Overlap
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs, Utility
 from tacit.scheme import Policy, Transition
 
@@ -186,6 +186,29 @@ class AttributeRecord(Record):
     labels: tuple[str, ...]
 
 
+class OtherStudyRecord(Record):
+    """Another study of the same ledger.
+
+    Attributes:
+        study: its id.
+        made: when it began.
+        table: name of the table that it was made of; ``None`` where it does not say it.
+    """
+
+    study: str
+    made: str
+    table: str | None = None
+
+
+def other_studies(known: Iterable[Overlap], study: str = "") -> tuple[OtherStudyRecord, ...]:
+    """Studies that have some of the same ids as one that is made, or as records that join one."""
+    return tuple(
+        OtherStudyRecord(study=each.study, made=each.made, table=each.table)
+        for each in known
+        if each.study != study
+    )
+
+
 class CohortRecord(Record):
     """Records join a study together. Digests are keyed: what they digest is private.
 
@@ -197,6 +220,7 @@ class CohortRecord(Record):
         snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
             studies that 0.1 made, whose digest is checked instead.
         table: name of the table, for papers; ``None`` in studies that 0.1 and 0.2 made.
+        known_in: other studies that had some of the same ids, which was accepted.
     """
 
     records: Annotated[Count, Field(ge=1)]
@@ -205,6 +229,13 @@ class CohortRecord(Record):
     snapshot_digest: Digest
     snapshot_seal: Digest | None = None
     table: str | None = None
+    known_in: tuple[OtherStudyRecord, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As versions wrote it that did not record it, where there is none."""
+        body: dict[str, Any] = serialize(self)
+        return _without(body, None if self.known_in else "known_in")
 
     @model_validator(mode="after")
     def _counts_every_record_once(self) -> Self:

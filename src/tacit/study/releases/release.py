@@ -23,7 +23,7 @@ from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
-from tacit.study.folder import Layout, StudyKeys
+from tacit.study.folder import Layout, StudyKeys, note_copy
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Certificate, certificate_of, certificate_path
 from tacit.study.requests.draft import Draft, draft, intent_record
@@ -156,6 +156,9 @@ def deliver_release(
 ) -> Certificate:
     """Write a recorded release's file and certificate, and record that they were written."""
     release, number = writer.release_of(intent), intent.entry.number
+    first, file = intent.delivery, str(target.resolve())
+    if first is not None and first.file != file:
+        _note_copy(journal, intent, file)
     digest = writer.write(journal.books, intent, release, target, progress)
     paper = certificate_of(journal.books, intent, digest, release.digest_key)
     paper = paper.sealed(writer.keys.paper)
@@ -172,10 +175,23 @@ def deliver_release(
     def make(books: Books) -> DeliveredRecord | None:
         if books.cohorts[cohort].intents[number].delivery is not None:
             return None
-        return DeliveredRecord(intent=number, digest=digest, file=str(target.resolve()))
+        return DeliveredRecord(intent=number, digest=digest, file=file)
 
-    journal.append_settled("delivered", make)
+    is_first = journal.append_settled("delivered", make)
+    if first is None and not is_first:  # another process has delivered it meanwhile
+        _note_copy(journal, intent, file)
     return paper
+
+
+def _note_copy(journal: Journal, intent: Intent, file: str) -> None:
+    """Remember a file beside the one that the ledger names."""
+    try:
+        note_copy(journal.layout, intent.entry.number, file)
+    except OSError as error:
+        raise DeliveryError(
+            f"{journal.layout.copies} cannot be written ({error.strerror}): mend that and ask for "
+            "the same release again, which costs nothing"
+        ) from error
 
 
 def cohort_file(target: Path, cohort: int) -> Path:

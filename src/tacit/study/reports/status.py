@@ -16,7 +16,7 @@ from tacit.information.laws import DIGITS, bits_down, bits_up
 from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
-from tacit.study.books.books import Books
+from tacit.study.books.books import Books, Cohort
 from tacit.study.reports.receipts import remarks_on_erased
 
 _LEAST_SLACK = 10**-DIGITS
@@ -289,6 +289,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         remarks=(
             *lost,
             *([Remark("rollback_accepted")] if books.accepted else []),
+            *reset_remarks(books.cohorts),
             *erasure_remarks(books),
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
@@ -323,6 +324,12 @@ def _cohort_status(books: Books, coalitions: list[Holding]) -> CohortStatus:
         coalitions=tuple(coalitions[:MOST_COALITIONS]),
         coalitions_left_out=len(coalitions[MOST_COALITIONS:]),
     )
+
+
+def reset_remarks(cohorts: Iterable[Cohort]) -> list[Remark]:
+    """That other studies have some of the same ids, which was accepted."""
+    studies = {each.study: each.model_dump() for one in cohorts for each in one.record.known_in}
+    return [Remark("reset_accepted", {"studies": list(studies.values())})] if studies else []
 
 
 def erasure_remarks(books: Books) -> list[Remark]:

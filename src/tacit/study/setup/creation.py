@@ -28,6 +28,7 @@ from tacit.study.books.records import (
     ErasureRecord,
     ExternalRecord,
     PolicyRecord,
+    other_studies,
 )
 from tacit.study.folder import (
     Configuration,
@@ -188,10 +189,11 @@ class _Registration:
 
     def enter(self, ledger: Ledger, layout: Layout) -> None:
         known = ledger.overlapping(self.sketch) if self.accepts_reset else []
+        created = self.created.model_copy(update={"known_in": other_studies(known)})
         entered = ledger.register(
             self.study,
             self.sketch,
-            self.created.model_dump(mode="json"),
+            created.model_dump(mode="json"),
             accepting=[overlap.study for overlap in known],
         )
         if self.policy != Policy(everyone=self.created.everyone):

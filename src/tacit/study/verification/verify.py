@@ -15,7 +15,14 @@ from tacit.study.books.books import Books, Cohort, Information, Intent, Shares
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import check_entry, read_books, read_on
-from tacit.study.folder import Configuration, Layout, StudyKeys, engine_of
+from tacit.study.folder import (
+    Configuration,
+    Layout,
+    StudyKeys,
+    engine_of,
+    find_copies,
+    is_there,
+)
 from tacit.study.journal import Traces
 from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
@@ -108,6 +115,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
     else:  # the snapshot is neither what it was nor what it has to be
         problems += [Remark("erasure_unfinished", {"records": len(unfinished.id_hashes)})]
     more, notes = _file_problems(replay.books, keys)
+    notes += _copy_notes(layout, replay.books, keys)
     if not problems:
         more += _draw_problems(layout, engine, study, replay.books)
     if paper is not None:
@@ -257,7 +265,7 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
             problems.append(Remark("released_after_close", {"release": number}))
             continue
         file = Path(intent.delivery.file)
-        if not _is_there(file):
+        if not is_there(file):
             notes.append(Remark("file_gone", {"release": number, "file": str(file)}))
             continue
         if _written([intent], file, keys):
@@ -270,6 +278,28 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
         else:
             problems.append(Remark("file_changed", about))
     return problems, notes
+
+
+def _copy_notes(layout: Layout, books: Books, keys: DigestKeys | None) -> list[Remark]:
+    """What files that releases were written to under other names still hold of erased records."""
+    if keys is None or not books.erasures:
+        return []
+    notes, earlier = [], books.before_erasures
+    try:
+        copies = find_copies(layout)
+    except InvalidInputError as error:
+        return [Remark("copies_unknown", _reason(error))]
+    for number, names in copies.items():
+        intent = books.releases.get(number)
+        for file in map(Path, names if intent is not None else ()):
+            if not is_there(file) or _written([*books.releases.values()], file, keys):
+                continue
+            about = {"release": number, "file": str(file)}
+            if _written([each.releases[number] for each in earlier], file, keys):
+                notes.append(Remark("erased_in_file", about))
+            else:
+                notes.append(Remark("copy_changed", about))
+    return notes
 
 
 def _draw_problems(layout: Layout, engine: Engine[Any], study: str, books: Books) -> list[Remark]:
@@ -300,13 +330,6 @@ def _still_there(
     )
     n_back = sum(map(len, found))
     return [Remark("erased_still_there", {"records": n_back})] if n_back else []
-
-
-def _is_there(file: Path) -> bool:
-    try:
-        return file.is_file()
-    except OSError:  # a name that no disk can have
-        return False
 
 
 def _written(intents: Sequence[Intent], file: Path, keys: DigestKeys) -> list[Intent]:

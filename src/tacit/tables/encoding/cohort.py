@@ -188,13 +188,17 @@ def _refuse_nothing_new(
 def _leave_known_out(table: StagingTable, *, skip_known: bool) -> None:
     """Remove what is known from ``levels``, or refuse it."""
     n_known, n_changed = table.count("known"), table.count("known WHERE is_changed")
+    correcting = {"accept_corrections": True} | (
+        {"skip_known": True} if n_known > n_changed else {}
+    )
     if n_known and not skip_known:
         raise InvalidInputError(
             f"{n_known:,} of {table.n_records:,} records are in the study already "
-            f"({_rows(table, 'known')}){_changes(table, n_changed)}: leave them out",
+            f"({_rows(table, 'known')}){_changes(table, n_changed)}: "
+            f"{_choices(n_known, n_changed)}",
             suggestions=[
                 Suggestion("extend", {"skip_known": True}),
-                *([Suggestion("extend", {"accept_corrections": True})] if n_changed else []),
+                *([Suggestion("extend", correcting)] if n_changed else []),
             ],
         )
     if n_known:
@@ -215,10 +219,18 @@ def _id_columns(table: StagingTable) -> list[str]:
 def _changes(table: StagingTable, n_changed: int) -> str:
     if not n_changed:
         return ""
+    changed = _rows(table, "known WHERE is_changed")
+    return f", {n_changed:,} of them with other private values than then ({changed})"
+
+
+def _choices(n_known: int, n_changed: int) -> str:
+    """What can be done about known records, in the order of the suggestions."""
+    if not n_changed:
+        return "leave them out"
+    rest = ", and leave the rest out" if n_known > n_changed else ""
     return (
-        f", and {n_changed:,} have other private values than then "
-        f"({_rows(table, 'known WHERE is_changed')}): earlier answers stand, and later ones are "
-        "about the values that they joined with, unless they are erased and join again"
+        "leave all of them out, and answers stay about the values that they joined with; or erase "
+        f"those with other values, so that they join again with these{rest}"
     )
 
 

@@ -7,6 +7,7 @@ finish an erasure, or do it again, without a list of ids.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -28,17 +29,28 @@ Places = NDArray[np.int64]
 """Of records in a snapshot, ascending."""
 
 
-def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> dict[int, str | None]:
-    """The keyed hash of each id in a table, by the number of its row, from 1.
+@dataclass(frozen=True, slots=True)
+class HashedIds:
+    """Keyed hashes of the ids in a table.
+
+    Attributes:
+        hash_of: row, from 1 -> hash, each id once, at its first row; ``None`` for what no id of the
+            study can be.
+        empty_rows: rows without an id.
+    """
+
+    hash_of: dict[int, str | None]
+    empty_rows: tuple[int, ...]
+
+
+def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> HashedIds:
+    """The keyed hash of each id in a table.
 
     Args:
         encoding: of the study; ids are read as it stores them.
         ids: names a table with the study's id columns; other columns are not read.
         key: of the hashes.
         folder: below which the ids are copied meanwhile.
-
-    Returns:
-        Row -> hash, each id once, at its first row; ``None`` for what no id of the study can be.
     """
     names = [column.name for column in encoding.ids]
     stored = ", ".join(
@@ -46,13 +58,19 @@ def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> dict[int
         for k, one in enumerate(encoding.ids)
     )
     hashed = keyed_id_sql([column.sql_type for column in encoding.ids], key)
+    is_empty = " OR ".join(f"{quote_name(name)} IS NULL" for name in names)
     with stage(ids, names, folder, is_in_order=True) as table:
         rows = table.connection.execute(
-            f"SELECT rowid + 1, {hashed} FROM (SELECT rowid, {stored} FROM staged) ORDER BY rowid"
+            f"SELECT rowid + 1, {hashed} FROM (SELECT rowid, {stored} FROM staged "
+            f"WHERE NOT ({is_empty})) ORDER BY rowid"
+        ).fetchall()
+        empty = table.connection.execute(
+            f"SELECT rowid + 1 FROM staged WHERE {is_empty} ORDER BY rowid"
         ).fetchall()
     first_row = {hashed: row for row, hashed in reversed(rows) if hashed is not None}
-    found = {row: hashed for hashed, row in first_row.items()}
-    return dict(sorted({**found, **{row: None for row, hashed in rows if hashed is None}}.items()))
+    found: dict[int, str | None] = {row: hashed for hashed, row in first_row.items()}
+    found |= {row: None for row, hashed in rows if hashed is None}
+    return HashedIds(dict(sorted(found.items())), tuple(row for (row,) in empty))
 
 
 def known_hashes(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> set[str]:

@@ -30,7 +30,7 @@ from tacit.tables.delivery.spark.folders import (
     write_folder,
 )
 from tacit.tables.delivery.spark.parts import new_parts
-from tacit.tables.delivery.spark.session import quote_column
+from tacit.tables.delivery.spark.session import files_in_any_order, quote_column
 from tacit.tables.encoding.builder import Tally, check_ids, columns_to_read, freeze_encoding
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.column import Column
@@ -78,10 +78,10 @@ def take_census(
             new_parts(partial, data) as parts,
             (LocalFolder(partial) if data is None else data).scratch("staging") as tables,
             scratch_folder(partial / "driver") as here,
-            _staged(session, source, columns, tables, here) as table,
+            _staged(session, source, columns, id_columns, tables, here) as table,
         ):
-            check_ids(id_columns, table.n_records, *_count_bad_ids(table.staged, id_columns))
-            encoding = freeze_encoding(table, id_columns, attributes, externals)
+            with files_in_any_order(session):
+                encoding = freeze_encoding(table, id_columns, attributes, externals)
             _write_records(session, table, encoding, tables, parts).save(partial / COUNTS_FILE)
         if remark is not None:
             for each in table.remarks:
@@ -151,20 +151,30 @@ class ValueTable(StagingTable):
 
 @contextmanager
 def _staged(
-    session: SparkSession, source: str, columns: Sequence[str], tables: Folder, here: Path
+    session: SparkSession,
+    source: str,
+    columns: Sequence[str],
+    id_columns: Sequence[str],
+    tables: Folder,
+    here: Path,
 ) -> Iterator[ValueTable]:
-    """The named columns of a source, copied to Parquet, for as long as they are needed."""
+    """The named columns of a source, copied to Parquet, for as long as they are needed.
+
+    Its ids tell records apart.
+    """
     copy, shown = tables / "staged.parquet", find_source(source).shown
     table = read_table(session, source)
-    types = (
-        _stage_here(source, columns, copy, here)
-        if table is None
-        else _stage_there(table, columns, copy, shown)
-    )
-    staged = read_folder(session, copy)
-    n_records = staged.count()
+    with files_in_any_order(session):
+        types = (
+            _stage_here(source, columns, copy, here)
+            if table is None
+            else _stage_there(table, columns, copy, shown)
+        )
+        staged = read_folder(session, copy)
+        n_records, n_missing, n_shared = _count_ids(staged, id_columns)
     if n_records == 0:
         raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
+    check_ids(id_columns, n_records, n_missing, n_shared)
     with connect_file(here) as connection:
         yield ValueTable(connection, types, n_records, staged=staged)
 
@@ -236,12 +246,20 @@ def _through_duckdb(query: str) -> Callable[[Batches], Batches]:
     return run
 
 
-def _count_bad_ids(staged: DataFrame, id_columns: Sequence[str]) -> tuple[int, int]:
-    """How many records lack an id, and how many share it with others."""
-    ids = [quote_column(name) for name in id_columns]
-    n_missing = staged.filter(" OR ".join(f"{name} IS NULL" for name in ids)).count()
-    [row] = staged.groupBy(ids).count().filter("count > 1").groupBy().sum("count").collect()
-    return n_missing, row[0] or 0
+def _count_ids(staged: DataFrame, id_columns: Sequence[str]) -> tuple[int, int, int]:
+    """How many records there are, how many lack an id, and how many share it with others."""
+    # By names of their own: a column may be called count, too.
+    ids = [f"id_{k}" for k in range(len(id_columns))]
+    named = zip(id_columns, ids, strict=True)
+    each = staged.selectExpr(*(f"{quote_column(name)} AS {own}" for name, own in named))
+    is_missing = " OR ".join(f"{own} IS NULL" for own in ids)
+    times = each.groupBy(ids).count().selectExpr(f"{is_missing} AS is_missing", "count AS times")
+    [row] = times.selectExpr(
+        "coalesce(sum(times), 0)",
+        "coalesce(sum(times) FILTER (WHERE is_missing), 0)",
+        "coalesce(sum(times) FILTER (WHERE times > 1), 0)",
+    ).collect()
+    return row[0], row[1], row[2]
 
 
 # -- records ------------------------------------------------------------------------------------
@@ -260,9 +278,13 @@ def _write_records(
         [*(f"{name} {one}" for name, one in zip(ids, types, strict=True))]
         + [f"{name} int" for name in levels]
     )
-    coded = table.staged.mapInArrow(_encoding(encoding, table.types), schema)
-    ordered = coded.orderBy(ids).withColumn("part", f.spark_partition_id())
-    write_folder(ordered, tables / "ordered.parquet")
+    with files_in_any_order(session):
+        # Spark reads what it sorts twice: once to see where to part it. So it is encoded before.
+        coded = table.staged.mapInArrow(_encoding(encoding, table.types), schema)
+        write_folder(coded, tables / "coded.parquet")
+        ordered = read_folder(session, tables / "coded.parquet").orderBy(ids)
+        numbered = ordered.withColumn("part", f.spark_partition_id())
+        write_folder(numbered, tables / "ordered.parquet")
     written = read_folder(session, tables / "ordered.parquet")
     row = f.get(f.lit(_first_rows(written)), f.col("part")) + f.col("_metadata.row_index")
     write_folder(written.select(row.alias("row"), "x", *ids), parts)

@@ -59,7 +59,12 @@ from tacit.tables.delivery.spark.parts import (
     copy_snapshot,
     open_parts,
 )
-from tacit.tables.delivery.spark.session import open_session, quote_column, told_by_spark
+from tacit.tables.delivery.spark.session import (
+    files_in_any_order,
+    open_session,
+    quote_column,
+    told_by_spark,
+)
 from tacit.tables.encoding.cohort import build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
@@ -196,7 +201,8 @@ class SparkEngine:
             assert table is not None
             known = cohorts[0].encoding.types
             names = [quote_column(name) for name in known if name in table.columns]
-            write_folder(table.select(names), LocalFolder(scratch / "now.parquet"))
+            with files_in_any_order(session):
+                write_folder(table.select(names), LocalFolder(scratch / "now.parquet"))
         yield str(scratch / "now.parquet")
 
     def link(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInputError
@@ -16,6 +18,8 @@ BATCH = 2**16
 """Records that are handed to Python at a time."""
 
 _PART_BYTES = "128MB"
+_COST_OF_OPENING = "spark.sql.files.openCostInBytes"
+_COST_OF_A_SMALL_FILE = "4MB"  # Spark's own default
 
 _STARTED: dict[str, bool | float | int | str | None] = {
     "spark.app.name": "tacit",
@@ -29,7 +33,7 @@ _OWN = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
     # A task reads one file or a range of it, never two files: records stay in order.
     "spark.sql.files.maxPartitionBytes": _PART_BYTES,
-    "spark.sql.files.openCostInBytes": _PART_BYTES,
+    _COST_OF_OPENING: _PART_BYTES,
 }
 """Settings of every session; a session that the caller has keeps its own."""
 
@@ -58,6 +62,19 @@ def open_session(master: str | None) -> SparkSession:
     for name, value in _OWN.items():
         session.conf.set(name, value)
     return session
+
+
+@contextmanager
+def files_in_any_order(session: SparkSession) -> Iterator[None]:
+    """Let a task read several small files meanwhile: for records that are in no order, or lose it.
+
+    A task of its own for each of many small files costs more than what is in them.
+    """
+    session.conf.set(_COST_OF_OPENING, _COST_OF_A_SMALL_FILE)
+    try:
+        yield
+    finally:
+        session.conf.set(_COST_OF_OPENING, _PART_BYTES)
 
 
 def told_by_spark(error: Exception) -> str:
