@@ -157,7 +157,7 @@ class Groups(Stored):
     group_of: dict[str, str]
 
 
-_NEWER = ("is_from_texts", "is_exact")
+_NEWER = ("is_from_texts", "is_exact", "is_local")
 """Fields of ``Attribute`` that snapshots of older versions lack."""
 
 
@@ -173,6 +173,8 @@ class Attribute(Stored):
             cannot be are missing.
         is_exact: whether letters are decimals with all their digits; not in snapshots made before
             there was such a thing, and not where floats have them all.
+        is_local: whether these are dates with times that came without a time zone; false in
+            snapshots made before this was kept.
     """
 
     name: str
@@ -181,6 +183,7 @@ class Attribute(Stored):
     has_missing: bool
     is_from_texts: bool = False
     is_exact: bool = False
+    is_local: bool = False
 
     @model_serializer(mode="wrap")
     def _serialize(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -50,10 +50,12 @@ def _leave_out(table: StagingTable, encoding: Encoding, others: Sequence[Snapsho
 
 
 def _changed_types(encoding: Encoding, table: StagingTable) -> list[str]:
+    local = {each.name for each in (*encoding.attributes, *encoding.externals) if each.is_local}
+    now = table.types | dict.fromkeys(local & table.zoned, "TIMESTAMP WITH TIME ZONE")
     return [
-        f"column {name!r} was {sql_type} and is {table.types[name]} now"
+        f"column {name!r} was {sql_type} and is {now[name]} now"
         for name, sql_type in encoding.types.items()
-        if table.types[name] != sql_type
+        if now[name] != sql_type
     ]
 
 

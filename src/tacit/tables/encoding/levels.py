@@ -132,6 +132,9 @@ def freeze(staged: StagingTable, column: Column, id_columns: Sequence[str]) -> A
         has_missing=n_present < staged.n_records,
         is_from_texts=is_from_texts,
         is_exact=_needs_decimals(coding, staged.types[name]),
+        is_local=(
+            staged.types[name] == "TIMESTAMP" and not is_from_texts and name not in staged.zoned
+        ),
     )
     if attribute.n_levels > MOST_LEVELS:
         raise _too_many(staged, name, attribute.n_levels)

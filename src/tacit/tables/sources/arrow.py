@@ -12,7 +12,7 @@ from pyarrow.dataset import dataset
 
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import reason
-from tacit.tables.sources.source import Table, TableFile, check_file, describe
+from tacit.tables.sources.source import MOST_DIGITS, Table, TableFile, check_file, describe
 
 _READ_AS = {pa.float16(): pa.float32()}
 """Types that DuckDB does not know -> what they are read as."""
@@ -23,11 +23,20 @@ def _describe(connection: duckdb.DuckDBPyConnection, file: Path) -> Table:
     schema = dataset(file, format="ipc").schema
     fields = [field.with_type(_READ_AS.get(field.type, field.type)) for field in schema]
     readable = [field for field in fields if _is_readable(connection, field)]
-    types = {field.name: str(field.type) for field in fields}
+    types = {field.name: str(field.type) for field in fields} | wide_decimals(schema)
     if readable:
         connection.register("incoming", dataset(file, format="ipc", schema=pa.schema(readable)))
         types |= describe(connection, "incoming").types
-    return Table(types, lambda _: "incoming")
+    return Table(types, lambda _: "incoming", names=[field.name for field in fields])
+
+
+def wide_decimals(schema: pa.Schema) -> dict[str, str]:
+    """The types of decimals that have more digits than DuckDB's, as it would write them."""
+    return {
+        field.name: f"DECIMAL({field.type.precision},{field.type.scale})"
+        for field in schema
+        if pa.types.is_decimal(field.type) and field.type.precision > MOST_DIGITS
+    }
 
 
 def _is_readable(connection: duckdb.DuckDBPyConnection, field: pa.Field) -> bool:

@@ -19,7 +19,8 @@ from tacit.remark import Remark
 from tacit.similar_names import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
-from tacit.tables.sources.source import Table, find_source
+from tacit.tables.sources.header import check_case
+from tacit.tables.sources.source import MOST_DIGITS, Table, find_source
 
 _SMALL_INTEGERS = {
     "TINYINT",
@@ -38,6 +39,7 @@ _MOMENTS = {
     "TIMESTAMP_NS",
     "TIMESTAMP WITH TIME ZONE",
 }
+_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
 _TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
 _AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
@@ -51,12 +53,14 @@ class StagingTable:
         types: the stored type of each column.
         n_records: how many rows there are.
         remarks: what the custodian should know, gathered while its columns are looked at.
+        zoned: columns of times that have a time zone in the source; here they are in UTC.
     """
 
     connection: duckdb.DuckDBPyConnection
     types: dict[str, str]
     n_records: int
     remarks: list[Remark] = field(default_factory=list)
+    zoned: frozenset[str] = frozenset()
 
     def count(self, rows: str = "staged") -> int:
         """How many rows there are in a table of the connection, or of what follows FROM."""
@@ -105,7 +109,8 @@ def stage(
             if is_in_order:
                 connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
-                types = _copy(connection, table, columns, found.shown)
+                types, remarks = _copy(connection, table, columns, found.shown)
+                zoned = zoned_columns(table)
         except duckdb.Error as error:
             raise InvalidInputError(
                 f"{found.shown} cannot be read: {reason(error)}; check it, and the room on the disk"
@@ -115,20 +120,27 @@ def stage(
             raise InvalidInputError(
                 f"{found.shown} has no rows: there is nobody to release data about"
             )
-        yield StagingTable(connection, types, n_records)
+        yield StagingTable(connection, types, n_records, remarks, zoned)
 
 
 def _copy(
     connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[str], shown: str
-) -> dict[str, str]:
-    """Copy the columns; the stored type of each."""
+) -> tuple[dict[str, str], list[Remark]]:
+    """Copy the columns; the stored type of each, and what to know about how they were read."""
     chosen, types = stored_columns(table, columns, shown)
+    remarks = table.look(columns)
     connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
-    return types
+    return types, remarks
+
+
+def zoned_columns(table: Table) -> frozenset[str]:
+    """The columns of dates with times and a time zone."""
+    return frozenset(name for name, each in table.types.items() if each in _ZONED)
 
 
 def stored_columns(table: Table, columns: Sequence[str], shown: str) -> tuple[str, dict[str, str]]:
     """SQL of columns in their stored form, to select from a table, and the stored type of each."""
+    check_case(columns, table.names, shown)
     for name in columns:
         if name not in table.types:
             raise InvalidInputError(
@@ -155,6 +167,12 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
         return f"CASE WHEN isnan({double}) THEN NULL ELSE {double} + 0.0 END", "DOUBLE"
     if sql_type == "BLOB":
         return f"hex({expression})", "VARCHAR"
+    digits = re.fullmatch(r"DECIMAL\((\d+),\d+\)", sql_type)
+    if digits is not None and int(digits[1]) > MOST_DIGITS:
+        raise InvalidInputError(
+            f"{what} has type {sql_type} and {MOST_DIGITS} digits are the most that tacit reads: "
+            "round it, or turn it into a text first"
+        )
     if sql_type == "TIME WITH TIME ZONE":  # also any time that Arrow 18 wrote to Parquet
         return f"CAST({expression} AT TIME ZONE 'UTC' AS TIME)", "TIME"
     if sql_type == "TIMESTAMPTZ_NS":  # DuckDB 2 knows no shorter way
