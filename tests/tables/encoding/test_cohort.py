@@ -91,6 +91,15 @@ def test_times_with_a_zone_do_not_join_times_without(tmp_path: Path) -> None:
     assert compare(study, table) == [changed]
 
 
+def test_a_table_that_was_read_before_is_compared_though_it_is_refused_now(tmp_path: Path) -> None:
+    lines = ["id,day", "1,01/02/2020", "2,03/12/2020", "3,31/12/2020"]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(lines))
+    study = build(str(table), ["id"], [Column("day", by="month")], [], tmp_path / "founding")
+    table.write_text("\n".join(lines[:-1]))
+    assert compare(study, str(table)) == ["records removed: 1"]
+
+
 def test_times_with_a_zone_join_times_with_one(tmp_path: Path) -> None:
     zoned = pa.array(MOMENTS, pa.timestamp("us", tz="Asia/Tokyo"))
     study = founded(zoned, Column("seen", by="year"), tmp_path)

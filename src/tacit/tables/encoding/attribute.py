@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from math import isfinite
 from typing import Annotated, Any, Literal
@@ -268,7 +269,17 @@ def label_of(letter: Letter) -> str:
 
 
 def numbers_of(letters: Sequence[Letter]) -> Numbers:
-    """The letters as numbers, if all that are not missing are."""
+    """The letters as numbers, if all that are not missing are.
+
+    Decimals that are the same as floats are counted from the least: only how far numbers lie apart
+    matters.
+    """
+    exact = [Fraction(letter) for letter in letters if isinstance(letter, Decimal)]
+    if len(set(map(float, exact))) < len(exact):
+        return tuple(
+            float(Fraction(letter) - min(exact)) if isinstance(letter, Decimal) else None
+            for letter in letters
+        )
     numbers = [None if letter is None else _finite(letter) for letter in letters]
     n_missing = sum(letter is None for letter in letters)
     return tuple(numbers) if numbers.count(None) == n_missing < len(letters) else None

@@ -22,7 +22,8 @@ def compare(snapshot: Snapshot, source: str, others: Sequence[Snapshot] = ()) ->
     """
     encoding = snapshot.encoding
     try:
-        with stage(source, list(encoding.types), snapshot.folder.parent) as table:
+        names, folder = list(encoding.types), snapshot.folder.parent
+        with stage(source, names, folder, is_known=True) as table:
             _read_texts(encoding, table)
             _leave_out(table, encoding, others)
             table = replace(table, n_records=table.count())

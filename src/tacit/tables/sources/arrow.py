@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -11,6 +12,7 @@ import pyarrow as pa
 from pyarrow.dataset import dataset
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.tables.connection import reason
 from tacit.tables.sources.source import MOST_DIGITS, Table, TableFile, check_file, describe
 
@@ -23,20 +25,24 @@ def _describe(connection: duckdb.DuckDBPyConnection, file: Path) -> Table:
     schema = dataset(file, format="ipc").schema
     fields = [field.with_type(_READ_AS.get(field.type, field.type)) for field in schema]
     readable = [field for field in fields if _is_readable(connection, field)]
-    types = {field.name: str(field.type) for field in fields} | wide_decimals(schema)
+    types = {field.name: str(field.type) for field in fields}
     if readable:
         connection.register("incoming", dataset(file, format="ipc", schema=pa.schema(readable)))
         types |= describe(connection, "incoming").types
-    return Table(types, lambda _: "incoming", names=[field.name for field in fields])
+    return Table(types, lambda _: "incoming", schema.names, partial(refuse_wide_decimals, schema))
 
 
-def wide_decimals(schema: pa.Schema) -> dict[str, str]:
-    """The types of decimals that have more digits than DuckDB's, as it would write them."""
-    return {
-        field.name: f"DECIMAL({field.type.precision},{field.type.scale})"
-        for field in schema
-        if pa.types.is_decimal(field.type) and field.type.precision > MOST_DIGITS
-    }
+def refuse_wide_decimals(schema: pa.Schema, names: Sequence[str]) -> list[Remark]:
+    """Refuse columns of decimals that have more digits than DuckDB's; there is nothing to say."""
+    for field in schema:
+        is_wide = pa.types.is_decimal(field.type) and field.type.precision > MOST_DIGITS
+        if is_wide and field.name in names:
+            raise InvalidInputError(
+                f"column {field.name!r} has type DECIMAL({field.type.precision},"
+                f"{field.type.scale}) and {MOST_DIGITS} digits are the most that tacit reads: "
+                "round it, or turn it into a text first"
+            )
+    return []
 
 
 def _is_readable(connection: duckdb.DuckDBPyConnection, field: pa.Field) -> bool:

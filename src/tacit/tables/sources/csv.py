@@ -81,7 +81,7 @@ def _sniff(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
     def look(wanted: Sequence[str]) -> list[Remark]:
         for kind, written in formats.items():
             texts.refuse_ambiguous(wanted, kind, written or "")
-        return [remark for name in wanted for remark in texts.merged_numbers(name)]
+        return texts.merged_numbers(wanted)
 
     from_sql = f"read_csv({file}, {', '.join([*chosen, _columns_sql(types)])})"
     return Table(types, lambda _: from_sql, names, look)
@@ -142,29 +142,27 @@ class _Texts:
                         "year-month-day, such as 2020-12-31"
                     )
 
-    def merged_numbers(self, name: str) -> Iterator[Remark]:
-        """Different numbers that are the same as floats."""
-        if self.types.get(name) != "DOUBLE":
-            return
-        text = _text(name)
-        number = f"TRY_CAST({text} AS DOUBLE)"
-        # Few numbers are rounded; only where some are, count what is the same.
-        is_rounded = (
-            f"length({text}) > {_FLOAT_DIGITS} AND "
-            f"{_digits(text)} <> {_digits(f'CAST({number} AS VARCHAR)')}"
-        )
-        [(n_rounded, example)] = self.connection.execute(
-            f"SELECT count(*), min({text}) FROM {self.from_sql} WHERE {is_rounded}"
-        ).fetchall()
-        if not n_rounded:
-            return
-        [(n_numbers, n_floats)] = self.connection.execute(
-            f"SELECT count(DISTINCT ({_digits(text)}, {number})), count(DISTINCT {number}) "
-            f"FROM {self.from_sql} WHERE length({text}) > {_FLOAT_DIGITS}"
-        ).fetchall()
-        if n_numbers > n_floats:
-            values = {"column": name, "numbers": n_numbers, "kept": n_floats, "example": example}
-            yield Remark("numbers_merged", values)
+    def merged_numbers(self, wanted: Sequence[str]) -> list[Remark]:
+        """Columns with different numbers that are the same as floats."""
+        names = [name for name in wanted if self.types[name] == "DOUBLE"]
+        if not names:
+            return []
+        # Hardly any number is rounded; only where one is, count what becomes the same.
+        rounded = ", ".join(f"min({_text(name)}) FILTER ({_is_rounded(name)})" for name in names)
+        [examples] = self.connection.execute(f"SELECT {rounded} FROM {self.from_sql}").fetchall()
+        found = []
+        for name, example in zip(names, examples, strict=True):
+            if example is None:
+                continue
+            number, digits = _number(name), _digits(_text(name))
+            [(n_numbers, n_floats)] = self.connection.execute(
+                f"SELECT count(DISTINCT ({digits}, {number})), count(DISTINCT {number}) "
+                f"FROM {self.from_sql} WHERE {_is_long(name)}"
+            ).fetchall()
+            if n_numbers > n_floats:
+                values = {"column": name, "numbers": n_numbers, "kept": n_floats}
+                found.append(Remark("numbers_merged", values | {"example": example}))
+        return found
 
 
 def _text(name: str) -> str:
@@ -173,6 +171,19 @@ def _text(name: str) -> str:
 
 def _moment(name: str, written: str) -> str:
     return f"try_strptime({_text(name)}, {quote_text(written)})"
+
+
+def _number(name: str) -> str:
+    return f"TRY_CAST({_text(name)} AS DOUBLE)"
+
+
+def _is_long(name: str) -> str:
+    return f"length({_text(name)}) > {_FLOAT_DIGITS}"
+
+
+def _is_rounded(name: str) -> str:
+    kept = f"CAST({_number(name)} AS VARCHAR)"
+    return f"{_is_long(name)} AND {_digits(_text(name))} <> {_digits(kept)}"
 
 
 def _digits(text: str) -> str:

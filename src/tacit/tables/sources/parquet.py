@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import quote_file
-from tacit.tables.sources.arrow import wide_decimals
+from tacit.tables.sources.arrow import refuse_wide_decimals
 from tacit.tables.sources.source import Table, TableFile, check_file, describe
 
 
@@ -34,8 +35,7 @@ class ParquetFile(TableFile):
         table = describe(connection, from_sql)
         schema = pq.read_schema(files[0])
         # DuckDB takes decimals with more digits than its own for floats.
-        types = {**table.types, **wide_decimals(schema)}
-        yield replace(table, types=types, names=schema.names)
+        yield replace(table, names=schema.names, look=partial(refuse_wide_decimals, schema))
 
     def _parts(self) -> list[Path]:
         files = sorted(self.file.rglob("*.parquet"))

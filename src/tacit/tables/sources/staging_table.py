@@ -20,7 +20,7 @@ from tacit.similar_names import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
 from tacit.tables.sources.header import check_case
-from tacit.tables.sources.source import MOST_DIGITS, Table, find_source
+from tacit.tables.sources.source import Table, find_source
 
 _SMALL_INTEGERS = {
     "TINYINT",
@@ -92,7 +92,12 @@ class StagingTable:
 
 @contextmanager
 def stage(
-    source: str, columns: Sequence[str], folder: Path, *, is_in_order: bool = False
+    source: str,
+    columns: Sequence[str],
+    folder: Path,
+    *,
+    is_in_order: bool = False,
+    is_known: bool = False,
 ) -> Iterator[StagingTable]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed.
 
@@ -101,6 +106,8 @@ def stage(
         columns: to copy.
         folder: for the copy.
         is_in_order: whether rows keep their order, which takes longer.
+        is_known: whether it is compared with what was read of it before: then it is read in the
+            same way, though now it might be refused.
     """
     found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
@@ -109,7 +116,8 @@ def stage(
             if is_in_order:
                 connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
-                types, remarks = _copy(connection, table, columns, found.shown)
+                remarks = [] if is_known else _look(table, columns, found.shown)
+                types = _copy(connection, table, columns, found.shown)
                 zoned = zoned_columns(table)
         except duckdb.Error as error:
             raise InvalidInputError(
@@ -123,14 +131,22 @@ def stage(
         yield StagingTable(connection, types, n_records, remarks, zoned)
 
 
+def _look(table: Table, columns: Sequence[str], shown: str) -> list[Remark]:
+    """What to know about how the columns are read; refuses what would be read as it is not meant.
+
+    A column that is not there is not looked at.
+    """
+    check_case(columns, table.names, shown)
+    return table.look([name for name in columns if name in table.types])
+
+
 def _copy(
     connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[str], shown: str
-) -> tuple[dict[str, str], list[Remark]]:
-    """Copy the columns; the stored type of each, and what to know about how they were read."""
+) -> dict[str, str]:
+    """Copy the columns; the stored type of each."""
     chosen, types = stored_columns(table, columns, shown)
-    remarks = table.look(columns)
     connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
-    return types, remarks
+    return types
 
 
 def zoned_columns(table: Table) -> frozenset[str]:
@@ -140,7 +156,6 @@ def zoned_columns(table: Table) -> frozenset[str]:
 
 def stored_columns(table: Table, columns: Sequence[str], shown: str) -> tuple[str, dict[str, str]]:
     """SQL of columns in their stored form, to select from a table, and the stored type of each."""
-    check_case(columns, table.names, shown)
     for name in columns:
         if name not in table.types:
             raise InvalidInputError(
@@ -167,12 +182,6 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
         return f"CASE WHEN isnan({double}) THEN NULL ELSE {double} + 0.0 END", "DOUBLE"
     if sql_type == "BLOB":
         return f"hex({expression})", "VARCHAR"
-    digits = re.fullmatch(r"DECIMAL\((\d+),\d+\)", sql_type)
-    if digits is not None and int(digits[1]) > MOST_DIGITS:
-        raise InvalidInputError(
-            f"{what} has type {sql_type} and {MOST_DIGITS} digits are the most that tacit reads: "
-            "round it, or turn it into a text first"
-        )
     if sql_type == "TIME WITH TIME ZONE":  # also any time that Arrow 18 wrote to Parquet
         return f"CAST({expression} AT TIME ZONE 'UTC' AS TIME)", "TIME"
     if sql_type == "TIMESTAMPTZ_NS":  # DuckDB 2 knows no shorter way

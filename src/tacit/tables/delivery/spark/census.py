@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -213,7 +213,7 @@ def _stage_there(table: DataFrame, columns: Sequence[str], copy: Folder, shown: 
     """Let tasks copy a table in its stored types."""
     with connect_memory() as connection:
         connection.register("batch", table.limit(0).toArrow())
-        described = replace(describe(connection, "batch"), names=table.columns)
+        described = describe(connection, "batch")
         chosen, types = stored_columns(described, columns, shown)
     schema = ", ".join(f"{quote_column(name)} {_spark_type(name, types[name])}" for name in columns)
     read = table.select([quote_column(name) for name in columns])
