@@ -201,8 +201,13 @@ def _bins(staged: StagingTable, name: str, cuts: Sequence[Any]) -> Bins:
     if places is not None:  # in steps of the type, as for whole numbers
         return Bins(cuts=tuple(dict.fromkeys(_rounded_down(cut, places[1]) for cut in cuts)))
     if is_number(stored):
-        # -0.0 becomes 0.0; decimals that are the same float are the same cut.
-        return Bins(cuts=tuple(dict.fromkeys(float(cut) + 0.0 for cut in cuts)))
+        floats = tuple(float(cut) + 0.0 for cut in cuts)  # -0.0 becomes 0.0
+        if len(set(floats)) < len(floats):
+            raise InvalidInputError(
+                f"{name} has type {stored}, where some of the cuts {', '.join(map(str, cuts))} are "
+                "the same number: give cuts that differ in their first 15 digits"
+            )
+        return Bins(cuts=floats)
     if stored == "DATE":  # noon is the same cut as the day
         cuts = [cut.date() if isinstance(cut, datetime) else cut for cut in cuts]
     return Bins(cuts=tuple(dict.fromkeys(map(str, cuts))))
