@@ -147,7 +147,7 @@ def test_decimals_are_cut_in_steps_of_their_type(tmp_path: Path) -> None:
 def test_cuts_that_are_the_same_float_are_refused(tmp_path: Path) -> None:
     cuts = [Decimal(2**53), Decimal(2**53 + 1)]
     with pytest.raises(
-        InvalidInputError, match="some of the cuts 9007199254740992, .* are the same"
+        InvalidInputError, match=r"some of the cuts 9007199254740992, .* are the same"
     ):
         frozen([1.0, 1e16], tmp_path, cuts=cuts)
     assert len(frozen([1, 10**16], tmp_path, cuts=cuts).cuts) == 2

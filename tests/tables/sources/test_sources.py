@@ -241,6 +241,18 @@ def test_a_name_is_no_pattern(
     assert read(source, "v", folder=tmp_path)[0] == [(2,)]
 
 
+def test_a_parquet_file_that_only_duckdb_reads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_schema(path: Path) -> pa.Schema:
+        raise pa.ArrowNotImplementedError(f"no such type in {path.name}")
+
+    source = write_parquet(tmp_path / "t.parquet", {"v": [1]})
+    monkeypatch.setattr(parquet, "read_schema", read_schema)
+    with pytest.raises(InvalidInputError, match=r"cannot be read: no such type in t\.parquet"):
+        read(source, "v", folder=tmp_path)
+
+
 # --- CSV ----------------------------------------------------------------------------------------
 
 

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
-from tacit.tables.connection import quote_file
+from tacit.tables.connection import quote_file, reason
 from tacit.tables.sources.arrow import refuse_wide_decimals
 from tacit.tables.sources.source import Table, TableFile, check_file, describe
 
@@ -33,7 +34,10 @@ class ParquetFile(TableFile):
             listed = ", ".join(map(quote_file, files))
             from_sql = f"read_parquet([{listed}], hive_partitioning = true)"
         table = describe(connection, from_sql)
-        schema = pq.read_schema(files[0])
+        try:
+            schema = pq.read_schema(files[0])
+        except pa.ArrowException as error:
+            raise InvalidInputError(f"{self.text} cannot be read: {reason(error)}") from None
         # DuckDB takes decimals with more digits than its own for floats.
         yield replace(table, names=schema.names, look=partial(refuse_wide_decimals, schema))
 
