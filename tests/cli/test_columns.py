@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ from tacit.tables.encoding.column import Column, ColumnError
 def test_declarations(text: str, found: Column) -> None:
     assert parse_column(text) == found
     assert repr(parse_column(text)) == repr(found)  # 30 is not 30.0
+
+
+def test_cuts_keep_all_their_digits() -> None:
+    long = "1000000000000000000000000001.5"
+    assert parse_column(f"d:cut=0.10,{long}, {long}1").cuts == (
+        0.1,
+        Decimal(long),
+        Decimal(long + "1"),
+    )
 
 
 def test_strays_are_declared_for_every_kind_of_column() -> None:

@@ -62,6 +62,16 @@ def test_every_code_has_words_and_no_others_have() -> None:
             "the mapping of icd names 1,200 values that no record has, such as 'A00'",
         ),
         (
+            "error_cells",
+            {"column": "age", "records": 1, "example": "#N/A"},
+            "1 cell of age is an error, such as #N/A, and counts as missing",
+        ),
+        (
+            "error_cells",
+            {"column": "age", "records": 1200, "example": "#DIV/0!"},
+            "1,200 cells of age are errors, such as #DIV/0!, and count as missing",
+        ),
+        (
             "entry_lost",
             {"state": "5-ab"},
             (

@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +85,12 @@ def _read_cut(text: str) -> Cut:
 
     if re.fullmatch(r"\s*[+-]?\d+\s*", text):
         return int(text)
-    is_moment = re.match(r"\s*\d+[-:]", text) is not None
-    return moment_of(text) if is_moment else float(text)
+    if re.match(r"\s*\d+[-:]", text):
+        return moment_of(text)
+    number = float(text)
+    if not isfinite(number) or Decimal(str(number)) == Decimal(text.strip()):
+        return number
+    return Decimal(text.strip())  # with more digits than a float has
 
 
 def _read_count(name: str, option: str, text: str) -> int:

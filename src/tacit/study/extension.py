@@ -151,11 +151,13 @@ def _fill(
 
 def _refuse_few(n_records: int, table: str, min_cohort: int) -> None:
     if n_records < min_cohort:
+        n_lacking = min_cohort - n_records
         raise InvalidInputError(
-            f"{find_source(table).shown} has {n_records:,} new records and {min_cohort:,} is the "
-            f"fewest for a cohort, {min_cohort - n_records:,} are missing: its counts are public, "
-            "and in a small cohort they tell whoever knows them much about each person; wait for "
-            "more records, or accept that",
+            f"{find_source(table).shown} has {n_records:,} new record{'s' * (n_records != 1)} and "
+            f"{min_cohort:,} is the fewest for a cohort, {n_lacking:,} "
+            f"{'is' if n_lacking == 1 else 'are'} missing: its counts are public, and in a small "
+            "cohort they tell whoever knows them much about each person; wait for more records, or "
+            "accept that",
             suggestions=[Suggestion("extend", {"min_cohort": n_records})],
         )
 

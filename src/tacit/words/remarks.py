@@ -157,6 +157,21 @@ def _strays_missing(*, column: str, records: int, example: str) -> str:
     return f"{counted} in {column} that cannot be read, such as {example!r}, and {count} as missing"
 
 
+def _numbers_merged(*, column: str, numbers: int, kept: int, example: str) -> str:
+    return (
+        f"{numbers:,} different long numbers in {column}, such as {example}, are only {kept:,} in "
+        "tacit, which keeps 15 to 17 digits of them: if the rest matters, give the table a DECIMAL "
+        "type of up to 38 digits, or write them as texts"
+    )
+
+
+def _error_cells(*, column: str, records: int, example: str) -> str:
+    counted = "1 cell" if records == 1 else f"{records:,} cells"
+    count = "is an error" if records == 1 else "are errors"
+    counts = "counts" if records == 1 else "count"
+    return f"{counted} of {column} {count}, such as {example}, and {counts} as missing"
+
+
 def _records_were(records: int) -> str:
     return "1 record was" if records == 1 else f"{records:,} records were"
 
@@ -327,6 +342,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "entry_missing": _fill_trace("the ledger has lost entries: {trace}"),
     "entry_still_lost": _fill_trace("the ledger still lacks entries, {trace}"),
     "entry_wrong": _fill("entry {entry}: {reason}"),
+    "error_cells": _error_cells,
     "erased_again": _erased_again,
     "erased_elsewhere": _erased_elsewhere,
     "erased_in_backups": _say(
@@ -373,6 +389,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "loose_caps": _loose_caps,
     "mark_damaged": _fill("{reason}"),
     "no_cap": _no_cap,
+    "numbers_merged": _numbers_merged,
     "not_analysable": _say(
         "bounds that hold whatever the subgroup is: the file is not analysable, and its answers "
         "may err differently in each"

@@ -361,6 +361,8 @@ ODD = {
     "part": pa.array([1, 2, 3, 4, 5, 6, 7, 8], pa.int16()),
     "small": pa.array([0.1, 0.2, float("nan"), -0.0, 0.0, None, 0.1, 7.5], pa.float32()),
     "price": pa.array([Decimal("1.50"), None, *map(Decimal, ["2", "2", "3", "3", "4", "1.5"])]),
+    "near": pa.array([Decimal(f"12345678901234567.0{k % 3}") for k in range(8)]),
+    "long": pa.array([Decimal(f"{10**27 + k}.001") for k in range(8)], pa.decimal128(31, 3)),
     "born": pa.array([date(1960 + 7 * k, 3, 1 + k) for k in range(8)]),
     "seen": pa.array([datetime(2020 + k % 3, 1, 1, 23, 59, k) for k in range(8)]),
     "zoned": pa.array([datetime(2020 + k % 2, 1, 1) for k in range(8)], pa.timestamp("us", "UTC")),
@@ -381,6 +383,8 @@ MORE_ODD_COLUMNS = [
     Column("text", cuts=[2, 5], stray="missing"),
     Column("code", top=2),
     Column("raw"),
+    Column("near"),
+    Column("long", quantiles=2),
 ]
 
 

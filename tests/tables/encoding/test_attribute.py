@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -26,6 +26,10 @@ from tacit.tables.encoding.column import OTHERS, Column, ColumnError, Cut, Perio
 from tacit.tables.encoding.levels import freeze, freeze_all
 from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import AGE, DIAGNOSIS, INCOME, KIDS, WARD, columns_of, write_parquet
+
+LONG = Decimal("1000000000000000000000000000.001")
+LONGER = Decimal("1000000000000000000000000001.001")
+"""A float has about half of their digits."""
 
 
 class Options(TypedDict, total=False):
@@ -74,6 +78,12 @@ def frozen(values: Sequence[object], folder: Path, **options: Unpack[Options]) -
             ("2020-01-01 01:30:00", "missing"),
             None,
         ),
+        (
+            pa.array([LONG, LONGER, None, Decimal("1.50")], pa.decimal128(31, 3)),
+            (Decimal("1.500"), LONG, LONGER, None),
+            ("1.5", str(LONG), str(LONGER), "missing"),
+            (0.0, 1e27, 1e27, None),
+        ),
         (["Z", "a", "é", "😀"], ("Z", "a", "é", "😀"), ("Z", "a", "é", "😀"), None),
         (pa.array([2**63, 1], pa.uint64()), (1, 2**63), ("1", str(2**63)), (1.0, 2.0**63)),
     ],
@@ -117,6 +127,50 @@ def test_quantiles_share_the_records_out_and_are_then_cuts(tmp_path: Path) -> No
     attribute = frozen([*range(100), None], tmp_path, quantiles=4)
     assert attribute.cuts == (24, 49, 74)
     assert attribute.has_missing
+
+
+def test_decimals_are_cut_in_steps_of_their_type(tmp_path: Path) -> None:
+    with localcontext(prec=60):
+        column = pa.array([LONG + k for k in range(4)], pa.decimal128(31, 3))
+        halves = frozen(column, tmp_path, quantiles=2)
+        near = frozen(column, tmp_path, cuts=[LONG - 1, LONG, LONG + Decimal("0.0009"), 1e30])
+    assert halves.labels == (
+        "<=1000000000000000000000000001.001",
+        ">1000000000000000000000000001.001",
+    )
+    assert near.cuts == ("999999999999999999999999999.001", str(LONG), "1" + "0" * 30)
+    assert Attribute.model_validate_json(near.model_dump_json()) == near
+    short = frozen(pa.array([Decimal("0.5"), Decimal(2)], pa.decimal128(15, 2)), tmp_path, cuts=[1])
+    assert short.cuts == (1.0,)
+
+
+def test_cuts_that_are_the_same_float_are_refused(tmp_path: Path) -> None:
+    cuts = [Decimal(2**53), Decimal(2**53 + 1)]
+    with pytest.raises(
+        InvalidInputError, match=r"some of the cuts 9007199254740992, .* are the same"
+    ):
+        frozen([1.0, 1e16], tmp_path, cuts=cuts)
+    assert len(frozen([1, 10**16], tmp_path, cuts=cuts).cuts) == 2
+
+
+def test_snapshots_from_before_decimals_were_exact_stay_as_they_are() -> None:
+    text = (
+        '{"name":"w","sql_type":"DECIMAL(20,2)","coding":{"kind":"categories",'
+        '"texts":["0.25","12345678901234567.01"]},"has_missing":false}'
+    )
+    attribute = Attribute.model_validate_json(text)
+    assert attribute.labels == ("0.25", "1.2345678901234568e+16")
+    assert attribute.model_dump_json() == text
+
+
+def test_levels_that_are_written_alike_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.tables.encoding.attribute.label_of", lambda _: "1e+16")
+    with pytest.raises(
+        InvalidInputError, match=r"value has 2 levels .* '1e\+16': round its values"
+    ):
+        frozen([1.0, 2.0], tmp_path)
 
 
 def test_quantiles_of_many_equal_values_are_fewer(tmp_path: Path) -> None:

@@ -795,6 +795,33 @@ def test_dates_finer_than_their_cuts_cannot_be_asked(sql: str, message: str) -> 
         MOMENTS.evaluate(sql)
 
 
+def test_decimals_are_asked_for_with_all_their_digits() -> None:
+    near, nearer = "12345678901234567.01", "12345678901234567.02"
+    cells = Cells(
+        (
+            Attribute(
+                name="w",
+                sql_type="DECIMAL(20,2)",
+                coding=Categories(texts=(near, nearer)),
+                has_missing=False,
+                is_exact=True,
+            ),
+            Attribute(
+                name="b",
+                sql_type="DECIMAL(20,2)",
+                coding=Bins(cuts=("-" + near, near, nearer)),
+                has_missing=False,
+            ),
+        )
+    )
+    assert cells.evaluate("w * 10").labels == ("123456789012345670.1", "123456789012345670.2")
+    assert cells.evaluate(f"w = {near}").labels == ("false", "true")
+    steps = cells.evaluate(f"b >= {nearer}"), cells.evaluate(f"b > {near}")
+    np.testing.assert_array_equal(steps[0].counts, steps[1].counts)
+    with pytest.raises(InvalidInputError, match=rf"nearest that can be asked is b <= {nearer}"):
+        cells.evaluate("b <= 12345678901234567.03")
+
+
 def test_months_lie_on_a_line() -> None:
     numbers = MOMENTS.evaluate("month").numbers
     assert numbers is not None

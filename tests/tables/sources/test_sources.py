@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from zipfile import ZipFile
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -70,6 +71,13 @@ def fill(url: str, sql: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(sql)
 
+
+CASED: dict[Callable[[Path, Columns], str], str] = {
+    write_csv: "csv",
+    write_parquet: "parquet",
+    write_arrow: "arrow",
+    write_excel: "xlsx",
+}
 
 KINDS = ("csv", "csv.gz", "parquet", "arrow", "feather", "xlsx", "xlsx sheet", "duckdb")
 
@@ -170,7 +178,12 @@ def test_nothing_is_left_behind(patients: str, tmp_path: Path) -> None:
         ("noise.csv", "cannot be read: "),
         ("latin.csv", r"line 2 is not in UTF-8 \(byte 0xe9\); save it as UTF-8"),
         ("wide.csv", "it is in UTF-16; save it as UTF-8"),
-        ("large.feather", r"column 'age' has type decimal256\(50, 2\): tacit reads"),
+        ("large.feather", r"column 'age' has type DECIMAL\(50,2\) and 38 digits are the most"),
+        ("large.parquet", r"column 'age' has type DECIMAL\(50,2\) and 38 digits are the most"),
+        ("case.csv", "has columns 'AGE' and 'age', which SQL does not tell apart: give each"),
+        ("case.parquet", "has columns 'AGE' and 'age', which SQL does not tell apart: give each"),
+        ("case.arrow", "has columns 'AGE' and 'age', which SQL does not tell apart: give each"),
+        ("case.xlsx", "has columns 'AGE' and 'age', which SQL does not tell apart: give each"),
         ("title.xlsx", "2 columns without a name, and the first row has 'Report': write a name"),
         ("noise.parquet", "cannot be read: "),
         ("noise.duckdb", "cannot be read: "),
@@ -191,6 +204,9 @@ def test_what_cannot_be_read_is_said_in_a_line(source: str, message: str, tmp_pa
     (tmp_path / "wide.csv").write_bytes("age,b\n1,née\n".encode("utf-16"))
     large = pa.array([Decimal(1)], pa.decimal256(50, 2))
     write_arrow(tmp_path / "large.feather", {"age": large})
+    write_parquet(tmp_path / "large.parquet", {"age": large})
+    for write, kind in CASED.items():
+        write(tmp_path / f"case.{kind}", {"AGE": [1], "age": [2], "b": [3]})
     for kind in ("csv", "parquet", "duckdb", "xlsx", "arrow"):
         (tmp_path / f"noise.{kind}").write_bytes(bytes(range(256)) * 20)
     write_duckdb(tmp_path / "two.duckdb", PATIENTS, "a", "b")
@@ -223,6 +239,18 @@ def test_a_name_is_no_pattern(
     write(tmp_path / f"a1.{kind}", {"v": [1]})
     source = write(tmp_path / f"{name}.{kind}", {"v": [2]})
     assert read(source, "v", folder=tmp_path)[0] == [(2,)]
+
+
+def test_a_parquet_file_that_only_duckdb_reads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_schema(path: Path) -> pa.Schema:
+        raise pa.ArrowNotImplementedError(f"no such type in {path.name}")
+
+    source = write_parquet(tmp_path / "t.parquet", {"v": [1]})
+    monkeypatch.setattr(parquet, "read_schema", read_schema)
+    with pytest.raises(InvalidInputError, match=r"cannot be read: no such type in t\.parquet"):
+        read(source, "v", folder=tmp_path)
 
 
 # --- CSV ----------------------------------------------------------------------------------------
@@ -264,6 +292,43 @@ def test_a_ragged_line_is_named(
 def test_a_single_column_with_a_comma_in_its_name(tmp_path: Path) -> None:
     rows = read_text('"name, first"\nann\n"bob, jr"\n', "name, first", folder=tmp_path)
     assert sorted(rows) == [("ann",), ("bob, jr",)]
+
+
+@pytest.mark.parametrize(
+    ("days", "orders"),
+    [
+        (["01/02/2020", "03/12/2020"], "day-month-year or month-day-year"),
+        (["01-02-2020 10:00:00", "03-12-2020 11:00:00"], "day-month-year or month-day-year"),
+        (["01.02.03", "03.12.04"], "year-month-day or day-month-year"),
+        (["01/01/2020", "12/12/2020"], None),  # the same either way
+        (["01/02/2020", "13/12/2020"], None),
+        (["01/02/2020", ""], "day-month-year or month-day-year"),
+        (["2020-01-02", "2020-03-12"], None),
+    ],
+)
+def test_dates_are_not_guessed(days: list[str], orders: str | None, tmp_path: Path) -> None:
+    lines = ["id,day", *(f"{k},{day}" for k, day in enumerate(days))]
+    if orders is None:
+        assert all(row[1] for row in read_text("\n".join(lines), "id", "day", folder=tmp_path))
+        return
+    message = f"the dates of day in .*, such as '{re.escape(days[0])}', may be {orders}: write them"
+    with pytest.raises(InvalidInputError, match=message):
+        read_text("\n".join(lines), "day", folder=tmp_path)
+    assert len(read_text("\n".join(lines), "id", folder=tmp_path)) == len(days)
+
+
+def test_one_column_of_dates_tells_the_order_in_the_others(tmp_path: Path) -> None:
+    rows = read_text("a,b\n01/02/2020,31/01/2020\n03/02/2020,\n", "a", folder=tmp_path)
+    assert rows == [(date(2020, 2, 1),), (date(2020, 2, 3),)]
+
+
+def test_long_numbers_that_become_the_same_are_counted(tmp_path: Path) -> None:
+    lines = ["v,w", *(f"{2**53 + k}.0,0.1000000000000000{k}" for k in range(1, 5))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    numbers = {"column": "v", "numbers": 4, "kept": 3, "example": "9007199254740993.0"}
+    assert look(str(tmp_path / "t.csv"), "v", folder=tmp_path) == [("numbers_merged", numbers)]
+    (tmp_path / "t.csv").write_text("v\n0.30000000000000004\n1e22\n0.10000000000000001\n5e-324\n")
+    assert look(str(tmp_path / "t.csv"), "v", folder=tmp_path) == []
 
 
 def test_leading_zeros_are_kept(tmp_path: Path) -> None:
@@ -375,6 +440,12 @@ def test_a_column_that_cannot_be_read_does_not_hinder_others(tmp_path: Path) -> 
     assert (rows, types) == ([(0.5, "a"), (None, "b")], ["DOUBLE", "VARCHAR"])
 
 
+def test_names_that_differ_in_case_hinder_only_who_asks_for_them(tmp_path: Path) -> None:
+    for write, kind in CASED.items():
+        source = write(tmp_path / f"t.{kind}", {"AGE": [1], "age": [2], "b": [3]})
+        assert read(source, "b", folder=tmp_path)[0] == [(3,)]
+
+
 # --- Excel --------------------------------------------------------------------------------------
 
 
@@ -411,6 +482,55 @@ def test_rows_and_names_that_are_empty_are_no_records_and_no_columns(tmp_path: P
     book.save(tmp_path / "t.xlsx")
     rows, _ = read(str(tmp_path / "t.xlsx"), "id", "2020", folder=tmp_path)
     assert rows == [(1, "x"), (2, "y")]
+
+
+def look(source: str, *columns: str, folder: Path) -> list[tuple[str, dict[str, object]]]:
+    """What is remarked while the columns are read."""
+    with stage(source, columns, folder) as table:
+        return [(remark.code, dict(remark.values)) for remark in table.remarks]
+
+
+def test_cells_that_only_look_empty_are_refused_or_counted(tmp_path: Path) -> None:
+    book = Workbook()
+    sheet = book.create_sheet("A & B", 0)
+    sheet.append([])
+    sheet.append([None, "id", "merged", "sum", "score", "born", "died", "change", "text"])
+    for row in range(3, 7):
+        died = date(1890 + row, 1, 1)
+        score = "#N/A" if row == 4 else row
+        born = date(1896 + row, 6, 1)
+        sheet.append([None, row, "a", f"=B{row}*2", score, born, died, -row, f'="{row}"'])
+    sheet.merge_cells("C4:C5")
+    sheet.merge_cells("H9:I9")
+    book.save(tmp_path / "t.xlsx")
+    source = f"{tmp_path / 't.xlsx'}::A & B"
+    refused = {
+        "merged": r"has merged cells in merged, C4:C5, .*: unmerge them",
+        "sum": r"has formulas in sum whose values were never saved \(4, the first in D3\)",
+        "born": "has times among dates, or dates before 1900, .*, in 1 cell of born",
+        "died": "has times among dates, or dates before 1900, .*, in 4 cells of died",
+    }
+    for name, message in refused.items():
+        with pytest.raises(InvalidInputError, match=message):
+            look(source, "id", name, folder=tmp_path)
+    error = {"column": "score", "records": 1, "example": "#N/A"}
+    assert look(source, "id", "score", "change", folder=tmp_path) == [("error_cells", error)]
+
+
+def test_an_empty_text_is_a_value_that_a_formula_may_have(tmp_path: Path) -> None:
+    source = write_excel(tmp_path / "t.xlsx", {"id": [1, 2], "v": ["=A2", "=A3"]})
+    plain, filled = tmp_path / "t.xlsx", tmp_path / "filled.xlsx"
+    with ZipFile(plain) as old, ZipFile(filled, "w") as new:
+        for name in old.namelist():
+            xml = old.read(name).decode()
+            if name.startswith("xl/worksheets"):
+                xml = xml.replace('r="B2"', 'r="B2" t="str"').replace("<v />", "<v></v>", 1)
+                xml = xml.replace("<v />", "<v>-2</v>")
+            new.writestr(name, xml)
+    with pytest.raises(InvalidInputError, match=r"formulas in v .* \(2, the first in B2\)"):
+        look(source, "v", folder=tmp_path)
+    assert look(str(filled), "v", folder=tmp_path) == []
+    assert read(str(filled), "id", "v", folder=tmp_path)[0] == [(1, None), (2, -2)]
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------
@@ -451,6 +571,19 @@ def test_types_of_postgresql(postgres_url: str, tmp_path: Path) -> None:
         "2020-01-01 08:00:00",
         '{"a": 1}',
     )
+
+
+def test_long_numbers_of_postgresql_that_become_the_same_are_counted(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    fill(
+        postgres_url,
+        "CREATE TABLE t AS SELECT 9007199254740992 + k::numeric AS v, k / 10::numeric AS short "
+        "FROM generate_series(0, 3) AS k",
+    )
+    numbers = {"column": "v", "numbers": 4, "kept": 3, "example": "9007199254740993"}
+    found = look(f"{postgres_url}#t", "v", "short", folder=tmp_path)
+    assert found == [("numbers_merged", numbers)]
 
 
 def test_tables_of_postgresql(postgres_url: str, tmp_path: Path) -> None:

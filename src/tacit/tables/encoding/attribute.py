@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from math import isfinite
 from typing import Annotated, Any, Literal
@@ -18,8 +21,11 @@ from pydantic import (
 
 from tacit.tables.encoding.column import Period
 
-Letter = bool | int | float | str | None
-"""A value as people and JSON see it; None is a missing one."""
+Letter = bool | int | float | Decimal | str | None
+"""A value as people see it; None is a missing one."""
+
+_FLOAT_DIGITS = 15
+"""A decimal of no more digits is what a float of it is written as."""
 
 
 def is_integer(stored_type: str) -> bool:
@@ -32,6 +38,21 @@ def is_number(stored_type: str) -> bool:
     return stored_type == "DOUBLE" or stored_type.startswith("DECIMAL") or is_integer(stored_type)
 
 
+def decimal_places(stored_type: str) -> tuple[int, int] | None:
+    """Digits before and after the point of decimals that a float may not hold; else None."""
+    match = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored_type)
+    if match is None or is_integer(stored_type) or int(match[1]) <= _FLOAT_DIGITS:
+        return None
+    return int(match[1]) - int(match[2]), int(match[2])
+
+
+def plain_text(number: Decimal) -> str:
+    """All digits of a number, without an exponent and without zeros that say nothing."""
+    text = f"{number:f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
 def moment_of(text: str) -> date | datetime | time:
     """The date, the time, or the date and time that an ISO text is; with a time zone, in UTC."""
     if ":" not in text:
@@ -42,15 +63,30 @@ def moment_of(text: str) -> date | datetime | time:
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def letter_of(text: str | None, stored_type: str) -> Letter:
-    """The value that DuckDB writes as ``text``: a number, a boolean, else the text itself."""
+def letter_of(text: str | None, stored_type: str, *, is_exact: bool = False) -> Letter:
+    """The value that DuckDB writes as ``text``: a number, a boolean, else the text itself.
+
+    With ``is_exact``, decimals keep all their digits, which a float may not have.
+    """
     if text is None:
         return None
     if stored_type == "BOOLEAN":
         return text == "true"
     if is_integer(stored_type):
         return int(text)
+    if is_exact and stored_type.startswith("DECIMAL"):
+        return Decimal(text)
     return float(text) if is_number(stored_type) else text
+
+
+def letters_of(
+    texts: Sequence[str | None], stored_type: str, *, is_exact: bool
+) -> tuple[Letter, ...]:
+    """The values of different texts; decimals are exact, too, where floats would be the same."""
+    letters = tuple(letter_of(text, stored_type, is_exact=is_exact) for text in texts)
+    if is_exact or len(set(letters)) == len(letters):
+        return letters
+    return letters_of(texts, stored_type, is_exact=True)
 
 
 MISSING = "missing"
@@ -76,11 +112,15 @@ class Categories(Stored):
     texts: tuple[str, ...]
 
 
+_DAY = re.compile(r"\d+-\d\d-\d\d")
+
+
 class Bins(Stored):
     """Ranges, each up to and including its cut; the last has no end.
 
     Attributes:
-        cuts: numbers, or ISO texts of dates or times; a date includes its whole day.
+        cuts: numbers, or texts of decimals that a float may not hold, or ISO texts of dates or
+            times; a date includes its whole day.
     """
 
     kind: Literal["bins"] = "bins"
@@ -89,7 +129,7 @@ class Bins(Stored):
     @property
     def has_days(self) -> bool:
         """Whether the cuts are dates."""
-        return all(isinstance(cut, str) and ":" not in cut for cut in self.cuts)
+        return all(isinstance(cut, str) and _DAY.fullmatch(cut) for cut in self.cuts)
 
 
 class Periods(Stored):
@@ -118,6 +158,10 @@ class Groups(Stored):
     group_of: dict[str, str]
 
 
+_NEWER = ("is_from_texts", "is_exact", "is_local")
+"""Fields of ``Attribute`` that snapshots of older versions lack."""
+
+
 class Attribute(Stored):
     """A column whose every value has a level.
 
@@ -128,6 +172,10 @@ class Attribute(Stored):
         has_missing: whether there is a last level for values that are missing.
         is_from_texts: whether the table has texts there, which are read as ``sql_type``; those that
             cannot be are missing.
+        is_exact: whether letters are decimals with all their digits; not in snapshots made before
+            there was such a thing, and not where floats have them all.
+        is_local: whether these are dates with times that came without a time zone; false in
+            snapshots made before this was kept.
     """
 
     name: str
@@ -135,13 +183,16 @@ class Attribute(Stored):
     coding: Annotated[Categories | Bins | Groups | Periods, Field(discriminator="kind")]
     has_missing: bool
     is_from_texts: bool = False
+    is_exact: bool = False
+    is_local: bool = False
 
     @model_serializer(mode="wrap")
     def _serialize(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``is_from_texts`` where it is false: snapshots made before keep their digest."""
+        """Without what is newer and says nothing here: snapshots made before keep their digest."""
         fields: dict[str, Any] = serialize(self)
-        if not self.is_from_texts:
-            del fields["is_from_texts"]
+        for name in _NEWER:
+            if fields[name] == type(self).model_fields[name].default:
+                del fields[name]
         return fields
 
     @property
@@ -180,7 +231,7 @@ class Attribute(Stored):
     @property
     def letters(self) -> tuple[Letter, ...]:
         """The value of each level: a number, a boolean or a text; None for missing."""
-        return tuple(letter_of(text, self.level_type) for text in self.texts)
+        return letters_of(self.texts, self.level_type, is_exact=self.is_exact)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -212,18 +263,30 @@ def label_of(letter: Letter) -> str:
     """The text of a letter that is not missing."""
     if isinstance(letter, bool):
         return "true" if letter else "false"
+    if isinstance(letter, Decimal):
+        return plain_text(letter)
     return str(letter).removesuffix(".0") if isinstance(letter, float) else str(letter)
 
 
 def numbers_of(letters: Sequence[Letter]) -> Numbers:
-    """The letters as numbers, if all that are not missing are."""
+    """The letters as numbers, if all that are not missing are.
+
+    Decimals that are the same as floats are counted from the least: only how far numbers lie apart
+    matters.
+    """
+    exact = [Fraction(letter) for letter in letters if isinstance(letter, Decimal)]
+    if len(set(map(float, exact))) < len(exact):
+        return tuple(
+            float(Fraction(letter) - min(exact)) if isinstance(letter, Decimal) else None
+            for letter in letters
+        )
     numbers = [None if letter is None else _finite(letter) for letter in letters]
     n_missing = sum(letter is None for letter in letters)
     return tuple(numbers) if numbers.count(None) == n_missing < len(letters) else None
 
 
 def _finite(letter: Letter) -> float | None:
-    if not isinstance(letter, int | float) or isinstance(letter, bool):
+    if not isinstance(letter, int | float | Decimal) or isinstance(letter, bool):
         return None
     return float(letter) if isfinite(letter) else None
 

@@ -16,6 +16,7 @@ from tacit.tables.encoding.attribute import (
     Groups,
     Periods,
     Stored,
+    decimal_places,
     is_integer,
 )
 from tacit.tables.encoding.column import OTHERS, Period
@@ -99,10 +100,20 @@ def bin_sql(column: str, bins: Bins, sql_type: str) -> str:
     if bins.has_days:
         column, sql_type = f"CAST({column} AS DATE)", "DATE"
     below = (
-        f"WHEN {column} <= {_cut_sql(cut, sql_type)} THEN {level}"
+        f"WHEN {_below_sql(column, cut, sql_type)} THEN {level}"
         for level, cut in enumerate(bins.cuts)
     )
     return f"CASE {' '.join(below)} ELSE {len(bins.cuts)} END"
+
+
+def _below_sql(column: str, cut: float | str, sql_type: str) -> str:
+    """Whether a value is at most the cut."""
+    places = decimal_places(sql_type)
+    if places is not None and isinstance(cut, str):
+        n_whole, _ = places
+        if len(cut.lstrip("-").partition(".")[0].lstrip("0")) > n_whole:
+            return "false" if cut.startswith("-") else "true"  # beyond all values of the type
+    return f"{column} <= {_cut_sql(cut, sql_type)}"
 
 
 def _cut_sql(cut: float | str, sql_type: str) -> str:

@@ -26,6 +26,15 @@ _MOST_SHOWN = 10
 """As many rows, or values, are listed."""
 
 
+_WRITTEN = {
+    "BOOLEAN": ", written true or false",
+    "DATE": ", written as in 2020-12-31",
+    "TIME": ", written as in 12:30:00",
+    "TIMESTAMP": ", written as in 2020-12-31 12:30:00",
+}
+"""Stored type -> how texts are written that are converted to it."""
+
+
 class NothingNewError(InvalidInputError):
     """No record of a table is new: it joined before, or what is known is to be left out."""
 
@@ -83,6 +92,7 @@ def _read_alike(table: StagingTable, encoding: Encoding) -> None:
     texts = {
         each.name for each in (*encoding.attributes, *encoding.externals) if each.is_from_texts
     }
+    _refuse_zones(table, encoding)
     for name, sql_type in encoding.types.items():
         if table.types[name] == sql_type:
             continue
@@ -94,6 +104,17 @@ def _read_alike(table: StagingTable, encoding: Encoding) -> None:
             read_as(table, name, sql_type)
         else:
             _convert(table, name, sql_type)
+
+
+def _refuse_zones(table: StagingTable, encoding: Encoding) -> None:
+    """Refuse times that are known in UTC where those of the study are on some local clock."""
+    for column in (*encoding.attributes, *encoding.externals):
+        if column.is_local and column.name in table.zoned:
+            raise InvalidInputError(
+                f"column {column.name!r} is TIMESTAMP in the study, without a time zone, and "
+                "TIMESTAMP WITH TIME ZONE here: write it without one, on the clock that the study "
+                "has it on"
+            )
 
 
 def _convert(table: StagingTable, name: str, sql_type: str) -> None:
@@ -112,6 +133,7 @@ def _convert(table: StagingTable, name: str, sql_type: str) -> None:
         raise InvalidInputError(
             f"column {name!r} is {sql_type} in the study and {found} here, and not every value is "
             f"the same there ({example!r} in row {number}): give it the study's type"
+            f"{_WRITTEN.get(sql_type, '') if found == 'VARCHAR' else ''}"
         )
     table.connection.execute(
         f"ALTER TABLE staged ALTER COLUMN {quote_name(name)} TYPE {sql_type} "
@@ -247,15 +269,28 @@ def _rows(table: StagingTable, name: str) -> str:
 
 def _refuse_new_values(table: StagingTable, encoding: Encoding) -> None:
     wrong = list(_new_values(table, encoding))
-    if wrong:
-        raise InvalidInputError(
-            f"the study has no level for {'; '.join(wrong)}: correct them, leave these records "
-            "out, or make a study whose columns have levels for all, such as top=20 or groups"
+    if not wrong:
+        return
+    ways = []
+    if any(not is_missing for _, is_missing in wrong):
+        ways.append(
+            "correct them, leave these records out, or make a study whose columns have levels for "
+            "all, such as top=20 or groups"
         )
+    if any(is_missing for _, is_missing in wrong):
+        ways.append(
+            "fill in what is missing, or leave these records out: a column has a level for missing "
+            "values if some were missing when the study began, and gets none later"
+        )
+    shown = "; ".join(dict.fromkeys(text for text, _ in wrong))
+    raise InvalidInputError(f"the study has no level for {shown}: {'; '.join(ways)}")
 
 
-def _new_values(table: StagingTable, encoding: Encoding) -> Iterator[str]:
-    """For each column, values of new records that have no level, with their rows."""
+def _new_values(table: StagingTable, encoding: Encoding) -> Iterator[tuple[str, bool]]:
+    """For each column, values of new records that have no level, with their rows.
+
+    Twice where some values are missing and some are not; and whether it is about missing ones.
+    """
     is_row = " AND ".join(
         f"staged.{quote_name(one.name)} = levels.id_{k}" for k, one in enumerate(encoding.ids)
     )
@@ -271,4 +306,5 @@ def _new_values(table: StagingTable, encoding: Encoding) -> Iterator[str]:
                 for text, number, row in rows[:_MOST_SHOWN]
             ]
             more = f" and {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else ""
-            yield f"{column.name}: {', '.join(shown)}{more}"
+            for is_missing in {text is None for text, *_ in rows}:
+                yield f"{column.name}: {', '.join(shown)}{more}", is_missing

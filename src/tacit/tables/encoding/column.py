@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from itertools import pairwise
 from sys import float_info
 from typing import Literal
@@ -20,7 +21,7 @@ OTHERS = "*"
 Way = Literal["groups", "cuts", "quantiles", "by", "top"]
 """How a column gets fewer levels: an argument of ``Column``."""
 
-Cut = int | float | date | datetime | time
+Cut = int | float | Decimal | date | datetime | time
 """Where a bin ends. A date stands for its whole day."""
 
 Period = Literal["year", "month"]
@@ -120,8 +121,10 @@ def _in_utc(cut: Cut) -> Cut:
 
 def _kind_of(cut: Cut) -> type | None:
     """What may be compared with a cut; ``None`` for a number that is not finite."""
-    if isinstance(cut, int | float):
-        return float if abs(cut) <= float_info.max else None
+    if isinstance(cut, Decimal) and not cut.is_finite():
+        return None
+    if isinstance(cut, int | float | Decimal):
+        return float if -float_info.max <= cut <= float_info.max else None
     return next(kind for kind in (datetime, date, time) if isinstance(cut, kind))
 
 

@@ -22,7 +22,8 @@ def compare(snapshot: Snapshot, source: str, others: Sequence[Snapshot] = ()) ->
     """
     encoding = snapshot.encoding
     try:
-        with stage(source, list(encoding.types), snapshot.folder.parent) as table:
+        names, folder = list(encoding.types), snapshot.folder.parent
+        with stage(source, names, folder, is_known=True) as table:
             _read_texts(encoding, table)
             _leave_out(table, encoding, others)
             table = replace(table, n_records=table.count())
@@ -50,10 +51,12 @@ def _leave_out(table: StagingTable, encoding: Encoding, others: Sequence[Snapsho
 
 
 def _changed_types(encoding: Encoding, table: StagingTable) -> list[str]:
+    local = {each.name for each in (*encoding.attributes, *encoding.externals) if each.is_local}
+    now = table.types | dict.fromkeys(local & table.zoned, "TIMESTAMP WITH TIME ZONE")
     return [
-        f"column {name!r} was {sql_type} and is {table.types[name]} now"
+        f"column {name!r} was {sql_type} and is {now[name]} now"
         for name, sql_type in encoding.types.items()
-        if table.types[name] != sql_type
+        if now[name] != sql_type
     ]
 
 

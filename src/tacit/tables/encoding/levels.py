@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, floor, prod
 from typing import Any
@@ -20,8 +22,10 @@ from tacit.tables.encoding.attribute import (
     Categories,
     Groups,
     Periods,
+    decimal_places,
     is_integer,
     is_number,
+    plain_text,
 )
 from tacit.tables.encoding.codes import bin_sql, period_sql
 from tacit.tables.encoding.column import (
@@ -82,6 +86,9 @@ MOST_CELLS = 100_000
 _LONGEST_SHOWN = 40
 """Signs of a value that a message shows."""
 
+_MOST_DIGITS = 400
+"""Of a cut: before the point as many as a float has, after it as many as DuckDB's decimals."""
+
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9. ]*,[0-9]+")
 
 OTHER = "other"
@@ -117,18 +124,41 @@ def freeze(staged: StagingTable, column: Column, id_columns: Sequence[str]) -> A
     [(n_present,)] = staged.connection.execute(
         f"SELECT coalesce(sum(times) FILTER (value IS NOT NULL), 0) FROM {staged.values(name)}"
     ).fetchall()
+    coding = _coding(staged, column)
     attribute = Attribute(
         name=name,
         sql_type=staged.types[name],
-        coding=_coding(staged, column),
+        coding=coding,
         has_missing=n_present < staged.n_records,
         is_from_texts=is_from_texts,
+        is_exact=_needs_decimals(coding, staged.types[name]),
+        is_local=(
+            staged.types[name] == "TIMESTAMP" and not is_from_texts and name not in staged.zoned
+        ),
     )
     if attribute.n_levels > MOST_LEVELS:
         raise _too_many(staged, name, attribute.n_levels)
     if _n_occurring(staged, attribute) < 2:
         raise _says_nothing(name)
+    _refuse_same_labels(attribute)
     return attribute
+
+
+def _needs_decimals(coding: Categories | Bins | Groups | Periods, stored_type: str) -> bool:
+    """Whether levels are decimals of which some are not what their floats are written as."""
+    if not isinstance(coding, Categories) or decimal_places(stored_type) is None:
+        return False
+    return any(Decimal(text) != Decimal(str(float(text))) for text in coding.texts)
+
+
+def _refuse_same_labels(attribute: Attribute) -> None:
+    """Refuse levels that a release could not tell apart."""
+    for label, times in Counter(attribute.labels).items():
+        if times > 1:
+            raise InvalidInputError(
+                f"{attribute.name} has {times} levels that are all written {label!r}: round its "
+                "values or turn them into texts, or give it cuts, quantiles or groups"
+            )
 
 
 def _coding(staged: StagingTable, column: Column) -> Categories | Bins | Groups | Periods:
@@ -167,11 +197,27 @@ def _bins(staged: StagingTable, name: str, cuts: Sequence[Any]) -> Bins:
     if is_integer(stored):
         # For whole numbers, 30.5 is the same cut as 30, and so are 30.2 and 30.7.
         return Bins(cuts=tuple(dict.fromkeys(map(floor, cuts))))
+    places = decimal_places(stored)
+    if places is not None:  # in steps of the type, as for whole numbers
+        return Bins(cuts=tuple(dict.fromkeys(_rounded_down(cut, places[1]) for cut in cuts)))
     if is_number(stored):
-        return Bins(cuts=tuple(float(cut) + 0.0 for cut in cuts))  # -0.0 becomes 0.0
+        floats = tuple(float(cut) + 0.0 for cut in cuts)  # -0.0 becomes 0.0
+        if len(set(floats)) < len(floats):
+            raise InvalidInputError(
+                f"{name} has type {stored}, where some of the cuts {', '.join(map(str, cuts))} are "
+                "the same number: give cuts that differ in their first 15 digits"
+            )
+        return Bins(cuts=floats)
     if stored == "DATE":  # noon is the same cut as the day
         cuts = [cut.date() if isinstance(cut, datetime) else cut for cut in cuts]
     return Bins(cuts=tuple(dict.fromkeys(map(str, cuts))))
+
+
+def _rounded_down(cut: float | Decimal, n_digits: int) -> str:
+    """The text of the greatest decimal with so many digits after the point that is no greater."""
+    number = Decimal(str(cut))  # of a float, the digits that are written
+    step = Decimal(1).scaleb(-n_digits)
+    return plain_text(number.quantize(step, ROUND_FLOOR, Context(prec=_MOST_DIGITS)))
 
 
 def _periods(staged: StagingTable, name: str, unit: Period) -> Periods:
@@ -347,7 +393,7 @@ def _check_cut(staged: StagingTable, name: str, cut: Cut) -> None:
     """Refuse cuts of another kind than the values."""
     _check_ordered(staged, name)
     stored = staged.types[name]
-    if not isinstance(cut, _MOMENTS.get(stored, (int, float))):
+    if not isinstance(cut, _MOMENTS.get(stored, (int, float, Decimal))):
         example = {"DATE": "2020-12-31", "TIMESTAMP": "2020-12-31", "TIME": "12:00"}
         raise InvalidInputError(
             f"{name} has type {stored} and cannot be cut at {cut}: "

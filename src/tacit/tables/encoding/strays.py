@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import time
+from decimal import Decimal
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
@@ -83,7 +84,7 @@ def _candidates(column: Column) -> list[str]:
         return ["DATE", "TIMESTAMP"]
     if column.cuts is None:
         return []
-    if isinstance(column.cuts[0], int | float):
+    if isinstance(column.cuts[0], int | float | Decimal):
         return ["BIGINT", "DOUBLE"]
     return ["TIME"] if isinstance(column.cuts[0], time) else ["DATE", "TIMESTAMP"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -29,6 +30,7 @@ from tacit.tables.encoding.attribute import (
     Numbers,
     labels_of,
     letter_of,
+    letters_of,
     numbers_of,
 )
 from tacit.tables.encoding.codes import cell_sql
@@ -142,7 +144,8 @@ class Cells:
             )
         r_of_text = {text: r for r, text in enumerate(different)}
         r_of_x = np.array([r_of_text[text] for text in texts], dtype=np.intp)
-        letters = tuple(letter_of(text, sql_type) for text in different)
+        is_exact = any(attribute.is_exact for attribute in self.attributes)
+        letters = letters_of(different, sql_type, is_exact=is_exact)
         numbers = self._numbers(letters)
         name = " ".join(sql.split())
         return Question.of_function(name, labels_of(letters), numbers, r_of_x, sql=sql)
@@ -205,8 +208,8 @@ class _Order:
             for level, letter in enumerate(attribute.letters):
                 self._levels.setdefault(letter, (axis, level))
 
-    def __call__(self, text: str | None) -> tuple[bool, float, tuple[int, int], str]:
-        letter = letter_of(text, self._sql_type)
+    def __call__(self, text: str | None) -> tuple[bool, float | Decimal, tuple[int, int], str]:
+        letter = letter_of(text, self._sql_type, is_exact=True)
         if letter is None:
             return True, 0, (0, 0), ""
         if not isinstance(letter, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tacit.errors import InvalidInputError
 
@@ -18,3 +18,17 @@ def check_names(names: Iterable[str], shown: str) -> None:
     for name, times in Counter(names).items():
         if name and times > 1:
             raise InvalidInputError(f"{shown} has two columns {name!r}: give each its own name")
+
+
+def check_case(wanted: Iterable[str], names: Sequence[str], shown: str) -> None:
+    """Refuse a wanted column if names differ from its own only in case: SQL takes them for one."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.casefold(), []).append(name)
+    for name in wanted:
+        alike = found.get(name.casefold(), [])
+        if len(alike) > 1:
+            raise InvalidInputError(
+                f"{shown} has columns {' and '.join(map(repr, alike))}, which SQL does not tell "
+                "apart: give each its own name"
+            )

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
-from tacit.tables.connection import quote_file
+from tacit.tables.connection import quote_file, reason
+from tacit.tables.sources.arrow import refuse_wide_decimals
 from tacit.tables.sources.source import Table, TableFile, check_file, describe
 
 
@@ -20,15 +26,25 @@ class ParquetFile(TableFile):
     @contextmanager
     def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
         """The table in the file, or in all files of the folder."""
-        yield describe(connection, self._from_sql())
-
-    def _from_sql(self) -> str:
         if not self.file.is_dir():
             check_file(self.file, self.text)
-            return f"read_parquet({quote_file(self.file)})"
+            files, from_sql = [self.file], f"read_parquet({quote_file(self.file)})"
+        else:
+            files = self._parts()
+            listed = ", ".join(map(quote_file, files))
+            from_sql = f"read_parquet([{listed}], hive_partitioning = true)"
+        table = describe(connection, from_sql)
+        try:
+            schema = pq.read_schema(files[0])
+        except pa.ArrowException as error:
+            raise InvalidInputError(f"{self.text} cannot be read: {reason(error)}") from None
+        # DuckDB takes decimals with more digits than its own for floats.
+        yield replace(table, names=schema.names, look=partial(refuse_wide_decimals, schema))
+
+    def _parts(self) -> list[Path]:
         files = sorted(self.file.rglob("*.parquet"))
         if not files:
             raise InvalidInputError(
                 f"there is no .parquet file in {self.text}: name another folder"
             )
-        return f"read_parquet([{', '.join(map(quote_file, files))}], hive_partitioning = true)"
+        return files

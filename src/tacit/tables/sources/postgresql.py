@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.similar_names import nearest_first
 from tacit.tables.connection import quote_name, reason
-from tacit.tables.sources.source import Table
+from tacit.tables.sources.source import MOST_DIGITS, Table
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Cursor
@@ -34,8 +35,7 @@ _SAME_TYPES = {
 }
 """PostgreSQL's types that arrive as DuckDB's; all others but numeric are read as texts."""
 
-_MOST_DIGITS = 38
-"""Of a DECIMAL in DuckDB."""
+_AS_FLOAT = "::double precision"
 
 _TABLES = """
 SELECT n.nspname, c.relname, pg_table_is_visible(c.oid), c.oid::bigint
@@ -115,9 +115,34 @@ class ServerTable:
                 columns = _read_columns(cursor, oid)
                 types = {column: read.sql_type for column, read in columns.items()}
                 from_sql = f"{quote_name(schema)}.{quote_name(name)}"
-                yield Table(types, partial(_scan, connection, cursor, columns, from_sql))
+                yield Table(
+                    types,
+                    partial(_scan, connection, cursor, columns, from_sql),
+                    look=partial(_look, cursor, columns, from_sql),
+                )
         except Error as error:
             raise InvalidInputError(f"{self.shown} cannot be read: {reason(error)}") from None
+
+
+def _look(
+    cursor: Cursor, columns: Mapping[str, _Column], from_sql: str, names: Sequence[str]
+) -> list[Remark]:
+    """Different numbers that are the same as floats."""
+    remarks = []
+    for name in names:
+        if not columns[name].asked.endswith(_AS_FLOAT):
+            continue
+        number, kept = quote_name(name), columns[name].asked
+        cursor.execute(
+            f"SELECT count(DISTINCT {number}), count(DISTINCT {kept}), "
+            f"min({number}) FILTER (WHERE {number} <> {kept}::text::numeric)::text "
+            f"FROM {from_sql}"
+        )
+        [(n_numbers, n_floats, example)] = cursor.fetchall()
+        if n_numbers > n_floats:
+            values = {"column": name, "numbers": n_numbers, "kept": n_floats, "example": example}
+            remarks.append(Remark("numbers_merged", values))
+    return remarks
 
 
 def _scan(
@@ -163,7 +188,7 @@ def _column(name: str, pg_type: str, full_type: str) -> _Column:
     if pg_type != "numeric":
         return _Column(f"{quoted}::text", "VARCHAR")
     digits = re.fullmatch(r"numeric\((\d+),(\d+)\)", full_type)
-    if digits is None or int(digits[1]) > _MOST_DIGITS:
-        return _Column(f"{quoted}::double precision", "DOUBLE")
+    if digits is None or int(digits[1]) > MOST_DIGITS:
+        return _Column(f"{quoted}{_AS_FLOAT}", "DOUBLE")
     # As text, because Arrow has no type for it here; NaN is a missing value, as everywhere.
     return _Column(f"NULLIF({quoted}, 'NaN')::text", f"DECIMAL({digits[1]},{digits[2]})")

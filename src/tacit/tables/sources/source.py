@@ -17,6 +17,7 @@ from typing import ClassVar, Protocol
 import duckdb
 
 from tacit.errors import InvalidInputError
+from tacit.remark import Remark
 from tacit.similar_names import nearest_first
 
 SOURCES: dict[str, str] = {
@@ -31,6 +32,9 @@ SOURCES: dict[str, str] = {
     r".+?\.xlsx((::|#).+)?": "tacit.tables.sources.excel:ExcelFile",
 }
 """Pattern of names -> class of the sources with such names; the first pattern counts."""
+
+MOST_DIGITS = 38
+"""Of a DECIMAL in DuckDB."""
 
 _FORMS = (
     "give a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, a folder/ of .parquet files, "
@@ -55,10 +59,15 @@ class Table:
     Attributes:
         types: DuckDB's type of each column.
         scan: names of columns -> what to write after FROM to read these; once.
+        names: of all columns as the source has them; DuckDB numbers those that differ only in case.
+        look: names of columns -> what to know about how these are read, before they are; refuses
+            what would be read otherwise than it is meant.
     """
 
     types: Mapping[str, str]
     scan: Callable[[Sequence[str]], str]
+    names: Sequence[str] = ()
+    look: Callable[[Sequence[str]], list[Remark]] = lambda _: []
 
 
 class Source(Protocol):

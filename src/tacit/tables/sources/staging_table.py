@@ -19,6 +19,7 @@ from tacit.remark import Remark
 from tacit.similar_names import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
+from tacit.tables.sources.header import check_case
 from tacit.tables.sources.source import Table, find_source
 
 _SMALL_INTEGERS = {
@@ -38,6 +39,7 @@ _MOMENTS = {
     "TIMESTAMP_NS",
     "TIMESTAMP WITH TIME ZONE",
 }
+_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
 _TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
 _AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
@@ -51,12 +53,14 @@ class StagingTable:
         types: the stored type of each column.
         n_records: how many rows there are.
         remarks: what the custodian should know, gathered while its columns are looked at.
+        zoned: columns of times that have a time zone in the source; here they are in UTC.
     """
 
     connection: duckdb.DuckDBPyConnection
     types: dict[str, str]
     n_records: int
     remarks: list[Remark] = field(default_factory=list)
+    zoned: frozenset[str] = frozenset()
 
     def count(self, rows: str = "staged") -> int:
         """How many rows there are in a table of the connection, or of what follows FROM."""
@@ -88,7 +92,12 @@ class StagingTable:
 
 @contextmanager
 def stage(
-    source: str, columns: Sequence[str], folder: Path, *, is_in_order: bool = False
+    source: str,
+    columns: Sequence[str],
+    folder: Path,
+    *,
+    is_in_order: bool = False,
+    is_known: bool = False,
 ) -> Iterator[StagingTable]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed.
 
@@ -97,6 +106,8 @@ def stage(
         columns: to copy.
         folder: for the copy.
         is_in_order: whether rows keep their order, which takes longer.
+        is_known: whether it is compared with what was read of it before: then it is read in the
+            same way, though now it might be refused.
     """
     found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
@@ -105,7 +116,9 @@ def stage(
             if is_in_order:
                 connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
+                remarks = [] if is_known else _look(table, columns, found.shown)
                 types = _copy(connection, table, columns, found.shown)
+                zoned = zoned_columns(table)
         except duckdb.Error as error:
             raise InvalidInputError(
                 f"{found.shown} cannot be read: {reason(error)}; check it, and the room on the disk"
@@ -115,7 +128,16 @@ def stage(
             raise InvalidInputError(
                 f"{found.shown} has no rows: there is nobody to release data about"
             )
-        yield StagingTable(connection, types, n_records)
+        yield StagingTable(connection, types, n_records, remarks, zoned)
+
+
+def _look(table: Table, columns: Sequence[str], shown: str) -> list[Remark]:
+    """What to know about how the columns are read; refuses what would be read as it is not meant.
+
+    A column that is not there is not looked at.
+    """
+    check_case(columns, table.names, shown)
+    return table.look([name for name in columns if name in table.types])
 
 
 def _copy(
@@ -125,6 +147,11 @@ def _copy(
     chosen, types = stored_columns(table, columns, shown)
     connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
     return types
+
+
+def zoned_columns(table: Table) -> frozenset[str]:
+    """The columns of dates with times and a time zone."""
+    return frozenset(name for name, each in table.types.items() if each in _ZONED)
 
 
 def stored_columns(table: Table, columns: Sequence[str], shown: str) -> tuple[str, dict[str, str]]:

@@ -39,7 +39,7 @@ from tacit.tables.encoding.strays import reading_sql
 from tacit.tables.sources.parquet import ParquetFile
 from tacit.tables.sources.source import describe, find_source
 from tacit.tables.sources.spark import SparkTable
-from tacit.tables.sources.staging_table import StagingTable, stage, stored_columns
+from tacit.tables.sources.staging_table import StagingTable, stage, stored_columns, zoned_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -165,7 +165,7 @@ def _staged(
     copy, shown = tables / "staged.parquet", find_source(source).shown
     table = read_table(session, source)
     with files_in_any_order(session):
-        types = (
+        read = (
             _stage_here(source, columns, copy, here)
             if table is None
             else _stage_there(table, columns, copy, shown)
@@ -176,7 +176,7 @@ def _staged(
         raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
     check_ids(id_columns, n_records, n_missing, n_shared)
     with connect_file(here) as connection:
-        yield ValueTable(connection, types, n_records, staged=staged)
+        yield ValueTable(connection, read.types, n_records, read.remarks, read.zoned, staged=staged)
 
 
 def read_table(session: SparkSession, source: str) -> DataFrame | None:
@@ -197,8 +197,17 @@ def read_table(session: SparkSession, source: str) -> DataFrame | None:
             return None
 
 
-def _stage_here(source: str, columns: Sequence[str], copy: Folder, here: Path) -> dict[str, str]:
-    """Copy a source that Spark cannot read; the stored type of each column."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is known of a table that was copied: see ``StagingTable``."""
+
+    types: dict[str, str]
+    remarks: list[Remark]
+    zoned: frozenset[str]
+
+
+def _stage_here(source: str, columns: Sequence[str], copy: Folder, here: Path) -> _Read:
+    """Copy a source that Spark cannot read."""
     part = here / f"part-0{ENDING}"
     with stage(source, columns, here) as table:
         table.connection.execute(f"COPY staged TO {quote_file(part)} (FORMAT parquet)")
@@ -207,20 +216,19 @@ def _stage_here(source: str, columns: Sequence[str], copy: Folder, here: Path) -
         part.unlink()
         for name, stored in table.types.items():
             _spark_type(name, stored)
-        return table.types
+        return _Read(table.types, table.remarks, table.zoned)
 
 
-def _stage_there(
-    table: DataFrame, columns: Sequence[str], copy: Folder, shown: str
-) -> dict[str, str]:
-    """Let tasks copy a table in its stored types; the stored type of each column."""
+def _stage_there(table: DataFrame, columns: Sequence[str], copy: Folder, shown: str) -> _Read:
+    """Let tasks copy a table in its stored types."""
     with connect_memory() as connection:
         connection.register("batch", table.limit(0).toArrow())
-        chosen, types = stored_columns(describe(connection, "batch"), columns, shown)
+        described = describe(connection, "batch")
+        chosen, types = stored_columns(described, columns, shown)
     schema = ", ".join(f"{quote_column(name)} {_spark_type(name, types[name])}" for name in columns)
     read = table.select([quote_column(name) for name in columns])
     write_folder(read.mapInArrow(_through_duckdb(f"SELECT {chosen} FROM batch"), schema), copy)
-    return types
+    return _Read(types, [], zoned_columns(described))
 
 
 def _spark_type(name: str, stored_type: str) -> str:
