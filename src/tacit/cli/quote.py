@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.display import (
+    answer_in_words,
     bar,
     plain,
     show_json,
@@ -169,15 +170,19 @@ def show_risks(risks: Sequence[Risk]) -> None:
     from tacit.auditing.text import wrap
 
     for risk in risks:
-        said = [f"{risk.name}: {risk.in_words}", *(f"! {line}" for line in risk.settled)]
-        for text in said:
-            print("\n".join(wrap(plain(text), "    ", "  ")))
+        print("\n".join(wrap(plain(f"{risk.name}: {risk.in_words}"), "    ", "  ")))
+        for text in risk.others_in_words:
+            print("\n".join(wrap(plain(text), "      ", "    ")))
+        for text in risk.settled:
+            print("\n".join(wrap(plain(f"! {text}"), "    ", "  ")))
 
 
 def _more(quoted: Quote) -> str:
     from tacit.study.requests.quote import MOST_COUNTED
 
     match quoted.about_more:
+        case None:
+            return "a cap is reached: bits do not say how many more requests would fit after it"
         case 0:
             return "no other request of this size would fit after it"
         case 1:
@@ -200,10 +205,11 @@ def _show_shares(quoted: Quote) -> None:
             bar(share.after, share.limit),
             limit_in_words(share.limit),
             bits_down(share.left),
+            answer_in_words(share.worst_answer, share.cap),
         )
         for share in quoted.coalitions
     ]
-    show_rows(("bits about one record", "held", "this", "", "limit", "left"), rows)
+    show_rows(("bits about one record", "held", "this", "", "limit", "left", "answer"), rows)
 
 
 def _show_levels(quoted: Quote) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,7 +30,7 @@ from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL, bits_up
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
-from tacit.policy import limit_in_words
+from tacit.policy import cap_in_words, limit_in_words
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, SHARES, Distortion
 from tacit.remark import Remark
 from tacit.sampling import keyed_digest
@@ -65,7 +65,7 @@ _ADDED_BY_FORMAT = {
     ),
     4: (
         *("organisation", "table", "private", "reason", "levels", "answers", "channel"),
-        *("held_before", "risks", "worst_answer", "cap"),
+        *("held_before", "risks", "worst_answer", "cap", "everyone_limit", "everyone_cap"),
     ),
 }
 """Format of papers -> what receipts and certificates say since then."""
@@ -209,6 +209,9 @@ class Receipt(ReleasePaper):
         blind: the same for a blind guess; ``None`` for shares.
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
+        everyone_limit: the limit on all parties together at that time; ``None`` for none, as in
+            receipts of earlier versions.
+        everyone_cap: the cap on them, in bits; ``None`` for none.
         holdings: every limited coalition that the release fed.
         objective: ``"mean"`` or ``"worst-level"``: what ``value``, ``blind`` and ``bound`` are.
         ceilings: level -> the largest mean cost that was allowed there.
@@ -237,6 +240,8 @@ class Receipt(ReleasePaper):
     blind: float | None
     bound: float | None
     everyone_bits: float
+    everyone_limit: float | None = None
+    everyone_cap: float | None = None
     holdings: tuple[HoldingRecord, ...]
     objective: str = MEAN
     ceilings: dict[str, float] = Field(default_factory=dict)
@@ -285,10 +290,12 @@ class Receipt(ReleasePaper):
     def limit_in_words(self) -> str:
         """The party's limit, as it was set."""
         limit = f"limit of {self.party}, as set: {limit_in_words(self.party_limit)} bits in all"
-        if self.around_limit is None:
-            return limit
-        around = limit_in_words(self.around_limit)
-        return f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+        if self.around_limit is not None:
+            around = limit_in_words(self.around_limit)
+            limit = f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+        caps = [each.cap for each in self.holdings if each.parties == (self.party,)]
+        promised = [cap_in_words(cap) for cap in caps if cap is not None]
+        return "; ".join([limit, *promised])
 
     def __repr__(self) -> str:
         """Which release it is of, what it is worth, and what its party holds."""
@@ -415,7 +422,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         books = books.look_at(intent.record.cohort)
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
-    levels, answers = record.question.labels, _answers(record)
+    levels, answers, cap = record.question.labels, _answers(record), intent.policy.everyone_cap
     return Receipt(
         **common,
         digest=intent.digest,
@@ -427,6 +434,8 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         blind=record.blind,
         bound=record.bound,
         everyone_bits=record.everyone_bits,
+        everyone_limit=intent.policy.everyone,
+        everyone_cap=None if cap == inf else cap,
         holdings=record.holdings,
         objective=record.measure.objective,
         ceilings=record.measure.ceilings,

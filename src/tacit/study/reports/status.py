@@ -18,6 +18,7 @@ from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in
 from tacit.remark import Remark
 from tacit.study.books.books import Books
 from tacit.study.reports.receipts import remarks_on_erased
+from tacit.study.reports.settled import Settled, settled_by_answers
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
@@ -139,6 +140,7 @@ class StudyStatus:
         coalitions_left_out: how many more there are.
         cohorts: the same of each cohort.
         releases: how many were recorded.
+        settled: releases of which a single answer settles a fact about somebody.
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
         is_closed: whether the key was destroyed.
@@ -156,6 +158,7 @@ class StudyStatus:
     coalitions_left_out: int
     cohorts: tuple[CohortStatus, ...]
     releases: int
+    settled: tuple[Settled, ...]
     undelivered: tuple[int, ...]
     head: tuple[int, str]
     is_closed: bool
@@ -180,6 +183,7 @@ class StudyStatus:
             "parties": [each.as_dict() for each in self.parties],
             "coalitions": [each.as_dict() for each in self.coalitions],
             "cohorts": [each.as_dict() for each in self.cohorts],
+            "settled": [each.as_dict() for each in self.settled],
             "remarks": [each.as_dict() for each in self.remarks],
         }
 
@@ -282,6 +286,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
         cohorts=cohorts,
         releases=len(books.releases),
+        settled=settled_by_answers(books),
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
