@@ -172,10 +172,10 @@ class Audit:
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
-            lines += wrap(
-                f"{self.coalitions_left_out} more coalitions of the policy's sizes are limited "
-                "but not listed."
-            )
+            more = "1 more coalition of the policy's sizes is"
+            if self.coalitions_left_out > 1:
+                more = f"{self.coalitions_left_out} more coalitions of the policy's sizes are"
+            lines += wrap(f"{more} limited but not listed.")
         return lines
 
     def _attacks(self) -> list[str]:

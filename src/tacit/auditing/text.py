@@ -38,6 +38,12 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
         fact = settled_in_words(told.about, rarest, told.certain[rarest], table_records)
         return f"The strongest inference: {who} can tell {fact}."
     exposure = told.exposure
+    if told.gain < _NEWS_GAIN:
+        worst = max(finding.told, key=lambda each: each.times_as_likely)
+        return (
+            "Nothing can be guessed better than by the public counts; the worst single answer to "
+            f"{who} makes a level {_times(worst)} as likely."
+        )
     most = "" if exposure.is_exact else "at most "
     return (
         f"The strongest inference: {who} can guess {told.about} right for "
@@ -86,9 +92,7 @@ def settled_lines(told: Sequence[Inference], table_records: int | None) -> list[
     The arguments are those of ``risk_in_words``, and how many records there are.
     """
     facts = [
-        (each.about, level, share)
-        for each in told
-        for level, share in (each.certain or {}).items()
+        (each.about, level, share) for each in told for level, share in (each.certain or {}).items()
     ]
     facts.sort(key=lambda fact: fact[2])
     # A line that says that there is one more would be as long as the one that names it.

@@ -319,4 +319,7 @@ def _draw(quoted: Quote, path: Path) -> None:
 def _worth(quoted: Quote, point: CurvePoint) -> str:
     from tacit.study.reports.receipts import worth_in_words
 
-    return worth_in_words(quoted.measure, point.value, quoted.blind, quoted.objective)
+    values = [each.value for each in quoted.curve]
+    return worth_in_words(
+        quoted.measure, point.value, quoted.blind, quoted.objective, beside=values
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import plain, progress_bar, show_json, watch_design
+from tacit.cli.display import counted, plain, progress_bar, show_json, watch_design
 from tacit.cli.options import (
     AcceptRollback,
     Again,
@@ -160,7 +160,7 @@ def _show_release(paper: Certificate | Receipt, folder: Path, out: Path) -> None
 
     party, request = plain(paper.party), plain(paper.request)
     cohort = "" if paper.cohort is None else f" of cohort {paper.cohort}"
-    print(f"{plain(str(out))}: {request} for {party}, {paper.records:,} records{cohort}")
+    print(f"{plain(str(out))}: {request} for {party}, {counted(paper.records, 'record')}{cohort}")
     print(f"  {paper.in_words}")
     for remark in paper.remarks:
         print(f"  {plain(remark_in_words(remark))}")

@@ -7,7 +7,15 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.display import answer_in_words, bar, counted, plain, show_json, show_remarks, show_rows
+from tacit.cli.display import (
+    answer_in_words,
+    bar,
+    counted,
+    plain,
+    show_json,
+    show_remarks,
+    show_rows,
+)
 from tacit.cli.options import AsJson, Folder
 from tacit.words.remarks import remarks_for_machines
 
@@ -90,4 +98,8 @@ def _show_holdings(
         heading = ("bits about one record", "", "held", "limit", "left", "answer", "")
         show_rows((*heading, *([""] if len(cohorts) > 1 else [])), rows)
     if n_left_out:
-        print(f"and {n_left_out} more coalitions, farther from their limits")
+        one, many = (
+            "more coalition, farther from its limit",
+            "more coalitions, farther from their limits",
+        )
+        print(f"and {counted(n_left_out, one, many)}")

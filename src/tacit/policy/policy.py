@@ -29,7 +29,7 @@ ENTRY_POINTS = "tacit.limits"
 """Group of entry points by which installed packages offer kinds: kind -> its class."""
 
 _MOST_TIMES = 40
-_COUNTED_ROUNDING = 1e-9
+_COUNTED_ROUNDING = 1e-12
 """Bits. Larger factors are shown as a power of 2."""
 
 NO_CAPS: Mapping[str, float] = MappingProxyType({})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -75,6 +75,9 @@ _OLD_PAGES = 3
 
 _MOST_DRAWN = 24
 """The law of a request with more levels or answers is not drawn, and not in a receipt."""
+
+_ROUNDED = 1e-12
+"""Shares that are nearer are the same."""
 
 CERTIFICATE_SUFFIX = ".certificate.json"
 
@@ -292,7 +295,9 @@ class Receipt(ReleasePaper):
         limit = f"limit of {self.party}, as set: {limit_in_words(self.party_limit)} bits in all"
         if self.around_limit is not None:
             around = limit_in_words(self.around_limit)
-            limit = f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+            limit = (
+                f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+            )
         caps = [each.cap for each in self.holdings if each.parties == (self.party,)]
         promised = [cap_in_words(cap) for cap in caps if cap is not None]
         return "; ".join([limit, *promised])
@@ -583,8 +588,9 @@ def _out_of_time_in_words(value: float, bound: float | None) -> str:
 def _erased_in_words(records: int, left: int) -> str:
     """What a reader of counts and files should know after an erasure."""
     were = "1 record was" if records == 1 else f"{records:,} records were"
+    rows = "1 row" if left == 1 else f"{left:,} rows"
     return (
-        f"{were} erased: files that are written now have {left:,} rows; counts, limits and designs "
+        f"{were} erased: files that are written now have {rows}; counts, limits and designs "
         "stay those of the table that the study was made of"
     )
 
@@ -702,12 +708,21 @@ def value_in_words(kind: str, value: float, blind: float | None, objective: str 
     return f"{worth}; a blind guess {_units_of(kind).guess(blind or 0.0)}"
 
 
-def worth_in_words(kind: str, value: float, blind: float | None, objective: str = MEAN) -> str:
-    """What answers are worth; as fine as it takes to tell them from a blind guess."""
+def worth_in_words(
+    kind: str,
+    value: float,
+    blind: float | None,
+    objective: str = MEAN,
+    beside: Sequence[float] = (),
+) -> str:
+    """What answers are worth; as fine as it takes to tell them from a blind guess.
+
+    Shares are of one number here and in the words of ``beside``, values in the same column.
+    """
     if objective != MEAN:
-        return f"at the worst level, {worth_in_words(kind, value, blind)}"
+        return f"at the worst level, {worth_in_words(kind, value, blind, beside=beside)}"
     if blind is not None and is_share(kind):
-        n = _out_of(1 - value, 1 - blind)
+        n = max(_out_of(1 - each, 1 - blind) for each in (value, *beside))
         return f"about {round(n * (1 - value)):,} of {n:,} values correct"
     return _units_of(kind).worth(value)
 
@@ -719,6 +734,8 @@ def is_share(kind: str) -> bool:
 
 def _out_of(share: float, guess: float) -> int:
     """10, or the power of 10 that tells both shares well enough, and from each other."""
+    if min(share, guess) > 1 - _ROUNDED:  # all records have the same level
+        return 100
     tens = all(abs(10 * each - round(10 * each)) < 0.15 for each in (share, guess))
     for n in (10, 100, 1_000) if tens else (100, 1_000):
         is_told_apart = round(n * share) != round(n * guess)

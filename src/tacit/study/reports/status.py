@@ -296,6 +296,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
             *erasure_remarks(books),
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
+            *caps_below_own(books, books.limits),
             *loose_bounds([*parties, *holdings]),
             *loose_caps([*parties, *holdings]),
         ),
@@ -402,6 +403,19 @@ def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
             "limit_below_own",
             {"limited_by": limit.in_words, "bits": limit.bits, "parties": names},
         )
+        for limit, names in held_down.items()
+    ]
+
+
+def caps_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
+    """Remarks on caps that leave parties less than their own."""
+    held_down: dict[Limit, list[str]] = {}
+    for party in parties:
+        own = books.caps.get(party, inf)
+        if books.policy.least_cap_on({party}) < own < inf:
+            held_down.setdefault(books.policy.capped_by({party})[0], []).append(party)
+    return [
+        Remark("cap_below_own", {"limited_by": limit.in_words, "cap": limit.cap, "parties": names})
         for limit, names in held_down.items()
     ]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.information.laws import bits_down, bits_up
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
-from tacit.problem import MEAN
+from tacit.problem import MEAN, WORST_LEVEL
 from tacit.scheme import Scheme, Variable
 from tacit.scheme.scheme import CAP_ROOM
 from tacit.study.books.books import Books, Request, Shares
@@ -67,7 +67,9 @@ def ceiling_refusal(books: Books, request: Request, error: CeilingError) -> Ceil
     measure = request.measure.model_copy(update={"ceilings": kept})
     options = {} if request.bits is None else {"bits": request.bits}
     suggestion = release_suggestion(books, replace(request, measure=measure), **options)
-    return CeilingError(error.level, error.ceiling, error.reachable, suggestions=[suggestion])
+    return CeilingError(
+        error.level, error.ceiling, error.reachable, raised=kept, suggestions=[suggestion]
+    )
 
 
 def release_suggestion(books: Books, request: Request, **options: float) -> Suggestion:
@@ -179,8 +181,13 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     if capped is not None:
         reason = (
             f"{worst_answer_in_words(books, capped)}{_as_remembered(best, capped)}, which leaves "
-            f"{request.party} {nothing}; it may learn more only if caps are raised"
+            f"{request.party} {nothing}"
         )
+        fair = _by_worst_level(books, best)
+        if fair is not None:
+            reason = f"{reason} on average, but not at the worst level"
+            return cap_refusal(books, reason, capped, [release_suggestion(books, fair)])
+        reason = f"{reason}; it may learn more only if caps are raised"
         return cap_refusal(books, reason, capped, higher_caps(books, capped))
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
@@ -192,6 +199,19 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
         return refusal(books, reason, coalition, [release_suggestion(books, other)])
     reason = f"{reason}; it may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
+
+
+def _by_worst_level(books: Books, best: Draft) -> Request | None:
+    """The same request, judged by the worst level, where that would be answered.
+
+    A cap may leave the best guess of every answer as it is, and yet let answers tell levels apart.
+    """
+    request = best.request
+    if not request.measure.is_cost or request.measure.objective != MEAN:
+        return None
+    measure = request.measure.model_copy(update={"objective": WORST_LEVEL})
+    fair = _draft_or_none(books, replace(request, measure=measure))
+    return fair.request if fair is not None and fair.is_worth_it else None
 
 
 def _as_remembered(best: Draft, capped: Parties) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-
 from math import inf
 
 import numpy as np
@@ -109,6 +108,4 @@ def _risk(
 ) -> Risk:
     told = tuple(map(Told.of, infer_held(scheme, parties, variables)))
     cap, records = books.all_limits.least_cap_on(parties), books.cohort.record.records
-    return Risk(
-        parties=tuple(parties), records=records, cap=None if cap == inf else cap, told=told
-    )
+    return Risk(parties=tuple(parties), records=records, cap=None if cap == inf else cap, told=told)
