@@ -131,16 +131,14 @@ class CeilingError(InfeasibleError):
         self.raised = dict(raised or {})
         if self.raised:
             kept = ", ".join(f"{name}={most:g}" for name, most in self.raised.items())
-            change = f"raise {'it' if len(self.raised) == 1 else 'them'} to {kept}"
+            change = f"raise them to {kept}"
         else:
             enough = ceil(reachable * 1e4 - 1e-6) / 1e4
             more = ceil((reachable - ceiling) * 1e4 - 1e-6) / 1e4
             change = f"raise this one to {enough:.4f} and each other one by {max(0.0, more):.4f}"
-        alone = len(self.raised) == 1
         reason = (
             f"no release within the limits has an error of at most {ceiling:.6g} at level "
-            f"{level!r}{'' if alone else ' and meets the other ceilings'}: {change}"
-            f"{'' if alone else ', or leave some out'}"
+            f"{level!r} and meets the other ceilings: {change}, or leave some out"
         )
         super().__init__((), inf, 0.0, reason=reason, suggestions=suggestions)
 

@@ -40,9 +40,11 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
     exposure = told.exposure
     if told.gain < _NEWS_GAIN:
         worst = max(finding.told, key=lambda each: each.times_as_likely)
+        nothing = "Nothing can be guessed better than by the public counts"
+        if worst.exposure.pointwise_max < _NEWS_GAIN:
+            return f"{nothing}, and no answer makes a level likelier."
         return (
-            "Nothing can be guessed better than by the public counts; the worst single answer to "
-            f"{who} makes a level {_times(worst)} as likely."
+            f"{nothing}; the worst single answer to {who} makes a level {_times(worst)} as likely."
         )
     most = "" if exposure.is_exact else "at most "
     return (

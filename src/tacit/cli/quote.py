@@ -165,13 +165,18 @@ def _show_question(quoted: Quote) -> None:
         print("\n".join(wrap(plain(remark_in_words(remark)), "    ", "  ")))
 
 
-def show_risks(risks: Sequence[Risk]) -> None:
-    """What each coalition can tell about a record, two lines or more each."""
+def show_risks(risks: Sequence[Risk], *, has_table: bool = False) -> None:
+    """What each coalition can tell about a record, two lines or more each.
+
+    Args:
+        risks: of each.
+        has_table: whether a table with every column follows, so that one is enough here.
+    """
     from tacit.auditing.text import wrap
 
     for risk in risks:
         print("\n".join(wrap(plain(f"{risk.name}: {risk.in_words}"), "    ", "  ")))
-        for text in risk.others_in_words:
+        for text in () if has_table else risk.others_in_words:
             print("\n".join(wrap(plain(text), "      ", "    ")))
         for text in risk.settled:
             print("\n".join(wrap(plain(f"! {text}"), "    ", "  ")))

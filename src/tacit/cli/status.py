@@ -98,8 +98,4 @@ def _show_holdings(
         heading = ("bits about one record", "", "held", "limit", "left", "answer", "")
         show_rows((*heading, *([""] if len(cohorts) > 1 else [])), rows)
     if n_left_out:
-        one, many = (
-            "more coalition, farther from its limit",
-            "more coalitions, farther from their limits",
-        )
-        print(f"and {counted(n_left_out, one, many)}")
+        print(f"and {counted(n_left_out, 'more coalition')}, farther from the limit")

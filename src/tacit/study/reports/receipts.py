@@ -427,7 +427,8 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         books = books.look_at(intent.record.cohort)
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
-    levels, answers, cap = record.question.labels, _answers(record), intent.policy.everyone_cap
+    levels, answers = record.question.labels, _answers(record)
+    limit, cap = intent.policy.bits_for_everyone(inf), intent.policy.everyone_cap
     return Receipt(
         **common,
         digest=intent.digest,
@@ -439,7 +440,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         blind=record.blind,
         bound=record.bound,
         everyone_bits=record.everyone_bits,
-        everyone_limit=intent.policy.everyone,
+        everyone_limit=None if limit == inf else limit,
         everyone_cap=None if cap == inf else cap,
         holdings=record.holdings,
         objective=record.measure.objective,

@@ -20,9 +20,12 @@ from tacit.scheme import Variable
 from tacit.scheme.views import parent_classes
 from tacit.study.books.books import Books, Intent
 
+_MOST_NAMED = 2
+"""So many facts of a release are named; of more, the one about the fewest records."""
+
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledFacts:
     """What single answers of a release settle.
 
     Attributes:
@@ -50,24 +53,26 @@ class Settled:
             for about, levels in self.certain.items()
             for level, share in levels.items()
         ]
-        share, _, about, level = min(facts, key=lambda fact: fact[:2])
-        fact = settled_in_words(about, level, share, self.records)
-        more = len(facts) - 1
-        others = f"; it settles {more} more such fact{'s' * (more > 1)}" * (more > 0)
-        return f"an answer of release {self.release} tells {self.party} {fact}{others}"
+        facts.sort(key=lambda fact: fact[:2])
+        said = [
+            settled_in_words(about, level, share, self.records) for share, _, about, level in facts
+        ]
+        others = said[1:] if len(said) <= _MOST_NAMED else [f"{len(said) - 1} more such facts"]
+        tells = f"an answer of release {self.release} tells {self.party} {said[0]}"
+        return "; ".join([tells, *others])
 
     def as_dict(self) -> dict[str, Any]:
         """For machines, with the words that people read."""
         return asdict(self) | {"in_words": self.in_words}
 
 
-def settled_by_answers(books: Books) -> tuple[Settled, ...]:
+def settled_by_answers(books: Books) -> tuple[SettledFacts, ...]:
     """Every release of which an answer settles a fact, in the order of the ledger."""
     found = [each for cohort in books.by_cohort for each in _settled_in_cohort(cohort)]
     return tuple(sorted(found, key=lambda each: each.release))
 
 
-def _settled_in_cohort(books: Books) -> Iterator[Settled]:
+def _settled_in_cohort(books: Books) -> Iterator[SettledFacts]:
     """Those of a cohort, from p(m given class) before each release, [m, class]."""
     classes, states = np.zeros(len(books.counts), dtype=np.intp), np.ones((1, 1))
     p_x = books.p_x
@@ -81,7 +86,7 @@ def _settled_in_cohort(books: Books) -> Iterator[Settled]:
             if (levels := certain_levels(variable, told.sum(axis=0).T))
         }
         if certain:
-            yield Settled(
+            yield SettledFacts(
                 number,
                 books.shown_name(intent.request.party),
                 intent.request.question.name,
@@ -111,7 +116,7 @@ def _variables(books: Books, intent: Intent, p_x: Array) -> Iterator[Variable]:
         yield counted(question.name, question.labels, question.r_of_x)
     else:
         sums = [np.bincount(classes, weights=p_x * p_r) for p_r in question.p_r_given_x.T]
-        yield Variable(question.name, np.stack(sums, axis=1), question.labels)
+        yield Variable(question.name, np.array(sums, dtype=np.float64).T, question.labels)
 
 
 def _states_after(told: Array, intent: Intent) -> Array:

@@ -18,7 +18,7 @@ from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in
 from tacit.remark import Remark
 from tacit.study.books.books import Books
 from tacit.study.reports.receipts import remarks_on_erased
-from tacit.study.reports.settled import Settled, settled_by_answers
+from tacit.study.reports.settled import SettledFacts, settled_by_answers
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
@@ -158,7 +158,7 @@ class StudyStatus:
     coalitions_left_out: int
     cohorts: tuple[CohortStatus, ...]
     releases: int
-    settled: tuple[Settled, ...]
+    settled: tuple[SettledFacts, ...]
     undelivered: tuple[int, ...]
     head: tuple[int, str]
     is_closed: bool

@@ -185,8 +185,10 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
         )
         fair = _by_worst_level(books, best)
         if fair is not None:
-            reason = f"{reason} on average, but not at the worst level"
-            return cap_refusal(books, reason, capped, [release_suggestion(books, fair)])
+            reason = f"{reason} on average; at the worst level an answer can be better"
+            options = {} if request.bits is None else {"bits": request.bits}
+            suggestion = release_suggestion(books, fair, **options)
+            return cap_refusal(books, reason, capped, [suggestion])
         reason = f"{reason}; it may learn more only if caps are raised"
         return cap_refusal(books, reason, capped, higher_caps(books, capped))
     coalition = tightest(best)
