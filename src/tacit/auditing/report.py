@@ -212,7 +212,8 @@ def _strength(finding: Finding, told: Inference) -> tuple[float, ...]:
     """What the strongest inference has most of: what comes first counts first."""
     certain = round(told.certain_share, 9)
     gain = round(told.gain, 4)  # as it is shown
-    return certain, 0.0 if certain else gain, -len(finding.parties), gain
+    times = 0.0 if certain or gain else round(told.times_as_likely, 4)
+    return certain, 0.0 if certain else gain, times, -len(finding.parties), gain
 
 
 def audit(

@@ -17,7 +17,7 @@ from tacit.arrays import Array
 from tacit.auditing import certain_levels
 from tacit.auditing.text import settled_in_words
 from tacit.scheme import Variable
-from tacit.scheme.views import parent_classes
+from tacit.scheme.views import class_sums, parent_classes
 from tacit.study.books.books import Books, Intent
 
 _MOST_NAMED = 2
@@ -103,8 +103,9 @@ def _variables(books: Books, intent: Intent, p_x: Array) -> Iterator[Variable]:
 
     def counted(name: str, labels: tuple[str, ...], levels: NDArray[np.intp]) -> Variable:
         pairs = classes * len(labels) + levels
-        joint = np.bincount(pairs, weights=p_x, minlength=n_classes * len(labels))
-        return Variable(name, joint.reshape(n_classes, len(labels)), labels)
+        sums = np.bincount(pairs, weights=p_x, minlength=n_classes * len(labels))
+        joint = sums.astype(np.float64).reshape(n_classes, len(labels))
+        return Variable(name, joint, labels)
 
     question, attributes = intent.request.question, books.created.attributes
     shape = [len(each.labels) for each in attributes]
@@ -115,8 +116,8 @@ def _variables(books: Books, intent: Intent, p_x: Array) -> Iterator[Variable]:
     if question.external is None:
         yield counted(question.name, question.labels, question.r_of_x)
     else:
-        sums = [np.bincount(classes, weights=p_x * p_r) for p_r in question.p_r_given_x.T]
-        yield Variable(question.name, np.array(sums, dtype=np.float64).T, question.labels)
+        sums = [class_sums(classes, p_x * p_r) for p_r in question.p_r_given_x.T]
+        yield Variable(question.name, np.stack(sums, axis=1), question.labels)
 
 
 def _states_after(told: Array, intent: Intent) -> Array:
