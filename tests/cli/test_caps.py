@@ -135,7 +135,7 @@ def test_status_shows_the_worst_answer_beside_the_average(fresh: Path) -> None:
 
 
 def test_a_cap_that_forbids_every_answer_is_named_although_no_answer_comes_near_it(
-    coins: Path,
+    coins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Heads, 0.3 of the coins, may become 1.41 times as likely: tails stay the better guess."""
     done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 0.5)
@@ -146,6 +146,12 @@ def test_a_cap_that_forbids_every_answer_is_named_although_no_answer_comes_near_
         "side --worst-level"
     )
     done(*shlex.split(said.partition("; what fits: tacit ")[2]))
+    with monkeypatch.context() as patch:  # where designs are not quick
+        patch.setattr("tacit.study.requests.refusals._MOST_ENTRIES", 0)
+        assert refused(3, "quote", coins, "lab", "side").endswith(
+            "judged by the worst level (--worst-level) an answer may fit; otherwise it may learn "
+            "more only if caps are raised with tacit party add study lab --limit 0.2 --cap BITS"
+        )
     said = refused(3, "release", coins, "lab", "side", "--bits", 0.1, "--out", "a.csv")
     assert said.endswith("tacit release study lab side --worst-level --bits 0.1 --out a.csv")
     done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 1)
