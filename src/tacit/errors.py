@@ -113,6 +113,7 @@ class CeilingError(InfeasibleError):
             study.
         ceiling: the largest error that was allowed there.
         reachable: an error that can be met there, if every ceiling is raised by as much.
+        raised: level -> a ceiling that can be kept, where all are known.
     """
 
     def __init__(
@@ -121,16 +122,23 @@ class CeilingError(InfeasibleError):
         ceiling: float,
         reachable: float,
         *,
+        raised: Mapping[str, float] | None = None,
         suggestions: Iterable[Suggestion] = (),
     ) -> None:
         self.level: Any = level
         self.ceiling = ceiling
         self.reachable = reachable
-        enough = ceil(reachable * 1e9) / 1e9  # rounded up, so that pasting it works
+        self.raised = dict(raised or {})
+        if self.raised:
+            kept = ", ".join(f"{name}={most:g}" for name, most in self.raised.items())
+            change = f"raise them to {kept}"
+        else:
+            enough = ceil(reachable * 1e4 - 1e-6) / 1e4
+            more = ceil((reachable - ceiling) * 1e4 - 1e-6) / 1e4
+            change = f"raise this one to {enough:.4f} and each other one by {max(0.0, more):.4f}"
         reason = (
             f"no release within the limits has an error of at most {ceiling:.6g} at level "
-            f"{level!r} and meets the other ceilings: raise this one to {enough:.9f} and the "
-            f"others by {max(0.0, enough - ceiling):.3g}, or leave some out"
+            f"{level!r} and meets the other ceilings: {change}, or leave some out"
         )
         super().__init__((), inf, 0.0, reason=reason, suggestions=suggestions)
 

@@ -145,6 +145,22 @@ def test_a_rare_group_that_is_told_exactly_is_the_strongest_inference() -> None:
     assert sum("income" in line for line in lines[1:]) == 1  # of everyone it is not said again
 
 
+def test_an_audit_in_which_nothing_is_guessed_better_says_so() -> None:
+    """A cap of 0.1 bits moves no guess: the public counts are too uneven."""
+    scheme = Scheme.from_counts(np.array([[90, 2], [5, 3]]), ("income", "age"))
+    scheme.release("income", party="lab", objective="worst-level", cap=0.1)
+    said = " ".join(audit(scheme, records=200).as_text().split())
+    assert "The strongest inference" not in said
+    assert (
+        "Nothing can be guessed better than by the public counts; the worst single answer to lab "
+        "makes a level 1.08 times as likely."
+    ) in said
+    scheme = Scheme.from_counts(np.array([[90, 2], [5, 3]]), ("income", "age"))
+    scheme.release("income", party="lab", objective="worst-level", cap=0)
+    said = " ".join(audit(scheme, records=200).as_text().split())
+    assert "than by the public counts, and no answer makes a level likelier." in said
+
+
 def test_a_bounded_audit_marks_what_it_can_only_bound() -> None:
     scheme = released(memory=2)
     variable = Variable("parity", np.eye(2)[np.arange(len(scheme.p_x)) % 2], ("even", "odd"))

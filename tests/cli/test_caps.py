@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,43 @@ def test_a_party_without_a_cap_is_told_what_that_means(fresh: Path) -> None:
 )
 def test_a_cap_that_is_none(fresh: Path, cap: str, said: str) -> None:
     assert said in unchanged(4, "party", "add", fresh, "lab-c", "--limit", 0.3, "--cap", cap)
+
+
+def test_a_party_is_told_what_a_cap_on_everyone_leaves_open(coins: Path) -> None:
+    """Heads are 0.3 of the coins: a cap of 1.7 bits forbids to tell them, one of 2 does not."""
+    done("collusion", "set", coins, "--everyone-cap", 2)
+    said = done("party", "add", coins, "new", "--limit", 0.1).out  # too little to tell all heads
+    assert "note: new has no cap beside that of 2 bits on everyone: one answer could tell" in said
+    assert "a fact that 1 of 4 records or more share, if it is given rarely enough; with" in said
+    said = done("party", "add", coins, "new", "--limit", 0.5, "--cap", 10).out.splitlines()
+    assert "more than 1,024 times as likely" in said[0]
+    own = "note: the cap on everyone, 2 bits, is below the own cap of new and holds for new, too"
+    assert own in said
+    assert own in done("status", coins).out.splitlines()
+    said = done("party", "add", coins, "new", "--limit", 0.5, "--cap", "inf").out.splitlines()
+    assert said[0] == "new may learn 0.5 bits about a record; no cap"
+    done("collusion", "set", coins, "--everyone-cap", 1.7)
+    assert "has no cap" not in done("party", "add", coins, "other", "--limit", 0.1).out
+
+
+def test_levels_that_a_cap_on_everyone_leaves_open_are_named(fresh: Path) -> None:
+    done("collusion", "set", fresh, "--everyone-cap", 4)
+    said = done("party", "add", fresh, "lab-c", "--limit", 0.8).out
+    assert "lab-c has no cap beside that of 4 bits on everyone: one answer could tell" in said
+    [records] = re.findall(r"certainty who has \w+ = \S+ \((\d+) records\); with --cap ", said)
+    assert int(records) >= done("status", fresh, "--json").json["records"] / 16
+
+
+def test_a_cap_of_nothing_shows_equal_shares(fresh: Path) -> None:
+    """3,000 patients: a blind guess of two columns is right for no whole number of 1,000."""
+    lines = done("party", "add", fresh, "lab-c", "--limit", 0.3, "--cap", 0).out.splitlines()
+    told = [re.findall(r"(?:at most|right for) ([\d.]+)", line) for line in lines[1:]]
+    assert len(told) == 3
+    assert all(most == blind for most, blind in told)
+    planned = done("plan", fresh, "age", "--cap", 0, "--json").json["curves"][0]
+    shares = [each["capped"] for each in planned["points"]]
+    assert shares == pytest.approx([planned["blind"]] * len(shares), abs=1e-6)
+    assert "is -1" in unchanged(4, "plan", fresh, "age", "--cap", -1)
 
 
 def test_caps_on_coalitions(fresh: Path) -> None:
@@ -96,15 +135,25 @@ def test_status_shows_the_worst_answer_beside_the_average(fresh: Path) -> None:
 
 
 def test_a_cap_that_forbids_every_answer_is_named_although_no_answer_comes_near_it(
-    coins: Path,
+    coins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Heads, 0.3 of the coins, may become 1.41 times as likely: tails stay the better guess."""
     done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 0.5)
     said = refused(3, "quote", coins, "lab", "side")
     assert said.startswith("the cap on lab is 0.5 bits, which leaves lab nothing better than a bli")
     assert said.endswith(
-        "only if caps are raised with tacit party add study lab --limit 0.2 --cap BITS"
+        " on average; at the worst level an answer can be better; what fits: tacit quote study lab "
+        "side --worst-level"
     )
+    done(*shlex.split(said.partition("; what fits: tacit ")[2]))
+    with monkeypatch.context() as patch:  # where designs are not quick
+        patch.setattr("tacit.study.requests.refusals._MOST_ENTRIES", 0)
+        assert refused(3, "quote", coins, "lab", "side").endswith(
+            "judged by the worst level (--worst-level) an answer may fit; otherwise it may learn "
+            "more only if caps are raised with tacit party add study lab --limit 0.2 --cap BITS"
+        )
+    said = refused(3, "release", coins, "lab", "side", "--bits", 0.1, "--out", "a.csv")
+    assert said.endswith("tacit release study lab side --worst-level --bits 0.1 --out a.csv")
     done("party", "add", coins, "lab", "--limit", 0.2, "--cap", 1)
     done("quote", coins, "lab", "side")
 
@@ -116,8 +165,15 @@ def test_a_quote_says_that_a_cap_is_reached_before_the_bits(coins: Path) -> None
     assert "the worst answer of lab would be at the cap of 0.5 bits while bits are left" in (
         " ".join(quoted.out.split())
     )
+    # Bits that are left promise nothing where the cap leaves nothing.
+    assert "a cap is reached: bits do not say how many more requests would fit" in quoted.out
+    assert "requests of this size would fit" not in quoted.out
+    assert done(*words, "--json").json["about_more"] is None
+    assert "1.42x of 1.42x" in quoted.out
+    assert "times as likely, capped at 1.42" in " ".join(quoted.out.split())
     done("party", "add", coins, "lab", "--limit", 0.2, "--cap", "none")
     assert "at the cap" not in done(*words).out
+    assert "a cap is reached" not in done(*words).out
 
 
 def test_what_a_limit_means_heeds_the_cap(coins: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -85,6 +86,12 @@ def test_a_ceiling_that_cannot_be_kept_names_a_command_that_works(coins: Path) -
     assert answer.json["error"]["limit_bits"] is None
     fits = answer.json["error"]["fits"]
     assert "--ceiling gold=0." in fits
+    kept = re.findall(r"--ceiling (\S+)", fits)
+    assert all(re.fullmatch(r"[a-z]+=0\.\d{1,4}", each) for each in kept)
+    message = answer.json["error"]["message"]
+    assert f"and meets the other ceilings: raise them to {', '.join(kept)}, or leave" in message
+    asked = refused(3, "quote", *words[1:-2])
+    assert asked.partition("; what fits: ")[2].startswith("tacit quote study lab-a metal --ceiling")
     done(*shlex.split(fits)[1:])
 
 

@@ -86,6 +86,26 @@ def test_a_receipt_shows_limits_units_and_times_for_people(used: Path) -> None:
     assert 'class="bar full"' not in html
 
 
+def test_a_receipt_shows_caps_beside_limits(fresh: Path) -> None:
+    done("party", "add", fresh, "lab-a", "--limit", 0.3, "--cap", 2)
+    done("collusion", "set", fresh, "--everyone-cap", 3)
+    done("release", fresh, "lab-a", "income", "--bits", 0.2, "--out", "a.csv")
+    text = done("receipt", fresh, 6).out
+    assert "in all; after any answer, no combination of levels is more than 4 times" in text
+    assert re.search(r"\nlab-a .* 0\.3 +[\d.]+x of 4x\n", text)
+    assert re.search(r"\neveryone .* 0\.9 +of 8x\n", text)
+    assert "times as likely, capped at 4\n" in text
+    receipt = done("receipt", fresh, 6, "--json").json
+    assert (receipt["everyone_limit"], receipt["everyone_cap"]) == (0.9, 3)
+    assert [each["cap"] for each in receipt["risks"]] == [2]
+    page, _ = page_of(fresh, 6)
+    words = " ".join(" ".join(page.text).split())
+    assert "Capped: no answer may make anything more than 4 times as likely." in words
+    assert "0.9 8 times" in words
+    done("collusion", "set", fresh, "--everyone-cap", "none")  # which changes no receipt
+    done("verify", fresh, "--receipt", "receipt.html")
+
+
 def test_the_page_of_a_release_is_for_an_ethics_board(fresh: Path) -> None:
     why = "vote 2026-114 <b>"
     done("release", fresh, "lab-a", "income", "--bits", 0.28, "--out", "a.csv", "--reason", why)

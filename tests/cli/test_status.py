@@ -18,6 +18,26 @@ def test_nothing_shown_promises_too_much(used: Path) -> None:
         assert float(shown[3]) <= each["left"] < float(shown[3]) + 1.001e-4
 
 
+def test_status_flags_an_answer_that_settles_a_fact(coins: Path) -> None:
+    done("party", "add", coins, "lab", "--limit", 1)
+    done("release", coins, "lab", "side", "--bits", 0.1, "--out", "a.csv")
+    assert done("status", coins, "--json").json["settled"] == []
+    assert "with certainty" not in done("status", coins).out
+    done("release", coins, "lab", "side", "--out", "b.csv", "--again")
+    said = (
+        "! an answer of release 6 tells lab with certainty that side is heads: 6,000 records; with "
+        "certainty that side is tails: 14,000 records"
+    )
+    assert said in " ".join(done("status", coins).out.split())
+    [settled] = done("status", coins, "--json").json["settled"]
+    assert (settled["release"], settled["party"], settled["request"]) == (6, "lab", "side")
+    assert settled["certain"] == {"side": {"heads": 0.3, "tails": 0.7}}
+    assert settled["in_words"] == said.removeprefix("! ")
+    receipt = done("receipt", coins, 6).out  # the worst answer, rounded as in the status
+    assert "3.34 times as likely" in " ".join(receipt.split())
+    assert "3.34x" in done("status", coins).out
+
+
 def test_status_and_party_say_which_limit_holds(fresh: Path) -> None:
     done("collusion", "set", fresh, "--any", "2=0.25", "--group", "lab-a,lab-b=0.2")
     remark = (

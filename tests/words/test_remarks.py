@@ -79,6 +79,22 @@ def test_every_code_has_words_and_no_others_have() -> None:
                 "the study"
             ),
         ),
+        (
+            "small_groups",
+            {"rows": 1},
+            (
+                "a group has only 1 row: intervals are for large groups, and in this one their "
+                "confidence is only nearly what it says"
+            ),
+        ),
+        (
+            "cap_below_own",
+            {"limited_by": "everyone", "cap": 4.0, "parties": ["q", "r"]},
+            (
+                "the cap on everyone, 4 bits, is below the own cap of q, r and holds for each of "
+                "them, too"
+            ),
+        ),
         ("counted_by_a_toy", {}, "counted by a toy"),
         ("of_an_engine", {"rows": 3}, "of an engine: rows 3"),
     ],

@@ -130,6 +130,17 @@ def infer(variable: Variable, known: Array | Bounds) -> Inference:
     return Inference(variable.name, exposure, _nothing(known, p_r))
 
 
+def certain_levels(variable: Variable, told: Array) -> dict[str, float]:
+    """Level -> share of the records that some answer says have it for certain.
+
+    Args:
+        variable: with p(level, class), [class, level], in the place of its law.
+        told: p(answer | class), [answer, class].
+    """
+    joint = told @ variable.p_r_given_x
+    return _certain(variable.letters, joint, joint.sum(axis=1))
+
+
 def _nothing(bounds: Bounds, p_r: Array) -> dict[str, float] | None:
     """That no level is certain, where bounds say so; ``None`` where they do not.
 

@@ -172,10 +172,10 @@ class Audit:
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
-            lines += wrap(
-                f"{self.coalitions_left_out} more coalitions of the policy's sizes are limited "
-                "but not listed."
-            )
+            more = "1 more coalition of the policy's sizes is"
+            if self.coalitions_left_out > 1:
+                more = f"{self.coalitions_left_out} more coalitions of the policy's sizes are"
+            lines += wrap(f"{more} limited but not listed.")
         return lines
 
     def _attacks(self) -> list[str]:
@@ -212,7 +212,8 @@ def _strength(finding: Finding, told: Inference) -> tuple[float, ...]:
     """What the strongest inference has most of: what comes first counts first."""
     certain = round(told.certain_share, 9)
     gain = round(told.gain, 4)  # as it is shown
-    return certain, 0.0 if certain else gain, -len(finding.parties), gain
+    times = 0.0 if certain or gain else round(told.times_as_likely, 4)
+    return certain, 0.0 if certain else gain, times, -len(finding.parties), gain
 
 
 def audit(

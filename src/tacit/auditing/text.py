@@ -9,6 +9,7 @@ from unicodedata import combining, east_asian_width
 from tacit.auditing.finding import Finding
 from tacit.auditing.inference import WHOLE, Inference
 from tacit.information.measures import MEASURES, AuditTable, LeakageMeasure, Unit
+from tacit.policy import times_in_words
 
 WIDTH = 80
 """Columns of a terminal that everybody has."""
@@ -34,9 +35,17 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
     who = finding.name
     if told.certain:
         rarest = min(told.certain, key=told.certain.__getitem__)
-        fact = _settled_in_words(told, rarest, table_records)
+        fact = settled_in_words(told.about, rarest, told.certain[rarest], table_records)
         return f"The strongest inference: {who} can tell {fact}."
     exposure = told.exposure
+    if told.gain < _NEWS_GAIN:
+        worst = max(finding.told, key=lambda each: each.times_as_likely)
+        nothing = "Nothing can be guessed better than by the public counts"
+        if worst.exposure.pointwise_max < _NEWS_GAIN:
+            return f"{nothing}, and no answer makes a level likelier."
+        return (
+            f"{nothing}; the worst single answer to {who} makes a level {_times(worst)} as likely."
+        )
     most = "" if exposure.is_exact else "at most "
     return (
         f"The strongest inference: {who} can guess {told.about} right for "
@@ -45,23 +54,38 @@ def inference_in_words(finding: Finding, told: Inference, table_records: int | N
     )
 
 
-def risk_in_words(told: Sequence[Inference]) -> str:
-    """The variable that is guessed best now, the whole record and the worst answer, in a line.
+def risk_in_words(told: Sequence[Inference], cap: float | None) -> str:
+    """The variable whose guesses gain most, the whole record and the worst answer, in a line.
 
     Args:
         told: about every variable, and last about the whole record.
+        cap: bits that the worst answer may have; ``None`` for no cap.
     """
     *variables, whole = told
     most = sorted(variables, key=_by_gain)[:1]
     chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in most]
     worst = max(told, key=lambda each: each.times_as_likely)
+    capped = "" if cap is None else f", capped at {times_in_words(cap)}"
     return "; ".join(
         [
             *chances,
             f"whole combination: {_growth(whole)}",
-            f"worst single answer: {_times(worst)} as likely",
+            f"worst single answer: {_times(worst)} as likely{capped}",
         ]
     )
+
+
+def other_lines(told: Sequence[Inference]) -> list[str]:
+    """What can be told about the other variables that an answer changes, a line each.
+
+    The argument is that of ``risk_in_words``, which says the first of them.
+    """
+    others = list(filter(_is_news, sorted(told[:-1], key=_by_gain)[1:]))
+    # A line that says that there is one more would be as long as the one that names it.
+    shown = others if len(others) == _MOST_VARIABLES + 1 else others[:_MOST_VARIABLES]
+    lines = [f"{each.about}: {_growth(each)}; worst answer {_times(each)}" for each in shown]
+    more = len(others) - len(shown)
+    return lines + [f"{more} more variables are told, too"] * (more > 0)
 
 
 def settled_lines(told: Sequence[Inference], table_records: int | None) -> list[str]:
@@ -69,20 +93,24 @@ def settled_lines(told: Sequence[Inference], table_records: int | None) -> list[
 
     The arguments are those of ``risk_in_words``, and how many records there are.
     """
-    facts = [(each, level) for each in told for level in each.certain or ()]
-    facts.sort(key=lambda fact: (fact[0].certain or {})[fact[1]])
-    lines = [f"tells {_settled_in_words(*fact, table_records)}" for fact in facts[:_MOST_SETTLED]]
-    more = len(facts) - _MOST_SETTLED
-    lines += [f"settles {more} more such fact{'s' * (more > 1)}"] * (more > 0)
+    facts = [
+        (each.about, level, share) for each in told for level, share in (each.certain or {}).items()
+    ]
+    facts.sort(key=lambda fact: fact[2])
+    # A line that says that there is one more would be as long as the one that names it.
+    shown = facts if len(facts) == _MOST_SETTLED + 1 else facts[:_MOST_SETTLED]
+    lines = [f"tells {settled_in_words(*fact, table_records)}" for fact in shown]
+    more = len(facts) - len(shown)
+    lines += [f"settles {more} more such facts"] * (more > 0)
     if any(each.certain is None for each in told):
         lines.append("whether an answer settles a fact is not known: what is held is only bounded")
     return lines
 
 
-def _settled_in_words(told: Inference, level: str, table_records: int | None) -> str:
-    """A fact that is certain, and about how many records."""
-    fact = WHOLE if told.about == WHOLE else f"that {told.about} is {level}"
-    return f"with certainty {fact}: {_records((told.certain or {})[level], table_records)}"
+def settled_in_words(about: str, level: str, share: float, table_records: int | None) -> str:
+    """A fact that is certain, and about what share of the records."""
+    fact = WHOLE if about == WHOLE else f"that {about} is {level}"
+    return f"with certainty {fact}: {_records(share, table_records)}"
 
 
 def _by_gain(told: Inference) -> float:
@@ -99,7 +127,7 @@ def _growth(told: Inference) -> str:
 def _times(told: Inference) -> str:
     """How many times as likely, rounded up."""
     mark = "" if told.exposure.is_exact else "≤"
-    return f"{mark}{ceil(told.times_as_likely * 100 - 1e-6) / 100:,.2f} times"
+    return f"{mark}{times_in_words(max(0.0, told.exposure.pointwise_max))} times"
 
 
 def _records(share: float, table_records: int | None) -> str:
@@ -164,7 +192,7 @@ def _certain_lines(findings: Sequence[Finding], table_records: int | None) -> li
         for told in finding.told:
             for level, share in (told.certain or {}).items():
                 said = (told.about, level, round(share, 9))
-                fact = _settled_in_words(told, level, table_records)
+                fact = settled_in_words(told.about, level, share, table_records)
                 sentence = f"{finding.name} can tell {fact}."
                 lines += [] if said in named else wrap(sentence, _INDENT)
                 named.add(said)

@@ -63,7 +63,7 @@ def _show_risk(folder: Path, parties: list[str], *, as_json: bool) -> None:
     if as_json:
         show_json(found.as_dict())
         return
-    show_risks([found])
+    show_risks([found], has_table=True)
     print()
     figures = [guess_row(each.inference) for each in found.told]
     rows = [(name.strip(), *others) for name, *others in figures]

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import ceil
+from math import ceil, inf
 from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,16 @@ def bar(held: float, limit: float) -> str:
     cells = min(_BAR_CELLS, ceil(_BAR_CELLS * held / limit)) if limit > 0 else _BAR_CELLS
     cells = max(cells, int(held > 0))  # the share of a tiny number may round to 0
     return full * cells + empty * (_BAR_CELLS - cells)
+
+
+def answer_in_words(worst_answer: float, cap: float | None) -> str:
+    """How many times as likely a worst answer makes a combination of levels, of what a cap allows;
+    ``None``, or infinite, for no cap.
+    """
+    from tacit.policy import times_in_words
+
+    allowed = "" if cap is None or cap == inf else f" of {times_in_words(cap)}x"
+    return f"{times_in_words(worst_answer)}x{allowed}"
 
 
 def show_rows(heading: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int = 0) -> None:

@@ -51,7 +51,8 @@ def add_party(
         capped = cap_around if kept is None else min(kept, cap_around)
         means = study.explain_limit(holds, cap=capped)
         remarks += study.missing_cap(party)
-    promise = "" if kept is None else f"; {cap_in_words(kept)}"
+    no_cap = "" if bits is None else "; no cap"
+    promise = no_cap if kept is None else f"; {cap_in_words(kept)}"
     done = f"{plain(party)} may learn {bits_in_words(limit)} about a record{promise}"
     told = {
         "party": party,

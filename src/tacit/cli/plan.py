@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _MOST_ATTRIBUTES = 3
 """Attributes that a limit is explained by; JSON has all."""
 
+_SAME_GUESS = 1e-6
+"""A share of right answers that is larger than that of a blind guess by less is the same."""
+
 _SAME_SHARE = 0.0005
 """Shares of right answers that are nearer look the same."""
 
@@ -117,10 +120,16 @@ def limit_in_terms(bits: float, cap: float, means: Sequence[LimitMeaning]) -> li
     allowed = bits_in_words(bits) + ("" if isinf(cap) else f" {_cap_in_words(cap)}")
     return [
         f"{allowed}: {each.attribute} could be told right for at most "
-        f"{_percent_up(each.most)} of 100 records; a blind guess is right for "
+        f"{_most_in_words(each)} of 100 records; a blind guess is right for "
         f"{_percent(each.blind)}{'' if each.cohort is None else f' (cohort {each.cohort})'}"
         for each in means[:_MOST_ATTRIBUTES]
     ]
+
+
+def _most_in_words(meaning: LimitMeaning) -> str:
+    """Rounded up, but for what is no better than a blind guess: equal shares look equal."""
+    is_equal = meaning.growth < _SAME_GUESS
+    return _percent(meaning.blind) if is_equal else _percent_up(meaning.most)
 
 
 def _show_plan(planned: LimitPlan) -> None:
@@ -225,7 +234,9 @@ def _percent_up(share: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+    from tacit.information.laws import of_hundred
+
+    return of_hundred(share)
 
 
 def _draw(planned: LimitPlan, path: Path) -> None:

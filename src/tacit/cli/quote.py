@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.display import (
+    answer_in_words,
     bar,
     plain,
     show_json,
@@ -164,20 +165,29 @@ def _show_question(quoted: Quote) -> None:
         print("\n".join(wrap(plain(remark_in_words(remark)), "    ", "  ")))
 
 
-def show_risks(risks: Sequence[Risk]) -> None:
-    """What each coalition can tell about a record, two lines or more each."""
+def show_risks(risks: Sequence[Risk], *, has_table: bool = False) -> None:
+    """What each coalition can tell about a record, two lines or more each.
+
+    Args:
+        risks: of each.
+        has_table: whether a table with every column follows, so that one is enough here.
+    """
     from tacit.auditing.text import wrap
 
     for risk in risks:
-        said = [f"{risk.name}: {risk.in_words}", *(f"! {line}" for line in risk.settled)]
-        for text in said:
-            print("\n".join(wrap(plain(text), "    ", "  ")))
+        print("\n".join(wrap(plain(f"{risk.name}: {risk.in_words}"), "    ", "  ")))
+        for text in () if has_table else risk.others_in_words:
+            print("\n".join(wrap(plain(text), "      ", "    ")))
+        for text in risk.settled:
+            print("\n".join(wrap(plain(f"! {text}"), "    ", "  ")))
 
 
 def _more(quoted: Quote) -> str:
     from tacit.study.requests.quote import MOST_COUNTED
 
     match quoted.about_more:
+        case None:
+            return "a cap is reached: bits do not say how many more requests would fit after it"
         case 0:
             return "no other request of this size would fit after it"
         case 1:
@@ -200,10 +210,11 @@ def _show_shares(quoted: Quote) -> None:
             bar(share.after, share.limit),
             limit_in_words(share.limit),
             bits_down(share.left),
+            answer_in_words(share.worst_answer, share.cap),
         )
         for share in quoted.coalitions
     ]
-    show_rows(("bits about one record", "held", "this", "", "limit", "left"), rows)
+    show_rows(("bits about one record", "held", "this", "", "limit", "left", "answer"), rows)
 
 
 def _show_levels(quoted: Quote) -> None:
@@ -313,4 +324,7 @@ def _draw(quoted: Quote, path: Path) -> None:
 def _worth(quoted: Quote, point: CurvePoint) -> str:
     from tacit.study.reports.receipts import worth_in_words
 
-    return worth_in_words(quoted.measure, point.value, quoted.blind, quoted.objective)
+    values = [each.value for each in quoted.curve]
+    return worth_in_words(
+        quoted.measure, point.value, quoted.blind, quoted.objective, beside=values
+    )

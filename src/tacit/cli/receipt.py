@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import bar, plain, show_json, show_rows
+from tacit.cli.display import answer_in_words, bar, plain, show_json, show_rows
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.quote import show_risks
 from tacit.words.remarks import remark_in_words
@@ -92,7 +92,7 @@ def _show_worth(paper: Receipt) -> None:
 
 def _show_holdings(paper: Receipt) -> None:
     from tacit.information.laws import bits_up
-    from tacit.policy import limit_in_words
+    from tacit.policy import limit_in_words, times_in_words
 
     rows = [
         (
@@ -101,8 +101,12 @@ def _show_holdings(paper: Receipt) -> None:
             bar(each.bits, each.limit),
             bits_up(each.bits, 6),
             limit_in_words(each.limit),
+            "" if each.worst_answer is None else answer_in_words(each.worst_answer, each.cap),
         )
         for each, before in paper.shown_budgets
     ]
-    rows.append(("everyone", "", "", bits_up(paper.everyone_bits, 6), ""))
-    show_rows(("bits about one record", "before", "", "holds at most", "limit"), rows)
+    limit, cap = paper.everyone_limit, paper.everyone_cap
+    allowed = "" if cap is None else f"of {times_in_words(cap)}x"
+    limited = "" if limit is None else limit_in_words(limit)
+    rows.append(("everyone", "", "", bits_up(paper.everyone_bits, 6), limited, allowed))
+    show_rows(("bits about one record", "before", "", "holds at most", "limit", "answer"), rows)

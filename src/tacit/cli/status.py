@@ -7,13 +7,24 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.display import bar, counted, plain, show_json, show_remarks, show_rows
+from tacit.cli.display import (
+    answer_in_words,
+    bar,
+    counted,
+    plain,
+    show_json,
+    show_remarks,
+    show_rows,
+)
 from tacit.cli.options import AsJson, Folder
 from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
     from tacit.study.reports.status import CohortStatus, Holding
+
+_MOST_SETTLED = 10
+"""Releases that settle facts are named, the latest first; JSON has all."""
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -48,9 +59,19 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
             f"each, {counted(cohort.releases, 'release')}"
         )
         _show_holdings((*cohort.parties, *cohort.coalitions), cohort.coalitions_left_out)
+    for settled in found.settled[: -_MOST_SETTLED - 1 : -1]:
+        _show_line(f"! {settled.in_words}")
+    if len(found.settled) > _MOST_SETTLED:
+        print(f"! so do answers of {counted(len(found.settled) - _MOST_SETTLED, 'more release')}")
     for number in found.undelivered:
         print(f"release {number} is recorded but was never delivered: run its command again")
     show_remarks(found.remarks)
+
+
+def _show_line(text: str) -> None:
+    from tacit.auditing.text import wrap
+
+    print("\n".join(wrap(plain(text), "  ")))
 
 
 def _show_holdings(
@@ -58,7 +79,7 @@ def _show_holdings(
 ) -> None:
     """What each holds of its limit; of several cohorts, where that is so."""
     from tacit.information.laws import bits_down, bits_up
-    from tacit.policy import limit_in_words, times_in_words
+    from tacit.policy import limit_in_words
 
     rows = [
         (
@@ -67,8 +88,7 @@ def _show_holdings(
             bits_up(each.held),
             limit_in_words(each.limit),
             "" if each.left == inf else bits_down(each.left),
-            f"{times_in_words(each.worst_answer)}x"
-            + ("" if each.cap == inf else f" of {times_in_words(each.cap)}x"),
+            answer_in_words(each.worst_answer, each.cap),
             "as everyone" if each.is_covered else "",
             *([f"cohort {each.cohort}"] if len(cohorts) > 1 else []),
         )
@@ -78,4 +98,4 @@ def _show_holdings(
         heading = ("bits about one record", "", "held", "limit", "left", "answer", "")
         show_rows((*heading, *([""] if len(cohorts) > 1 else [])), rows)
     if n_left_out:
-        print(f"and {n_left_out} more coalitions, farther from their limits")
+        print(f"and {counted(n_left_out, 'more coalition')}, farther from the limit")

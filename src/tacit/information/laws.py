@@ -299,6 +299,12 @@ def bits_up(bits: float, digits: int = DIGITS) -> str:
     return _rounded(Decimal(bits), digits, ROUND_CEILING)
 
 
+def of_hundred(share: float) -> str:
+    """A share, of 100, with one decimal; with as many as it takes to tell almost all from all."""
+    digits = next((n for n in range(1, 7) if share < 1 - 0.5 * 10 ** -(n + 2)), 1)
+    return f"{100 * share:.{digits}f}"
+
+
 def percent_used(held: float, limit: float) -> float:
     """Of a limit, with bits rounded as they are shown; at most 100."""
     return 100.0 if float(bits_up(held)) >= limit else 100 * held / limit

@@ -29,6 +29,7 @@ ENTRY_POINTS = "tacit.limits"
 """Group of entry points by which installed packages offer kinds: kind -> its class."""
 
 _MOST_TIMES = 40
+_COUNTED_ROUNDING = 1e-12
 """Bits. Larger factors are shown as a power of 2."""
 
 NO_CAPS: Mapping[str, float] = MappingProxyType({})
@@ -333,6 +334,11 @@ class Policy:
     def _with_bits(self, kind: type[_Known]) -> list[_Known]:
         """The limits of a kind that are not caps alone."""
         return [limit for limit in self._limits if type(limit) is kind and limit.bits < inf]
+
+    @property
+    def everyone_cap(self) -> float:
+        """Cap on all parties together; infinite for none."""
+        return min((each.cap for each in self._limits if isinstance(each, Everyone)), default=inf)
 
     @property
     def has_caps(self) -> bool:
@@ -726,10 +732,10 @@ def cap_in_words(cap: float) -> str:
 
 
 def times_in_words(bits: float) -> str:
-    """2**bits, rounded up to three digits."""
+    """2**bits, rounded up to three digits; not by less than what counting roundings adds."""
     if bits >= _MOST_TIMES:
         return f"2^{ceil(bits)}"
-    times = Decimal(2.0**bits)
+    times = Decimal(2.0**bits * (1 - _COUNTED_ROUNDING))
     digits = Decimal(1).scaleb(min(times.adjusted() - 2, 0))
     shown = times.quantize(digits, ROUND_CEILING)
     return f"{shown.normalize():,f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tacit.auditing.inference import WHOLE
 from tacit.problem import DISTORTIONS
 from tacit.study import Receipt, Study, StudyStatus
 from tacit.study.books.records import FIRST_COHORT
@@ -61,7 +62,9 @@ def _concerns(study: Study, status: StudyStatus, waiting: int) -> Iterator[tuple
         )
     for number in status.undelivered:
         yield f"release {number} is recorded, but its file was never written", _entry(number)
-    for party, line in _settled(study, status):
+    for settled in status.settled:
+        yield settled.in_words, _entry(settled.release)
+    for party, line in _settled_together(study, status):
         yield f"what {party} holds {line}", "/study/audits"
     for remark in status.remarks:
         page = "/study/ledger" if remark.code.startswith("entry") else "/study/policy"
@@ -72,11 +75,18 @@ def _entry(number: int) -> str:
     return f"/study/ledger/{number}"
 
 
-def _settled(study: Study, status: StudyStatus) -> Iterator[tuple[str, str]]:
-    """Facts that are certain to single parties; looked for only where all together know any."""
+def _settled_together(study: Study, status: StudyStatus) -> Iterator[tuple[str, str]]:
+    """Facts that are certain to single parties by several answers; looked for only where all
+    together know any.
+    """
+    by_one: dict[str, set[str]] = {}
+    for settled in status.settled:
+        by_one.setdefault(settled.party, {WHOLE}).update(settled.certain)
     holders = [each for each in status.parties if each.held > 0]
     if not holders or not study.risk([each.parties[0] for each in holders]).settled:
         return
     for each in holders:
-        for line in study.risk(each.parties).settled:
-            yield each.name, line
+        risk = study.risk(each.parties)
+        about = {told.about for told in risk.told if told.certain != {}}
+        if not about <= by_one.get(each.name, set()):
+            yield from ((each.name, line) for line in risk.settled)

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tacit.errors import Suggestion
-from tacit.information.laws import bits_down, bits_up, percent_used
+from tacit.information.laws import bits_down, bits_up, of_hundred, percent_used
 from tacit.policy import limit_in_words, times_in_words
 from tacit.service.assets import plotly_style_ids
 from tacit.service.guard import API
@@ -55,7 +55,7 @@ _ENVIRONMENT.filters |= {
     "first_up": lambda text: text[:1].upper() + text[1:],
     "fullest_first": lambda held: sorted(held, key=_percent, reverse=True),
     "fullness": fullness,
-    "chance": lambda share: f"{100 * share:.1f}",
+    "chance": of_hundred,
     "error": lambda error, measure: f"{100 * error:.1f}" if is_share(measure) else f"{error:.4f}",
     "error_name": lambda measure: "Wrong, of 100" if is_share(measure) else "Mean error",
     "judged": measure_in_words,

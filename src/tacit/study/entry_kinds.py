@@ -529,6 +529,7 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
         next_past(books.cohort.past, draw, transition.next_state),
         books.limits[record.party],
         books.own_limit(record.party),
+        books.policy,
         len(books.cohorts),
     )
 

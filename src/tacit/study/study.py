@@ -82,6 +82,7 @@ from tacit.study.reports.statement import PartyStatement, read_statement
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
+    caps_below_own,
     caps_too_high,
     limits_below_own,
     limits_too_high,
@@ -406,6 +407,7 @@ class Study:
                 [each for each in self._journal.books.all_limits.limits if each.own_party == party],
             ),
             *limits_below_own(self._journal.books, [party]),
+            *caps_below_own(self._journal.books, [party]),
         ]
 
     def remove_party(self, name: str) -> list[Remark]:

@@ -65,6 +65,8 @@ def _folder(given: Given) -> str:
 def _release(arguments: Mapping[str, Any], given: Given) -> str | None:
     if "party" not in arguments:  # a scheme's, which has no command line
         return None
+    if "compare" in given:  # a quote was asked for
+        return _quote(arguments, given)
     words = ["tacit", "release", *_request(arguments, given)]
     words += ["--max-error", repr(arguments["max_error"])] if "max_error" in arguments else []
     words += ["--reason", arguments["reason"]] if "reason" in arguments else []

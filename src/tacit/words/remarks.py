@@ -66,6 +66,14 @@ def _limit_below_own(*, limited_by: str, bits: float, parties: list[str]) -> str
     )
 
 
+def _cap_below_own(*, limited_by: str, cap: float, parties: list[str]) -> str:
+    whom = "each of them" if len(parties) > 1 else parties[0]
+    return (
+        f"the cap on {limited_by}, {_counted_bits(cap)}, is below the own cap of "
+        f"{', '.join(parties)} and holds for {whom}, too"
+    )
+
+
 def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: float) -> str:
     from tacit.information.laws import bits_up
 
@@ -88,17 +96,30 @@ def _loose_caps(*, coalitions: int, most: str, slack: float) -> str:
     )
 
 
-def _no_cap(*, party: str, cap: float, levels: dict[str, str], records: int) -> str:
-    from tacit.policy import cap_in_words
+def _no_cap(
+    *,
+    party: str,
+    cap: float,
+    levels: dict[str, str],
+    records: int,
+    around: float | None = None,
+    limited_by: str = "",
+) -> str:
+    from tacit.policy import cap_in_words, times_in_words
 
+    everything = "everything about a record"
+    if around is not None:
+        everything = f"a fact that 1 of {times_in_words(around)} records or more share"
     told = " and ".join(f"{name} = {level}" for name, level in levels.items())
     what = (
         f"who has {told} ({records:,} record{'s' * (records != 1)})"
         if levels
-        else "everything about a record, if it is given rarely enough"
+        else f"{everything}, if it is given rarely enough"
     )
+    beside = "" if around is None else f" beside that of {_counted_bits(around)} on {limited_by}"
     return (
-        f"{party} has no cap: one answer could tell with certainty {what}; with --cap {cap:g}, "
+        f"{party} has no cap{beside}: one answer could tell with certainty {what}; with --cap "
+        f"{cap:g}, "
         f"{cap_in_words(cap)}, and at most 1 of 100 right answers about an attribute is lost"
     )
 
@@ -130,8 +151,9 @@ def _party_let_in(*, party: str, bits: float) -> str:
 def _few_records(*, records: int, others_bits: float) -> str:
     from tacit.information.laws import bits_up
 
+    counted = "1 record is" if records == 1 else f"{records:,} records are"
     return (
-        f"{records:,} records are few: limits are on what a person's own rows tell, and to "
+        f"{counted} few: limits are on what a person's own rows tell, and to "
         f"whoever knows every count, everybody else's rows may add up to {bits_up(others_bits)} "
         "bits"
     )
@@ -301,8 +323,9 @@ def _rows_left_out(*, rows: int) -> str:
 
 
 def _small_groups(*, rows: int) -> str:
+    counted = "1 row" if rows == 1 else f"{rows:,} rows"
     return (
-        f"a group has only {rows:,} rows: intervals are for large groups, and in this one their "
+        f"a group has only {counted}: intervals are for large groups, and in this one their "
         "confidence is only nearly what it says"
     )
 
@@ -323,6 +346,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "some shares have only bounds: the release does not tell these levels apart, or too few "
         "rows do"
     ),
+    "cap_below_own": _cap_below_own,
     "cap_reached": _cap_reached,
     "cap_too_high": _cap_too_high,
     "chain_broken": _fill("{reason}"),

@@ -38,4 +38,4 @@ def test_a_channel_is_drawn_with_all_its_shares_and_no_markup_of_its_labels() ->
 
 def test_figures_are_rounded_against_us() -> None:
     assert (chance_up(0.5), chance_up(0.50001)) == ("50.0", "50.1")
-    assert (times_up(4.0), times_up(4.01)) == ("4.0", "4.1")
+    assert (times_up(4.0), times_up(4.001), times_up(57.53)) == ("4", "4.01", "57.6")

@@ -43,10 +43,21 @@ def test_figures_that_are_whole_stay_as_they_are() -> None:
         (0.541, 0.542, "about 459 of 1,000 values correct; a blind guess gets 458 of 1,000"),
         (1e-5, 0.5, "about 10,000 of 10,000 values correct; a blind guess gets 5,000 of 10,000"),
         (0.0, 0.5, "about 10 of 10 values correct; a blind guess gets 5 of 10"),
+        (0.0, 0.0, "about 100 of 100 values correct; a blind guess gets 100 of 100"),
     ],
 )
 def test_shares_of_right_answers(value: float, blind: float, said: str) -> None:
     assert value_in_words("hamming", value, blind) == said
+
+
+def test_shares_in_a_column_are_of_one_number() -> None:
+    values = [0.684, 0.6, 0.5]
+    said = [worth_in_words("hamming", value, 0.68, beside=values) for value in values]
+    assert [words.split()[1:4] for words in said] == [
+        ["316", "of", "1,000"],
+        ["400", "of", "1,000"],
+        ["500", "of", "1,000"],
+    ]
 
 
 def test_other_measures_in_words() -> None:

@@ -191,7 +191,7 @@ def test_a_cap_and_analysable_answers_are_shown_beside(clinic: Study, tmp_path: 
     assert plain.cap is None
     assert {point.capped for point in plain.curves[0].points} == {None}
     with pytest.raises(InvalidInputError, match="the cap of each party"):
-        clinic.plan(["diagnosis"], cap=0.0)
+        clinic.plan(["diagnosis"], cap=-1.0)
 
 
 def test_the_order_matters_where_limits_on_coalitions_bind(clinic: Study) -> None:

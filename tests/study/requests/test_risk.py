@@ -81,6 +81,13 @@ def test_the_risk_of_an_exact_answer_is_said_in_lines(tmp_path: Path) -> None:
     assert f"worst single answer: {ceil(200_000 / high) / 100:.2f} times as likely" in risk.in_words
     assert f"tells with certainty that income is high: {high} records" in risk.settled
     assert risk.as_dict()["settled"] == list(risk.settled)
+    assert len(risk.settled) == 4  # one more than are shown of many; so it is named
+    assert all(line.startswith("tells with certainty") for line in risk.settled)
+    [other] = risk.others_in_words
+    assert other == (
+        f"income = 'high': {100 * max(high, 2_000 - high) / 2_000:.2f} -> 100.00 of 100; worst "
+        f"answer {ceil(200_000 / high) / 100:.2f} times"
+    )
 
 
 def test_an_answer_that_settles_nothing_is_not_flagged(tmp_path: Path) -> None:

@@ -361,6 +361,7 @@ class Intent:
         past: name of all that was released up to it, itself included.
         party_limit: its party's limit at that time, as it was set.
         own_limit: that, or the limit of a coalition around the party where it was lower.
+        policy: limits on coalitions at that time.
         n_cohorts: how many the study had at that time.
         delivery: says that its file was written; ``None`` until then.
         digest: of what its file says when it is written now, without records that were erased;
@@ -377,6 +378,7 @@ class Intent:
     past: str
     party_limit: float
     own_limit: float
+    policy: Policy
     n_cohorts: int
     delivery: DeliveredRecord | None = None
     digest: str | None = None

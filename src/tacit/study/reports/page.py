@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import ceil
+from math import ceil, log2
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from tacit.information.laws import bits_up
-from tacit.policy import limit_in_words
+from tacit.policy import limit_in_words, times_in_words
 from tacit.study.reports.receipts import (
     measure_in_words,
     remark_in_words,
@@ -51,6 +51,7 @@ def _environment() -> Environment:
         "limit": limit_in_words,
         "remark": remark_in_words,
         "time": time_in_words,
+        "times": times_in_words,
         "times_up": times_up,
     }
     made.globals |= {"draw_bar": draw_bar, "draw_channel": draw_channel}
@@ -68,8 +69,8 @@ def chance_up(chance: float) -> str:
 
 
 def times_up(times: float) -> str:
-    """How many times as likely, rounded up to one decimal."""
-    return f"{ceil(10 * times - 1e-6) / 10:,.1f}"
+    """How many times as likely, rounded up, as in words."""
+    return times_in_words(log2(times))
 
 
 def fullness(percent: float) -> str:

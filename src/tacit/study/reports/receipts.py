@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,7 +30,7 @@ from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL, bits_up
 from tacit.ledger.entry import canonical_json
 from tacit.markup import html_table
-from tacit.policy import limit_in_words
+from tacit.policy import cap_in_words, limit_in_words
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, SHARES, Distortion
 from tacit.remark import Remark
 from tacit.sampling import keyed_digest
@@ -65,7 +65,7 @@ _ADDED_BY_FORMAT = {
     ),
     4: (
         *("organisation", "table", "private", "reason", "levels", "answers", "channel"),
-        *("held_before", "risks", "worst_answer", "cap"),
+        *("held_before", "risks", "worst_answer", "cap", "everyone_limit", "everyone_cap"),
     ),
 }
 """Format of papers -> what receipts and certificates say since then."""
@@ -75,6 +75,9 @@ _OLD_PAGES = 3
 
 _MOST_DRAWN = 24
 """The law of a request with more levels or answers is not drawn, and not in a receipt."""
+
+_ROUNDED = 1e-12
+"""Shares that are nearer are the same."""
 
 CERTIFICATE_SUFFIX = ".certificate.json"
 
@@ -209,6 +212,9 @@ class Receipt(ReleasePaper):
         blind: the same for a blind guess; ``None`` for shares.
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
+        everyone_limit: the limit on all parties together at that time; ``None`` for none, as in
+            receipts of earlier versions.
+        everyone_cap: the cap on them, in bits; ``None`` for none.
         holdings: every limited coalition that the release fed.
         objective: ``"mean"`` or ``"worst-level"``: what ``value``, ``blind`` and ``bound`` are.
         ceilings: level -> the largest mean cost that was allowed there.
@@ -237,6 +243,8 @@ class Receipt(ReleasePaper):
     blind: float | None
     bound: float | None
     everyone_bits: float
+    everyone_limit: float | None = None
+    everyone_cap: float | None = None
     holdings: tuple[HoldingRecord, ...]
     objective: str = MEAN
     ceilings: dict[str, float] = Field(default_factory=dict)
@@ -285,10 +293,14 @@ class Receipt(ReleasePaper):
     def limit_in_words(self) -> str:
         """The party's limit, as it was set."""
         limit = f"limit of {self.party}, as set: {limit_in_words(self.party_limit)} bits in all"
-        if self.around_limit is None:
-            return limit
-        around = limit_in_words(self.around_limit)
-        return f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+        if self.around_limit is not None:
+            around = limit_in_words(self.around_limit)
+            limit = (
+                f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
+            )
+        caps = [each.cap for each in self.holdings if each.parties == (self.party,)]
+        promised = [cap_in_words(cap) for cap in caps if cap is not None]
+        return "; ".join([limit, *promised])
 
     def __repr__(self) -> str:
         """Which release it is of, what it is worth, and what its party holds."""
@@ -416,6 +428,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     levels, answers = record.question.labels, _answers(record)
+    limit, cap = intent.policy.bits_for_everyone(inf), intent.policy.everyone_cap
     return Receipt(
         **common,
         digest=intent.digest,
@@ -427,6 +440,8 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         blind=record.blind,
         bound=record.bound,
         everyone_bits=record.everyone_bits,
+        everyone_limit=None if limit == inf else limit,
+        everyone_cap=None if cap == inf else cap,
         holdings=record.holdings,
         objective=record.measure.objective,
         ceilings=record.measure.ceilings,
@@ -577,8 +592,9 @@ def _out_of_time_in_words(value: float, bound: float | None) -> str:
 def _erased_in_words(records: int, left: int) -> str:
     """What a reader of counts and files should know after an erasure."""
     were = "1 record was" if records == 1 else f"{records:,} records were"
+    rows = "1 row" if left == 1 else f"{left:,} rows"
     return (
-        f"{were} erased: files that are written now have {left:,} rows; counts, limits and designs "
+        f"{were} erased: files that are written now have {rows}; counts, limits and designs "
         "stay those of the table that the study was made of"
     )
 
@@ -696,12 +712,21 @@ def value_in_words(kind: str, value: float, blind: float | None, objective: str 
     return f"{worth}; a blind guess {_units_of(kind).guess(blind or 0.0)}"
 
 
-def worth_in_words(kind: str, value: float, blind: float | None, objective: str = MEAN) -> str:
-    """What answers are worth; as fine as it takes to tell them from a blind guess."""
+def worth_in_words(
+    kind: str,
+    value: float,
+    blind: float | None,
+    objective: str = MEAN,
+    beside: Sequence[float] = (),
+) -> str:
+    """What answers are worth; as fine as it takes to tell them from a blind guess.
+
+    Shares are of one number here and in the words of ``beside``, values in the same column.
+    """
     if objective != MEAN:
-        return f"at the worst level, {worth_in_words(kind, value, blind)}"
+        return f"at the worst level, {worth_in_words(kind, value, blind, beside=beside)}"
     if blind is not None and is_share(kind):
-        n = _out_of(1 - value, 1 - blind)
+        n = max(_out_of(1 - each, 1 - blind) for each in (value, *beside))
         return f"about {round(n * (1 - value)):,} of {n:,} values correct"
     return _units_of(kind).worth(value)
 
@@ -713,6 +738,8 @@ def is_share(kind: str) -> bool:
 
 def _out_of(share: float, guess: float) -> int:
     """10, or the power of 10 that tells both shares well enough, and from each other."""
+    if min(share, guess) > 1 - _ROUNDED:  # all records have the same level
+        return 100
     tens = all(abs(10 * each - round(10 * each)) < 0.15 for each in (share, guess))
     for n in (10, 100, 1_000) if tens else (100, 1_000):
         is_told_apart = round(n * share) != round(n * guess)

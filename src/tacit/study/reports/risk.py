@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacit.auditing import Exposure, Inference
-from tacit.auditing.text import risk_in_words, settled_lines
+from tacit.auditing.text import other_lines, risk_in_words, settled_lines
 
 Chance = Annotated[float, Field(ge=0, le=1)]
 
@@ -72,6 +72,7 @@ class Risk(BaseModel):
     Attributes:
         parties: who pools what.
         records: how many there are in the table.
+        cap: bits that their worst single answer may have; ``None`` for no cap.
         told: about every column and question that was asked, and last about the whole record.
     """
 
@@ -79,6 +80,7 @@ class Risk(BaseModel):
 
     parties: tuple[str, ...]
     records: int
+    cap: float | None = None
     told: Annotated[tuple[Told, ...], Field(min_length=1)]
 
     @property
@@ -89,7 +91,12 @@ class Risk(BaseModel):
     @property
     def in_words(self) -> str:
         """The chances in a line."""
-        return risk_in_words([each.inference for each in self.told])
+        return risk_in_words([each.inference for each in self.told], self.cap)
+
+    @property
+    def others_in_words(self) -> tuple[str, ...]:
+        """What can be told about the variables that this line leaves out, a line each."""
+        return tuple(other_lines([each.inference for each in self.told]))
 
     @property
     def settled(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in
 from tacit.remark import Remark
 from tacit.study.books.books import Books, Cohort
 from tacit.study.reports.receipts import remarks_on_erased
+from tacit.study.reports.settled import SettledFacts, settled_by_answers
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
@@ -140,6 +141,7 @@ class StudyStatus:
         coalitions_left_out: how many more there are.
         cohorts: the same of each cohort.
         releases: how many were recorded.
+        settled: releases of which a single answer settles a fact about somebody.
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
         is_closed: whether the key was destroyed.
@@ -157,6 +159,7 @@ class StudyStatus:
     coalitions_left_out: int
     cohorts: tuple[CohortStatus, ...]
     releases: int
+    settled: tuple[SettledFacts, ...]
     undelivered: tuple[int, ...]
     head: tuple[int, str]
     is_closed: bool
@@ -181,6 +184,7 @@ class StudyStatus:
             "parties": [each.as_dict() for each in self.parties],
             "coalitions": [each.as_dict() for each in self.coalitions],
             "cohorts": [each.as_dict() for each in self.cohorts],
+            "settled": [each.as_dict() for each in self.settled],
             "remarks": [each.as_dict() for each in self.remarks],
         }
 
@@ -283,6 +287,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
         cohorts=cohorts,
         releases=len(books.releases),
+        settled=settled_by_answers(books),
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
@@ -293,6 +298,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
             *erasure_remarks(books),
             *limits_too_high(books),
             *limits_below_own(books, books.limits),
+            *caps_below_own(books, books.limits),
             *loose_bounds([*parties, *holdings]),
             *loose_caps([*parties, *holdings]),
         ),
@@ -405,6 +411,19 @@ def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
             "limit_below_own",
             {"limited_by": limit.in_words, "bits": limit.bits, "parties": names},
         )
+        for limit, names in held_down.items()
+    ]
+
+
+def caps_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
+    """Remarks on caps that leave parties less than their own."""
+    held_down: dict[Limit, list[str]] = {}
+    for party in parties:
+        own = books.caps.get(party, inf)
+        if books.policy.least_cap_on({party}) < own < inf:
+            held_down.setdefault(books.policy.capped_by({party})[0], []).append(party)
+    return [
+        Remark("cap_below_own", {"limited_by": limit.in_words, "cap": limit.cap, "parties": names})
         for limit, names in held_down.items()
     ]
 

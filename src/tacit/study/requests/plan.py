@@ -17,9 +17,9 @@ import numpy as np
 
 from tacit.arrays import LN2, Array
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
-from tacit.information.laws import as_positive_bits, entropy_terms
+from tacit.information.laws import as_limit, as_positive_bits, entropy_terms
 from tacit.information.measures import guess_bound
-from tacit.policy import Policy
+from tacit.policy import Policy, whom_in_words
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.scheme import Scheme
@@ -274,22 +274,27 @@ def missing_cap(books: Books, party: str) -> list[Remark]:
     if not found:
         return []
     bits, cap = books.own_limit(party), max(found.values())
-    certain = (_certain_levels(books.look_at(number), bits, cap) for number in found)
+    capped = books.policy.capped_by({party})
+    around = capped[0].cap if capped else inf
+    certain = (_certain_levels(books.look_at(number), bits, cap, around) for number in found)
     levels, records = max(certain, key=lambda each: each[1])
     told = {"party": party, "cap": cap, "levels": levels, "records": records}
-    return [Remark("no_cap", told)]
+    beside = {"around": around, "limited_by": whom_in_words(capped)} if capped else {}
+    return [Remark("no_cap", told | beside)]
 
 
 def suggest_cap(books: Books, party: str) -> float | None:
     """The smallest cap, in half bits, that hardly costs a party right answers about an attribute.
 
     Within its limit, and with nothing held, every attribute is still told right almost as often as
-    without a cap. It is not below what an answer has told the party already. ``None`` where a cap
-    is set, or where such a cap would protect nothing.
+    without a cap. It is not below what an answer has told the party already. ``None`` where it has
+    a cap of its own, or where such a cap would protect nothing beside one on coalitions.
     """
-    bits, counts = books.own_limit(party), books.counts
-    useless = -log2(counts[counts > 0].min() / counts.sum())
-    if books.all_limits.least_cap_on({party}) < inf:
+    if party in books.caps:
+        return None
+    bits, counts, around = books.own_limit(party), books.counts, books.policy.least_cap_on({party})
+    useless = min(around, -log2(counts[counts > 0].min() / counts.sum()))
+    if around < inf and not _certain_levels(books, inf, 0.0, around)[1]:
         return None
     told = books.proved_account.worst_answer(frozenset({party}))
     cap = _CAP_STEP * max(1, ceil(told / _CAP_STEP))
@@ -297,7 +302,7 @@ def suggest_cap(books: Books, party: str) -> float | None:
         if np.count_nonzero(p_r) > _WIDE:
             continue
         problem = Problem(np.diag(p_r[p_r > 0]), individual=bits)
-        correct = 1 - solve(problem).value
+        correct = 1 - solve(problem if around == inf else replace(problem, caps={(): around})).value
         while cap < useless and not _is_cheap(problem, cap, correct):
             cap += _CAP_STEP
     return cap if cap < useless else None
@@ -308,10 +313,12 @@ def _is_cheap(problem: Problem, cap: float, correct: float) -> bool:
     return 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
 
 
-def _certain_levels(books: Books, bits: float, cap: float) -> tuple[dict[str, str], int]:
+def _certain_levels(
+    books: Books, bits: float, cap: float, around: float
+) -> tuple[dict[str, str], int]:
     """The fewest levels, of most records, that an answer can tell with certainty, and not capped.
 
-    Within a limit; none where even the rarest combination costs more.
+    Within a limit, and a cap around the party; none where even the rarest combination costs more.
     """
     attributes = books.created.attributes
     table = books.counts.reshape([len(each.labels) for each in attributes])
@@ -321,7 +328,8 @@ def _certain_levels(books: Books, bits: float, cap: float) -> tuple[dict[str, st
         for kept in combinations(axes, size):
             sums = table.sum(axis=tuple(axis for axis in axes if axis not in kept))
             share = sums / table.sum()
-            is_told = (share > 0) & (share < min(0.5, 2.0**-cap)) & (_costs(share) <= bits)
+            is_rare = (share > 0) & (share < min(0.5, 2.0**-cap)) & (share >= 2.0**-around)
+            is_told = is_rare & (_costs(share) <= bits)
             if is_told.any() and (records := int(sums[is_told].max())) > best[0]:
                 codes = np.argwhere(is_told & (sums == records))[0]
                 named = zip(kept, codes, strict=True)
@@ -487,7 +495,7 @@ def _check(
     if limit is not None:
         as_positive_bits(limit, name="the limit of each party")
     if cap is not None:
-        as_positive_bits(cap, name="the cap of each party")
+        as_limit(cap, name="the cap of each party")
 
 
 def _equal_share(policy: Policy, names: Sequence[str]) -> float:

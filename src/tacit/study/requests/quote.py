@@ -143,7 +143,8 @@ class Quote:
         own: the party's bits.
         worst: the coalition that would be nearest to its limit.
         coalitions: all that the release feeds.
-        about_more: about how many such requests would still fit after it.
+        about_more: about how many such requests would still fit after it; ``None`` where a cap is
+            reached, so that bits do not say it.
         curve: bits to the party against value, around the asked point.
         compared_cap: the party's own cap, or the one that is suggested to it, in bits, where the
             curve compares with and without it.
@@ -172,7 +173,7 @@ class Quote:
     own: QuotedHolding
     worst: QuotedHolding
     coalitions: tuple[QuotedHolding, ...]
-    about_more: int
+    about_more: int | None
     curve: tuple[CurvePoint, ...]
     compared_cap: float | None
     answered_by: int | None
@@ -227,7 +228,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
     request = drafted.request
     shares = _shares(books, request.party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (request.party,))
-    levels = _levels(books, request, drafted.law)
+    levels, reached = _levels(books, request, drafted.law), _reached_cap(books, drafted)
     variants = tuple(design_variants(books, drafted, until))
     never = [each.level for each in levels if each.is_released is False]
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
@@ -247,7 +248,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
         own=own,
         worst=_worst(shares),
         coalitions=shares,
-        about_more=min(map(_fits, shares)),
+        about_more=None if reached else min(map(_fits, shares)),
         curve=curve,
         compared_cap=cap,
         answered_by=None,
@@ -258,7 +259,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
             *priced,
             *loose_bounds(shares),
             *loose_caps(shares),
-            *_reached_cap(books, drafted),
+            *reached,
             *remarks_on_time(drafted.is_out_of_time, drafted.value, drafted.bound),
         ),
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.information.laws import bits_down, bits_up
 from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
-from tacit.problem import MEAN
+from tacit.problem import MEAN, WORST_LEVEL
 from tacit.scheme import Scheme, Variable
 from tacit.scheme.scheme import CAP_ROOM
 from tacit.study.books.books import Books, Request, Shares
@@ -30,6 +30,9 @@ from tacit.study.requests.draft import (
 
 _LEAST_OFFERED = 1e-3
 """Bits. Less is not worth a suggestion."""
+
+_MOST_ENTRIES = 64
+"""Of a table of chances; a refusal does not try to design a larger one for the worst level."""
 
 _MOST_TRIED = 3
 """As many earlier questions are tried as substitutes."""
@@ -68,7 +71,9 @@ def ceiling_refusal(books: Books, request: Request, error: CeilingError) -> Ceil
     measure = request.measure.model_copy(update={"ceilings": kept})
     options = {} if request.bits is None else {"bits": request.bits}
     suggestion = release_suggestion(books, replace(request, measure=measure), **options)
-    return CeilingError(error.level, error.ceiling, error.reachable, suggestions=[suggestion])
+    return CeilingError(
+        error.level, error.ceiling, error.reachable, raised=kept, suggestions=[suggestion]
+    )
 
 
 def release_suggestion(books: Books, request: Request, **options: float) -> Suggestion:
@@ -180,9 +185,19 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     if capped is not None:
         reason = (
             f"{worst_answer_in_words(books, capped)}{_as_remembered(best, capped)}, which leaves "
-            f"{request.party} {nothing}; it may learn more only if caps are raised"
+            f"{request.party} {nothing}"
         )
-        return cap_refusal(books, reason, capped, higher_caps(books, capped))
+        caps, only = higher_caps(books, capped), "it may learn more only if caps are raised"
+        fair = _by_worst_level(books, best, capped)
+        if fair is None:
+            return cap_refusal(books, f"{reason}; {only}", capped, caps)
+        if best.channel.weights.size > _MOST_ENTRIES:
+            may = "judged by the worst level (--worst-level) an answer may fit; otherwise"
+            return cap_refusal(books, f"{reason} on average; {may} {only}", capped, caps)
+        reason = f"{reason} on average; at the worst level an answer can be better"
+        options = {} if request.bits is None else {"bits": request.bits}
+        caps = [*caps, release_suggestion(books, fair, **options)]
+        return cap_refusal(books, reason, capped, caps)
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
         asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
@@ -193,6 +208,23 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
         return refusal(books, reason, coalition, [release_suggestion(books, other)])
     reason = f"{reason}; it may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
+
+
+def _by_worst_level(books: Books, best: Draft, capped: Parties) -> Request | None:
+    """The same request, judged by the worst level, where that would be answered.
+
+    A cap may leave the best guess of every answer as it is, and yet let answers tell levels apart.
+    Where a design takes long nobody knows whether it would be.
+    """
+    request = best.request
+    if not request.measure.is_cost or request.measure.objective != MEAN:
+        return None
+    measure = request.measure.model_copy(update={"objective": WORST_LEVEL})
+    wanted = replace(request, measure=measure)
+    if best.channel.weights.size > _MOST_ENTRIES:
+        return wanted if books.all_limits.least_cap_on(capped) > CAP_ROOM else None
+    fair = _draft_or_none(books, wanted)
+    return wanted if fair is not None and fair.is_worth_it else None
 
 
 def _as_remembered(best: Draft, capped: Parties) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 import numpy as np
 
@@ -106,4 +107,5 @@ def _risk(
     books: Books, scheme: Scheme, parties: Sequence[str], variables: Iterable[Variable]
 ) -> Risk:
     told = tuple(map(Told.of, infer_held(scheme, parties, variables)))
-    return Risk(parties=tuple(parties), records=books.cohort.record.records, told=told)
+    cap, records = books.all_limits.least_cap_on(parties), books.cohort.record.records
+    return Risk(parties=tuple(parties), records=records, cap=None if cap == inf else cap, told=told)
