@@ -189,3 +189,13 @@ def test_rows_without_spread_bound_no_coefficient(n):
     fit = fit_linear(np.ones(n), {"education": NoisyColumn(np.arange(n) % 4, SQUARE)})
     assert (fit.intervals == [-np.inf, np.inf]).all()
     assert [remark.code for remark in fit.remarks] == ["unbounded_intervals"]
+
+
+def test_an_outcome_far_from_0_only_moves_the_intercept():
+    """Incomes in cents: the spread is the last of sixteen figures, and still told."""
+    rng = np.random.default_rng(7)
+    r = rng.integers(2, size=500)
+    y, column = r + rng.normal(size=500), NoisyColumn(released(r, BINARY, rng), BINARY)
+    near, far = (fit_linear(y + shift, {"r": column}) for shift in (0.0, 1e9))
+    assert far.coefficients - near.coefficients == pytest.approx([1e9, 0.0], abs=1e-6)
+    assert far.intervals[1] == pytest.approx(near.intervals[1], abs=1e-6)  # 1e-16 of 1e9

@@ -4,6 +4,10 @@ Each row counts once for every combination k of true levels, with the weight tha
 on average: Σ_rows Σ_k w (y − μ(x β)) x = 0 ([N90], [AKN98]). A *search* is a sample and a start,
 with all coefficients free or one held; the first axis of most arrays here counts searches.
 
+All that is asked of the rows are sums: of scores, of their products, of their derivatives. Where
+the link is linear, a score is linear in β, so that these sums follow from moments of the rows,
+which are taken once (``_Moments``); else every β needs the rows again (``_Rows``).
+
 Sources:
     [N90] Nakamura, "Corrected score function for errors-in-variables models", Biometrika 77, 1990.
     [AKN98] Akazawa, Kinukawa, Nakamura, "A note on the corrected score function adjusting for
@@ -18,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +49,18 @@ _TEST_TOL = 1e-6
 _MOST_ENTRIES = 4_000_000
 """Of the largest array: searches run together as far as that allows."""
 
+_MOST_MOMENTS = 300
+"""Figures of a row whose products are summed: 22 coefficients. More cost more than they save."""
+
+_ROWS_AT_ONCE = 16_384
+"""Rows whose moments are taken together: few enough for the cache of a processor."""
+
+_RESIDUAL_TOL = 1e-14
+"""Relative. A residual below this is rounding: rows without spread must not seem to have some."""
+
+_WORST_BASIS = 1e6
+"""Condition of a basis of the covariates above which each of them is only scaled."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fits:
@@ -62,7 +79,7 @@ class Fits:
     is_solved: Flags
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CorrectedScores:
     """The equations for rows that differ in what is known; a sample says how many there are.
 
@@ -95,117 +112,70 @@ class CorrectedScores:
 
     def _split(self, searches: NDArray[Any]) -> list[NDArray[Any]]:
         """Searches in parts that are small enough to run together."""
-        at_once = max(1, _MOST_ENTRIES // self.design.size)
+        at_once = max(1, _MOST_ENTRIES // max(self.design.size, self._n_moments**2))
         return np.array_split(searches, range(at_once, len(searches), at_once))
+
+    @property
+    def _n_moments(self) -> int:
+        """Figures of a row that its score follows from; 0 where rows are asked instead."""
+        n_p = self.design.shape[-1]
+        n_moments = n_p + n_p * (n_p + 1) // 2
+        return n_moments if self.link == "linear" and n_moments <= _MOST_MOMENTS else 0
+
+    def _samples(self, counts: Array) -> _Samples:
+        return _Moments.of(self, counts) if self._n_moments else _Rows(self, counts)
 
     def _fit_together(self, counts: Array, quantile: float) -> Fits:
         n_samples, n_p = len(counts), self.design.shape[-1]
+        samples = self._samples(counts)
         everything = np.ones((n_samples, n_p), dtype=bool)
-        found, is_solved = self.solve(counts, np.zeros((n_samples, n_p)), everything)
-        is_solved &= np.linalg.det(self.slope(counts, found)) != 0  # else other roots are as good
+        start = np.broadcast_to(samples.origin, (n_samples, n_p))
+        found, is_solved = _solve(samples, start, everything)
+        is_solved &= _is_regular(samples.slope(found))  # else other roots are as good
         coefficients = np.full((n_samples, n_p), np.nan)
         covariance = np.full((n_samples, n_p, n_p), np.nan)
         intervals = np.full((n_samples, n_p, 2), np.nan)
         coefficients[is_solved] = found[is_solved]
-        covariance[is_solved] = self.covariance(counts[is_solved], found[is_solved])
+        solved = samples.take(np.flatnonzero(is_solved))
+        covariance[is_solved] = _covariance(solved, found[is_solved])
         errors = np.sqrt(np.diagonal(covariance[is_solved], axis1=1, axis2=2))
-        intervals[is_solved] = self._intervals(
-            counts[is_solved], found[is_solved], errors, quantile
-        )
+        intervals[is_solved] = self._intervals(solved, found[is_solved], errors, quantile)
         return Fits(coefficients, covariance, intervals, is_solved)
 
-    def scores(self, beta: Array) -> Array:
-        """What one row of each kind adds to the equations, [search, row, coefficient]."""
-        residual = self.weights * (self.outcome - self._mean(beta))
-        return np.asarray(np.einsum("srk,rkp->srp", residual, self.design))
-
-    def slope(self, counts: Array, beta: Array) -> Array:
-        """Minus the derivative of the equations, [search, coefficient, coefficient]."""
-        mean = self._mean(beta)
-        spread = mean * (1 - mean) if self.link == "logistic" else np.ones_like(mean)
-        weights = counts[:, :, None] * self.weights * spread
-        flat = self.design.reshape(-1, self.design.shape[-1])
-        return np.asarray((weights.reshape(len(beta), 1, len(flat)) * flat.T) @ flat)
-
-    def _mean(self, beta: Array) -> Array:
-        linear = np.moveaxis(self.design @ beta.T, -1, 0)
-        return (1 + np.tanh(linear / 2)) / 2 if self.link == "logistic" else linear
-
-    def covariance(self, counts: Array, beta: Array) -> Array:
-        """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
-        scores = self.scores(beta)
-        meat = np.einsum("sr,srp,srq->spq", counts, scores, scores, optimize=True)
-        bread = np.linalg.inv(self.slope(counts, beta))
-        inflation = self._inflation(counts)[:, None, None]
-        return np.asarray(bread @ meat @ bread.swapaxes(1, 2) * inflation)
-
-    def _inflation(self, counts: Array) -> Array:
-        n = counts.sum(axis=1)
-        return np.asarray(n / np.maximum(1.0, n - self.design.shape[-1]))
-
     def solve(self, counts: Array, start: Array, is_free: Flags) -> tuple[Array, Flags]:
-        """Roots of the equations of free coefficients by Newton's method, and which were found.
+        """Roots of the equations of free coefficients, and which were found.
 
         Args:
             counts: [search, row].
             start: [search, coefficient]; those that are not free stay where they are.
             is_free: [search, coefficient].
         """
-        beta, is_solved = start.copy(), np.zeros(len(start), dtype=bool)
-        left = np.arange(len(start))
-        for _ in range(_MAX_STEPS):
-            sums, spread = self._sums(counts[left], beta[left], is_free[left])
-            is_root = abs(sums / spread).max(axis=1) <= _SCORE_TOL
-            is_solved[left[is_root]] = True
-            left, sums, spread = left[~is_root], sums[~is_root], spread[~is_root]
-            if left.size == 0:
-                break
-            step = _solve_free(self.slope(counts[left], beta[left]), sums, is_free[left])
-            beta[left], is_better = self._step(
-                counts[left], beta[left], step, is_free[left], (sums, spread)
-            )
-            left = left[is_better]
-        return beta, is_solved
+        return _solve(self._samples(counts), start, is_free)
 
-    def _step(
-        self, counts: Array, beta: Array, step: Array, is_free: Flags, before: tuple[Array, Array]
-    ) -> tuple[Array, Flags]:
-        """As far along ``step`` as the equations come nearer to 0; and where they do at all."""
-        sums, spread = before
-        size = abs(sums / spread).max(axis=1)
-        moved, left = beta.copy(), np.flatnonzero(np.isfinite(step).all(axis=1))
-        is_better = np.zeros(len(beta), dtype=bool)
-        for shrink in 0.5 ** np.arange(12):
-            trial = beta[left] + shrink * step[left]
-            new, _ = self._sums(counts[left], trial, is_free[left])
-            is_near = abs(new / spread[left]).max(axis=1) < size[left]
-            moved[left[is_near]] = trial[is_near]
-            is_better[left[is_near]] = True
-            left = left[~is_near]
-            if left.size == 0:
-                break
-        return moved, is_better
+    @cached_property
+    def flat(self) -> Array:
+        """The design with a row for each combination of levels, [row and k, coefficient]."""
+        return np.ascontiguousarray(self.design.reshape(-1, self.design.shape[-1]))
 
-    def _sums(self, counts: Array, beta: Array, is_free: Flags) -> tuple[Array, Array]:
-        """Sums of the scores of free coefficients, and their spread if rows were independent."""
-        scores = self.scores(beta)
-        sums = np.where(is_free, np.einsum("sr,srp->sp", counts, scores), 0.0)
-        spread = np.sqrt(np.einsum("sr,srp->sp", counts, scores**2))
-        return sums, np.where(spread > 0, spread, 1.0)
+    def mean(self, beta: Array) -> Array:
+        """Of the outcome, [search, row, k]."""
+        linear = (beta @ self.flat.T).reshape(len(beta), *self.weights.shape)
+        return (1 + np.tanh(linear / 2)) / 2 if self.link == "logistic" else linear
 
-    def standard_scores(self, counts: Array, beta: Array, held: NDArray[np.intp]) -> Array:
-        """Scores of the held coefficients, the others being at their roots, in standard errors."""
-        scores, slope = self.scores(beta), self.slope(counts, beta)
-        each = np.arange(len(beta))
-        is_free = np.arange(beta.shape[1]) != held[:, None]
-        direction = -_solve_free(slope.swapaxes(1, 2), slope[each, held], is_free)
-        direction[each, held] = 1.0
-        own = np.einsum("srp,sp->sr", scores, direction)
-        spread = np.sqrt(np.einsum("sr,sr->s", counts, own**2) * self._inflation(counts))
-        total = np.einsum("sr,sr->s", counts, own)
-        return np.asarray(np.divide(total, spread, out=np.zeros(len(beta)), where=spread > 0))
+    def scores(self, beta: Array) -> Array:
+        """What one row of each kind adds to the equations, [search, row, coefficient]."""
+        residual = self.weights * (self.outcome - self.mean(beta))
+        return np.asarray(np.einsum("srk,rkp->srp", residual, self.design))
 
-    def _intervals(self, counts: Array, found: Array, errors: Array, quantile: float) -> Array:
+    def slope(self, counts: Array, beta: Array) -> Array:
+        """Minus the derivative of the equations, [search, coefficient, coefficient]."""
+        weights = counts[:, :, None] * self.weights
+        if self.link == "logistic":
+            mean = self.mean(beta)
+            weights = weights * (mean * (1 - mean))
+        return np.asarray((weights.reshape(len(beta), 1, len(self.flat)) * self.flat.T) @ self.flat)
+
+    def _intervals(self, samples: _Samples, found: Array, errors: Array, quantile: float) -> Array:
         """The last values that score tests accept, going down and up ([B92])."""
         n_samples, n_p = found.shape
         sample, held, side = (each.ravel() for each in np.indices((n_samples, n_p, 2)))
@@ -217,10 +187,10 @@ class CorrectedScores:
             start, at = last[which], held[which]
             at_each = np.arange(len(which)), at
             start[at_each] = found[sample[which], at] + sign[which] * distance * error[which]
-            mine = counts[sample[which]]
-            beta, is_solved = self.solve(mine, start, is_free[which])
+            mine = samples.take(sample[which])
+            beta, is_solved = _solve(mine, start, is_free[which])
             last[which[is_solved]] = beta[is_solved]
-            room = sign[which] * self.standard_scores(mine, beta, at) + quantile
+            room = sign[which] * _standard_scores(mine, beta, at) + quantile
             return np.where(is_solved, room, np.nan)
 
         def excess_in_parts(which: NDArray[np.intp], distance: Array) -> Array:
@@ -234,11 +204,268 @@ class CorrectedScores:
         return np.asarray(ends.reshape(n_samples, n_p, 2))
 
 
+class _Samples(Protocol):
+    """Sums over the rows of each search at its β [search, coefficient]."""
+
+    @property
+    def n(self) -> Array:
+        """Rows, [search]."""
+
+    @property
+    def origin(self) -> Array:
+        """Where the search for a root starts, [coefficient]."""
+
+    def take(self, which: NDArray[np.intp]) -> Self:
+        """The samples of other searches."""
+
+    def sums(self, beta: Array) -> tuple[Array, Array]:
+        """Of the scores and of their squares, [search, coefficient]."""
+
+    def slope(self, beta: Array) -> Array:
+        """Minus the derivative of the sums, [search, coefficient, coefficient]."""
+
+    def products(self, beta: Array) -> Array:
+        """Σ score scoreᵀ, [search, coefficient, coefficient]."""
+
+    def along(self, beta: Array, direction: Array) -> tuple[Array, Array]:
+        """Sums of the scores and of their squares in a direction, [search]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Samples whose rows are read again for every β.
+
+    Attributes:
+        equations: of the rows.
+        counts: [search, row].
+    """
+
+    equations: CorrectedScores
+    counts: Array
+
+    @property
+    def n(self) -> Array:
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def origin(self) -> Array:
+        return np.zeros(self.equations.design.shape[-1])
+
+    def take(self, which: NDArray[np.intp]) -> _Rows:
+        return _Rows(self.equations, self.counts[which])
+
+    def sums(self, beta: Array) -> tuple[Array, Array]:
+        scores = self.equations.scores(beta)
+        totals = np.einsum("sr,srp->sp", self.counts, scores)
+        return totals, np.einsum("sr,srp->sp", self.counts, scores**2)
+
+    def slope(self, beta: Array) -> Array:
+        return self.equations.slope(self.counts, beta)
+
+    def products(self, beta: Array) -> Array:
+        scores = self.equations.scores(beta)
+        return np.asarray(np.einsum("sr,srp,srq->spq", self.counts, scores, scores, optimize=True))
+
+    def along(self, beta: Array, direction: Array) -> tuple[Array, Array]:
+        own = np.einsum("srp,sp->sr", self.equations.scores(beta), direction)
+        return np.einsum("sr,sr->s", self.counts, own), np.einsum("sr,sr->s", self.counts, own**2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """Samples of a linear regression, by sums of products of what the score of a row follows from.
+
+    With x = z B the score of a row is Bᵀ (u − M d), d = B (β − β₀), where u = Σ_k w (y − x β₀) z
+    and M = Σ_k w z zᵀ. The basis B makes the z nearly uncorrelated and β₀ is nearly the root, so
+    that nothing large is subtracted from what is almost as large.
+
+    Attributes:
+        n: rows, [search].
+        slopes: minus the derivatives of the sums in β, [search, coefficient, coefficient].
+        totals: of (u, M above and on its diagonal), [search, moment].
+        squares: of their products, [search, moment, moment].
+        origin: β₀.
+        basis: B.
+        of_step: what M d is made of, [coefficient, coefficient of d, moment of M].
+    """
+
+    n: Array
+    slopes: Array
+    totals: Array
+    squares: Array
+    origin: Array
+    basis: Array
+    of_step: Array
+
+    @staticmethod
+    def of(equations: CorrectedScores, counts: Array) -> _Moments:
+        """Read all rows once, as many at a time as fit."""
+        n_p, n_moments = equations.design.shape[-1], equations._n_moments
+        together = counts.sum(axis=0, keepdims=True)
+        origin = _near_root(equations, together)
+        basis = _basis_of(equations, together[0])
+        upper = np.triu_indices(n_p)
+        totals = np.zeros((len(counts), n_moments))
+        squares = np.zeros((len(counts), n_moments, n_moments))
+        for first in range(0, counts.shape[1], _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            each = _moments_of(equations, rows, origin, basis)
+            totals += counts[:, rows] @ each
+            for k, root in enumerate(np.sqrt(counts[:, rows])):
+                scaled = each * root[:, None]
+                squares[k] += scaled.T @ scaled  # one array twice: half the work, and symmetric
+        unit = np.eye(n_p)
+        one, other = unit[upper[0]], unit[upper[1]]
+        of_step = np.einsum("mp,mq->pqm", one, other) + np.einsum("mp,mq->pqm", other, one)
+        of_step[:, :, upper[0] == upper[1]] /= 2
+        slopes = equations.slope(counts, np.zeros((len(counts), n_p)))
+        return _Moments(counts.sum(axis=1), slopes, totals, squares, origin, basis, of_step)
+
+    def take(self, which: NDArray[np.intp]) -> _Moments:
+        chosen = self.n[which], self.slopes[which], self.totals[which], self.squares[which]
+        return _Moments(*chosen, self.origin, self.basis, self.of_step)
+
+    def sums(self, beta: Array) -> tuple[Array, Array]:
+        totals = (self._map(beta) @ self.totals[:, :, None])[:, :, 0]
+        return totals @ self.basis, np.diagonal(self.products(beta), axis1=1, axis2=2)
+
+    def slope(self, beta: Array) -> Array:
+        return self.slopes
+
+    def products(self, beta: Array) -> Array:
+        to_scores = self.basis.T @ self._map(beta)
+        return np.asarray(to_scores @ self.squares @ to_scores.swapaxes(1, 2))
+
+    def along(self, beta: Array, direction: Array) -> tuple[Array, Array]:
+        to_score = ((direction @ self.basis.T)[:, None, :] @ self._map(beta))[:, 0]
+        total = np.einsum("sm,sm->s", to_score, self.totals)
+        square = np.einsum("sm,smn,sn->s", to_score, self.squares, to_score, optimize=True)
+        return total, np.maximum(square, 0.0)
+
+    def _map(self, beta: Array) -> Array:
+        """From moments to scores in the basis, [search, coefficient, moment]."""
+        step = (beta - self.origin) @ self.basis.T
+        of_m = np.einsum("pqm,sq->spm", self.of_step, step)
+        unit = np.broadcast_to(np.eye(len(self.origin)), (len(beta), *self.basis.shape))
+        return np.concatenate([unit, -of_m], axis=2)
+
+
+def _moments_of(equations: CorrectedScores, rows: slice, origin: Array, basis: Array) -> Array:
+    """u, and M above and on its diagonal, of some rows, [row, moment]."""
+    design = equations.design[rows]
+    n_rows, n_k, n_p = design.shape
+    x = np.ascontiguousarray(design.transpose(2, 1, 0)).reshape(n_p, -1)
+    z = np.linalg.solve(basis.T, x).reshape(n_p, n_k, n_rows)
+    weights = equations.weights[rows].T
+    outcome = equations.outcome[rows].T
+    residual = outcome - (origin @ x).reshape(n_k, n_rows)
+    size = abs(outcome).max() + abs(x).max(axis=1) @ abs(origin)
+    residual[abs(residual) <= _RESIDUAL_TOL * size] = 0.0
+    u = np.einsum("kr,pkr->pr", weights * residual, z)
+    weighted = weights * z
+    m = [np.einsum("kr,kr->r", weighted[p], z[q]) for p, q in zip(*np.triu_indices(n_p))]
+    return np.ascontiguousarray(np.vstack([u, m]).T)
+
+
+def _near_root(equations: CorrectedScores, counts: Array) -> Array:
+    """A root of the linear equations of one sample, but for rounding; 0 where there are many."""
+    zero = np.zeros((1, equations.design.shape[-1]))
+    totals = np.einsum("sr,srp->sp", counts, equations.scores(zero))
+    free = np.ones(zero.shape, dtype=bool)
+    return np.nan_to_num(_solve_free(equations.slope(counts, zero), totals, free)[0], posinf=0.0)
+
+
+def _basis_of(equations: CorrectedScores, counts: Array) -> Array:
+    """B such that x = z B and Σ z zᵀ is the unit matrix; or a scale for each covariate."""
+    weights = np.broadcast_to(counts[:, None], equations.weights.shape).reshape(-1)
+    products = (equations.flat.T * weights) @ equations.flat / weights.sum()
+    scales = np.sqrt(np.diag(products))
+    scales[scales == 0] = 1.0
+    try:
+        factor = np.linalg.cholesky(products / np.outer(scales, scales)).T
+    except np.linalg.LinAlgError:
+        return np.diag(scales)
+    return factor * scales if np.linalg.cond(factor) < _WORST_BASIS else np.diag(scales)
+
+
+def _inflation(samples: _Samples, n_coefficients: int) -> Array:
+    return np.asarray(samples.n / np.maximum(1.0, samples.n - n_coefficients))
+
+
+def _covariance(samples: _Samples, beta: Array) -> Array:
+    """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
+    bread = np.linalg.inv(samples.slope(beta))
+    inflation = _inflation(samples, beta.shape[1])[:, None, None]
+    return np.asarray(bread @ samples.products(beta) @ bread.swapaxes(1, 2) * inflation)
+
+
+def _solve(samples: _Samples, start: Array, is_free: Flags) -> tuple[Array, Flags]:
+    """Roots of the equations of free coefficients by Newton's method, and which were found."""
+    beta, is_solved = start.copy(), np.zeros(len(start), dtype=bool)
+    left, mine = np.arange(len(start)), samples
+    for _ in range(_MAX_STEPS):
+        sums, spread = _free_sums(mine, beta[left], is_free[left])
+        is_root = abs(sums / spread).max(axis=1) <= _SCORE_TOL
+        is_solved[left[is_root]] = True
+        left, sums, spread = left[~is_root], sums[~is_root], spread[~is_root]
+        if left.size == 0:
+            break
+        mine = samples.take(left)
+        step = _solve_free(mine.slope(beta[left]), sums, is_free[left])
+        beta[left], is_better = _step(mine, beta[left], step, is_free[left], (sums, spread))
+        left = left[is_better]
+        mine = samples.take(left)
+    return beta, is_solved
+
+
+def _step(
+    samples: _Samples, beta: Array, step: Array, is_free: Flags, before: tuple[Array, Array]
+) -> tuple[Array, Flags]:
+    """As far along ``step`` as the equations come nearer to 0; and where they do at all."""
+    sums, spread = before
+    size = abs(sums / spread).max(axis=1)
+    moved, left = beta.copy(), np.flatnonzero(np.isfinite(step).all(axis=1))
+    is_better = np.zeros(len(beta), dtype=bool)
+    for shrink in 0.5 ** np.arange(12):
+        trial = beta[left] + shrink * step[left]
+        new, _ = _free_sums(samples.take(left), trial, is_free[left])
+        is_near = abs(new / spread[left]).max(axis=1) < size[left]
+        moved[left[is_near]] = trial[is_near]
+        is_better[left[is_near]] = True
+        left = left[~is_near]
+        if left.size == 0:
+            break
+    return moved, is_better
+
+
+def _free_sums(samples: _Samples, beta: Array, is_free: Flags) -> tuple[Array, Array]:
+    """Sums of the scores of free coefficients, and their spread if rows were independent."""
+    sums, squares = samples.sums(beta)
+    spread = np.sqrt(np.maximum(squares, 0.0))
+    return np.where(is_free, sums, 0.0), np.where(spread > 0, spread, 1.0)
+
+
+def _standard_scores(samples: _Samples, beta: Array, held: NDArray[np.intp]) -> Array:
+    """Scores of the held coefficients, the others being at their roots, in standard errors."""
+    slope, each = samples.slope(beta), np.arange(len(beta))
+    is_free = np.arange(beta.shape[1]) != held[:, None]
+    direction = -_solve_free(slope.swapaxes(1, 2), slope[each, held], is_free)
+    direction[each, held] = 1.0
+    total, square = samples.along(beta, direction)
+    spread = np.sqrt(square * _inflation(samples, beta.shape[1]))
+    return np.asarray(np.divide(total, spread, out=np.zeros(len(beta)), where=spread > 0))
+
+
+def _is_regular(matrix: Array) -> Flags:
+    """Whether the determinant is not 0; of tiny numbers, it would be rounded to 0."""
+    return np.asarray(np.linalg.slogdet(matrix)[0] != 0)
+
+
 def _solve_free(matrix: Array, right: Array, is_free: Flags) -> Array:
     """Solutions of systems in the free unknowns, 0 in the others; NaN where one is singular."""
     both = is_free[:, :, None] & is_free[:, None, :]
     systems = np.where(both, matrix, np.eye(matrix.shape[-1]))
-    is_regular = np.linalg.det(systems) != 0
+    is_regular = _is_regular(systems)
     systems[~is_regular] = np.eye(matrix.shape[-1])
     found = np.linalg.solve(systems, np.where(is_free, right, 0.0)[:, :, None])[:, :, 0]
     return np.where(is_regular[:, None], found, np.nan)

@@ -11,7 +11,7 @@ and their sources are in ``corrected_scores``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -113,6 +113,11 @@ def _fit(
 ) -> Regression:
     check_confidence(confidence)
     names, equations, row_of = corrected_scores(link, outcome, covariates)
+    # An outcome far from 0 would leave few figures for its spread; the intercept takes it back.
+    shift = np.zeros(len(names))
+    if link == "linear":
+        shift[0] = np.round(equations.outcome.mean())
+        equations = replace(equations, outcome=equations.outcome - shift[0])
     counts = np.bincount(row_of).astype(float)
     found = equations.fit(counts[None], normal_quantile((1 + confidence) / 2))
     if not found.is_solved[0]:
@@ -124,9 +129,9 @@ def _fit(
     return Regression(
         link,
         names,
-        found.coefficients[0],
+        found.coefficients[0] + shift,
         np.sqrt(np.diag(covariance)),
-        found.intervals[0],
+        found.intervals[0] + shift[:, None],
         covariance,
         len(row_of),
         confidence,
