@@ -363,7 +363,8 @@ def _moments_of(equations: CorrectedScores, rows: slice, origin: Array, basis: A
     residual[abs(residual) <= _RESIDUAL_TOL * size] = 0.0
     u = np.einsum("kr,pkr->pr", weights * residual, z)
     weighted = weights * z
-    m = [np.einsum("kr,kr->r", weighted[p], z[q]) for p, q in zip(*np.triu_indices(n_p))]
+    upper = zip(*np.triu_indices(n_p), strict=True)
+    m = [np.einsum("kr,kr->r", weighted[p], z[q]) for p, q in upper]
     return np.ascontiguousarray(np.vstack([u, m]).T)
 
 
@@ -372,7 +373,8 @@ def _near_root(equations: CorrectedScores, counts: Array) -> Array:
     zero = np.zeros((1, equations.design.shape[-1]))
     totals = np.einsum("sr,srp->sp", counts, equations.scores(zero))
     free = np.ones(zero.shape, dtype=bool)
-    return np.nan_to_num(_solve_free(equations.slope(counts, zero), totals, free)[0], posinf=0.0)
+    found = _solve_free(equations.slope(counts, zero), totals, free)[0]
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _basis_of(equations: CorrectedScores, counts: Array) -> Array:

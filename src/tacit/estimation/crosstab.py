@@ -21,7 +21,8 @@ from tacit.errors import InvalidInputError
 from tacit.estimation.column import NoisyColumn, join, without_rare_letters
 from tacit.estimation.functionals import Target
 from tacit.estimation.odds import LogOdds, log_odds_ratio
-from tacit.estimation.recipient import Estimate, check_confidence, estimate_counts
+from tacit.estimation.own_columns import as_columns, as_noisy, group_rows
+from tacit.estimation.recipient import Estimate, check_confidence, check_target, estimate_counts
 from tacit.markup import html_table
 from tacit.numerics.special_functions import normal_quantile
 from tacit.remark import Remark
@@ -133,7 +134,7 @@ def _ends(cell: Cell) -> str:
 
 def crosstab(
     columns: Mapping[str, NoisyColumn],
-    by: Mapping[str, ArrayLike] | None = None,
+    by: Mapping[str, ArrayLike] | Any = None,
     *,
     confidence: float = 0.95,
     target: Target = "rows",
@@ -142,19 +143,22 @@ def crosstab(
 
     Args:
         columns: name -> column; several are tabulated jointly.
-        by: name -> your own values of the same rows, in the same order.
+        by: name -> your own values of the same rows, in the same order; or a pandas, polars or
+            pyarrow table of them. Rows without a value are the group ``missing``.
         confidence: of each interval.
         target: of shares, as for ``estimate``; odds ratios are always those of the population.
     """
     check_confidence(confidence)
-    own = {} if by is None else dict(by)
+    check_target(target)
+    own = {} if by is None else as_columns(by, "by")
+    columns = as_noisy(columns)
     joined = join(list(columns.values()))
     if len(joined.levels) > _MOST_CELLS:
         raise InvalidInputError(
             f"the columns have {len(joined.levels):,} combinations of levels: give fewer columns, "
             f"{_MOST_CELLS} combinations at most"
         )
-    names, group_of_row = groups_of(own, len(joined))
+    names, group_of_row = group_rows(own, len(joined))
     counts = count_by_group(joined, group_of_row, len(names))
     found = [
         estimate_counts(*without_rare_letters(each, joined.p_rhat_given_r), confidence, target)
@@ -189,22 +193,6 @@ def _remarks(
     n_open = sum(each.high is None or each.low == 0 for each in ratios)
     if n_open > 0:
         yield Remark("unbounded_intervals", {"figures": n_open, "of": len(ratios)})
-
-
-def groups_of(
-    own: Mapping[str, ArrayLike], n: int
-) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
-    """The groups that occur, in the order of their names, and the group of each row."""
-    values = [np.asarray(column).astype(str) for column in own.values()]
-    for name, column in zip(own, values, strict=True):
-        if column.shape != (n,):
-            raise InvalidInputError(
-                f"{name} has shape {column.shape} and there are {n:,} rows: give one value each"
-            )
-    if not values:
-        return [()], np.zeros(n, dtype=np.intp)
-    found, group_of_row = np.unique(np.stack(values, axis=1), axis=0, return_inverse=True)
-    return [tuple(map(str, group)) for group in found], group_of_row.reshape(-1)
 
 
 def count_by_group(

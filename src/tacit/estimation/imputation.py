@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.estimation.column import NoisyColumn, inverse_of
+from tacit.estimation.own_columns import as_columns, own_numbers
 from tacit.estimation.recipient import check_confidence
-from tacit.estimation.regression import own_numbers
 from tacit.numerics.special_functions import softmax, student_quantile
 
 _PRIOR_SPREAD = 5.0
@@ -46,7 +47,7 @@ _MOST_ENTRIES = 4_000_000
 
 
 def impute(
-    column: NoisyColumn, given: Mapping[str, ArrayLike], *, draws: int = 50, seed: int
+    column: NoisyColumn, given: Mapping[str, ArrayLike] | Any, *, draws: int = 50, seed: int
 ) -> NDArray[np.str_]:
     """True values drawn from their law given the letters and your own columns, ``[draw, row]``.
 
@@ -56,7 +57,8 @@ def impute(
 
     Args:
         column: what was released.
-        given: name -> values of the same rows: numbers enter linearly, texts as levels.
+        given: name -> values of the same rows, or a pandas, polars or pyarrow table of them:
+            numbers enter linearly, texts as levels.
         draws: how many; the more noise, the more are needed (see ``Pooled.missing_share``).
         seed: the same seed gives the same draws.
 
@@ -68,7 +70,7 @@ def impute(
     inverse_of(column.p_rhat_given_r, column.levels)  # else the prior alone would tell some levels
     rng, n = np.random.default_rng(seed), len(column)
     own: dict[str, Array] = {}
-    for name, values in given.items():
+    for name, values in as_columns(given, "given").items():
         own |= own_numbers(name, values, n)
     design = _standardised(np.column_stack([np.ones(n), *own.values()]))
     rows, row_of, counts = np.unique(

@@ -15,7 +15,8 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.estimation import Cell, Contrast, CrossTable, Estimate, NoisyColumn, crosstab
 from tacit.estimation.bounds import subgroup_bounds
 from tacit.estimation.column import without_rare_letters
-from tacit.estimation.crosstab import count_by_group, groups_of
+from tacit.estimation.crosstab import count_by_group
+from tacit.estimation.own_columns import group_rows
 from tacit.estimation.recipient import check_confidence, estimate_counts
 from tacit.remark import Remark
 from tacit.study.reports.receipts import Certificate
@@ -250,7 +251,7 @@ def _subgroup_bounds(
     confidence: float,
 ) -> CrossTable:
     """Shares in groups as far as any law between the least and the greatest allows."""
-    names, group_of_row = groups_of(groups, len(column))
+    names, group_of_row = group_rows(groups, len(column))
     least, most = np.array(certificate.least_given_r), np.array(certificate.most_given_r)
     cells: list[Cell] = []
     is_consistent = True
