@@ -8,7 +8,7 @@ group by group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
@@ -32,6 +32,12 @@ _MOST_CELLS = 256
 
 _FEW_ROWS = 100
 """Intervals are right for large groups; see the table of coverage in docs/how-to/analysis.md."""
+
+_SEEN = 5e-5
+"""Of a share: less is not seen in four figures."""
+
+_NEARLY_ALL = 0.75
+"""Of bounds that say nothing: then it is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,22 +183,47 @@ def crosstab(
         confidence,
         tuple(cells),
         tuple(ratios),
-        tuple(_remarks(found, ratios, is_told)),
+        tuple(_remarks(found, cells, ratios, own)),
     )
 
 
 def _remarks(
-    found: Sequence[Estimate], ratios: Sequence[OddsRatio], is_told: bool
+    found: Sequence[Estimate],
+    cells: Sequence[Cell],
+    ratios: Sequence[OddsRatio],
+    by: Collection[str],
 ) -> Iterator[Remark]:
     if not all(one.is_consistent for one in found):
         yield Remark("unlikely_letters")
-    if not is_told:
+    if any(cell.share is None for cell in cells):
         yield Remark("bounds_only")
-    if min(one.n for one in found) < _FEW_ROWS:
-        yield Remark("small_groups", {"rows": min(one.n for one in found)})
+    yield from remark_wide_bounds([(c.low, c.high) for c in cells if c.share is None])
+    yield from remark_few_rows(min(one.n for one in found), in_a_group=bool(by))
+    yield from remark_outside_shares([cell.share for cell in cells])
     n_open = sum(each.high is None or each.low == 0 for each in ratios)
     if n_open > 0:
         yield Remark("unbounded_intervals", {"figures": n_open, "of": len(ratios)})
+
+
+def remark_few_rows(rows: int, *, in_a_group: bool = False) -> Iterator[Remark]:
+    """That intervals are of fewer rows than they are right for."""
+    if rows < _FEW_ROWS:
+        values = {"rows": rows}
+        yield Remark("small_groups", values) if in_a_group else Remark("few_rows", values)
+
+
+def remark_outside_shares(shares: Iterable[float | None]) -> Iterator[Remark]:
+    """That unbiased estimates lie where no share can be."""
+    outside = sum(share is not None and not 0 <= round(share, 4) <= 1 for share in shares)
+    if outside > 0:
+        yield Remark("outside_shares", {"shares": outside})
+
+
+def remark_wide_bounds(bounds: Sequence[tuple[float, float]]) -> Iterator[Remark]:
+    """That nearly all bounds are 0 and 1."""
+    wide = sum(low < _SEEN and high > 1 - _SEEN for low, high in bounds)
+    if wide > 0 and wide >= _NEARLY_ALL * len(bounds):
+        yield Remark("wide_bounds", {"bounds": wide, "of": len(bounds)})
 
 
 def count_by_group(
