@@ -54,7 +54,7 @@ def test_a_release_that_leaves_levels_out_has_no_weights():
         NoisyColumn(np.array([0]), np.array([[1, 0], [0, 1], [0.5, 0.5]])).weights  # noqa: B018
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, pa.RecordBatch.from_pydict])
 def test_frames_of_every_kind_get_weights(make):
     column = NoisyColumn(np.array([0, 1, 1]), BINARY, ("no", "yes"))
     frame = add_weights(make({"y": [1.0, 2.0, 3.0]}), column, "ill")
@@ -142,6 +142,9 @@ def test_numbers_are_one_for_each_level():
             column.scored(numbers)
         with pytest.raises(InvalidInputError, match="one finite number for each of no, yes"):
             NoisyColumn(np.array([0]), BINARY, ("no", "yes"), numbers=numbers)
+    for levels in (None, 2, "ab"):
+        with pytest.raises(InvalidInputError, match=r"levels is .*: give a name for each row"):
+            NoisyColumn(np.array([0]), BINARY, levels)
     with pytest.raises(InvalidInputError, match=r"levels has a name twice \(1, 1\)"):
         NoisyColumn(np.array([0]), BINARY, (1, "1"))
     with pytest.raises(InvalidInputError, match="levels has 1 names and p_rhat_given_r 2 rows"):

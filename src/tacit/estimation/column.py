@@ -6,7 +6,7 @@ has to be analysable, its channel read only r. Then its matrix can be undone on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Self
@@ -46,7 +46,7 @@ class NoisyColumn:
     def __post_init__(self) -> None:
         channel = checked_channel(self.p_rhat_given_r)
         letters = checked_letters(self.letters, channel)
-        levels = tuple(map(str, self.levels)) or tuple(map(str, range(len(channel))))
+        levels = _checked_names(self.levels) or tuple(map(str, range(len(channel))))
         if len(levels) != len(channel):
             raise InvalidInputError(
                 f"levels has {len(levels)} names and p_rhat_given_r {len(channel)} rows: name each"
@@ -109,6 +109,20 @@ class NoisyColumn:
         of y among the rows of level r, and the mean of w unbiased for the share of r.
         """
         return np.asarray(self.inverse[self.letters])
+
+
+def _checked_names(levels: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise InvalidInputError(f"levels is {levels!r}: give a name for each row of p_rhat_given_r")
+    return tuple(map(str, levels))
+
+
+def refuse_other_columns(column: NoisyColumn) -> None:
+    """What is no noisy column."""
+    if not isinstance(column, NoisyColumn):
+        raise InvalidInputError(
+            f"column is a {type(column).__name__}: give a NoisyColumn, as read_column does"
+        )
 
 
 def _as_ids(records: ArrayLike) -> NDArray[np.str_]:
@@ -199,6 +213,7 @@ def add_weights(frame: Any, column: NoisyColumn, name: str) -> Any:
         column: in the same order, see ``NoisyColumn.at``.
         name: of what was released.
     """
+    refuse_other_columns(column)
     is_pandas, is_polars = hasattr(frame, "assign"), hasattr(frame, "hstack")
     if not (is_pandas or is_polars or hasattr(frame, "append_column")):
         raise InvalidInputError(
@@ -218,8 +233,9 @@ def add_weights(frame: Any, column: NoisyColumn, name: str) -> Any:
         return frame.assign(**added)
     if is_polars:
         return frame.hstack(type(frame)(added))
+    is_batch = not hasattr(frame, "combine_chunks")  # whose columns are in one piece
     for label, weights in added.items():
-        frame = frame.append_column(label, [weights])
+        frame = frame.append_column(label, weights if is_batch else [weights])
     return frame
 
 

@@ -21,7 +21,7 @@ Sources:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, Self
 
@@ -36,6 +36,13 @@ Flags = NDArray[np.bool_]
 _MAX_STEPS = 60
 _SCORE_TOL = 1e-9
 """Of the mean score, in units of its standard deviation."""
+
+_LEAST_SPREAD = 1e-2
+"""Of what scores are made of. A level of one row has a score that is 0 at the root, and so no
+standard deviation there: rounding must not count as one."""
+
+_STEP_TOL = 1e-6
+"""Of a log odds. Where a coefficient is infinite, all scores vanish far away, but steps do not."""
 
 _FARTHEST = 60.0
 """Standard errors from the estimate beyond which an end of an interval counts as infinite."""
@@ -123,7 +130,10 @@ class CorrectedScores:
         return n_moments if self.link == "linear" and n_moments <= _MOST_MOMENTS else 0
 
     def _samples(self, counts: Array) -> _Samples:
-        return _Moments.of(self, counts) if self._n_moments else _Rows(self, counts)
+        sizes = _sizes_of(self, counts)
+        if self._n_moments:
+            return _Moments.of(self, counts, sizes)
+        return _Rows(self, counts, sizes)
 
     def _fit_together(self, counts: Array, quantile: float) -> Fits:
         n_samples, n_p = len(counts), self.design.shape[-1]
@@ -215,6 +225,14 @@ class _Samples(Protocol):
     def origin(self) -> Array:
         """Where the search for a root starts, [coefficient]."""
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether there is one root at most."""
+
+    @property
+    def sizes(self) -> Array:
+        """Of what the scores are made of, in the mean square, [search, coefficient]."""
+
     def take(self, which: NDArray[np.intp]) -> Self:
         """The samples of other searches."""
 
@@ -238,10 +256,12 @@ class _Rows:
     Attributes:
         equations: of the rows.
         counts: [search, row].
+        sizes: see ``_Samples``.
     """
 
     equations: CorrectedScores
     counts: Array
+    sizes: Array
 
     @property
     def n(self) -> Array:
@@ -251,8 +271,12 @@ class _Rows:
     def origin(self) -> Array:
         return np.zeros(self.equations.design.shape[-1])
 
+    @property
+    def is_linear(self) -> bool:
+        return self.equations.link == "linear"
+
     def take(self, which: NDArray[np.intp]) -> _Rows:
-        return _Rows(self.equations, self.counts[which])
+        return _Rows(self.equations, self.counts[which], self.sizes[which])
 
     def sums(self, beta: Array) -> tuple[Array, Array]:
         scores = self.equations.scores(beta)
@@ -281,6 +305,7 @@ class _Moments:
 
     Attributes:
         n: rows, [search].
+        sizes: see ``_Samples``.
         slopes: minus the derivatives of the sums in β, [search, coefficient, coefficient].
         totals: of (u, M above and on its diagonal), [search, moment].
         squares: of their products, [search, moment, moment].
@@ -290,6 +315,7 @@ class _Moments:
     """
 
     n: Array
+    sizes: Array
     slopes: Array
     totals: Array
     squares: Array
@@ -298,7 +324,7 @@ class _Moments:
     of_step: Array
 
     @staticmethod
-    def of(equations: CorrectedScores, counts: Array) -> _Moments:
+    def of(equations: CorrectedScores, counts: Array, sizes: Array) -> _Moments:
         """Read all rows once, as many at a time as fit."""
         n_p, n_moments = equations.design.shape[-1], equations._n_moments
         together = counts.sum(axis=0, keepdims=True)
@@ -319,11 +345,22 @@ class _Moments:
         of_step = np.einsum("mp,mq->pqm", one, other) + np.einsum("mp,mq->pqm", other, one)
         of_step[:, :, upper[0] == upper[1]] /= 2
         slopes = equations.slope(counts, np.zeros((len(counts), n_p)))
-        return _Moments(counts.sum(axis=1), slopes, totals, squares, origin, basis, of_step)
+        n = counts.sum(axis=1)
+        return _Moments(n, sizes, slopes, totals, squares, origin, basis, of_step)
+
+    @property
+    def is_linear(self) -> bool:
+        return True
 
     def take(self, which: NDArray[np.intp]) -> _Moments:
-        chosen = self.n[which], self.slopes[which], self.totals[which], self.squares[which]
-        return _Moments(*chosen, self.origin, self.basis, self.of_step)
+        return replace(
+            self,
+            n=self.n[which],
+            sizes=self.sizes[which],
+            slopes=self.slopes[which],
+            totals=self.totals[which],
+            squares=self.squares[which],
+        )
 
     def sums(self, beta: Array) -> tuple[Array, Array]:
         totals = (self._map(beta) @ self.totals[:, :, None])[:, :, 0]
@@ -348,6 +385,19 @@ class _Moments:
         of_m = np.einsum("pqm,sq->spm", self.of_step, step)
         unit = np.broadcast_to(np.eye(len(self.origin)), (len(beta), *self.basis.shape))
         return np.concatenate([unit, -of_m], axis=2)
+
+
+def _sizes_of(equations: CorrectedScores, counts: Array) -> Array:
+    """√(Σ (Σ_k |w x|)²) times the size of the outcome, [search, coefficient]."""
+    squares = np.zeros((len(counts), equations.design.shape[-1]))
+    outcome = np.zeros(len(counts))
+    for first in range(0, counts.shape[1], _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        terms = abs(equations.weights[rows, :, None] * equations.design[rows]).sum(axis=1)
+        squares += counts[:, rows] @ terms**2
+        outcome += counts[:, rows] @ (equations.outcome[rows] ** 2).max(axis=1)
+    size = np.sqrt(outcome / counts.sum(axis=1)) if equations.link == "linear" else 1 + 0 * outcome
+    return np.asarray(np.sqrt(squares) * size[:, None])
 
 
 def _moments_of(equations: CorrectedScores, rows: slice, origin: Array, basis: Array) -> Array:
@@ -406,14 +456,20 @@ def _solve(samples: _Samples, start: Array, is_free: Flags) -> tuple[Array, Flag
     beta, is_solved = start.copy(), np.zeros(len(start), dtype=bool)
     left, mine = np.arange(len(start)), samples
     for _ in range(_MAX_STEPS):
-        sums, spread = _free_sums(mine, beta[left], is_free[left])
-        is_root = abs(sums / spread).max(axis=1) <= _SCORE_TOL
+        at, free = beta[left], is_free[left]
+        sums, spread, least = _free_sums(mine, at, free)
+        is_root = abs(sums / np.where(spread > 0, spread, 1.0)).max(axis=1) <= _SCORE_TOL
+        spread = np.maximum(spread, least)
+        step = _solve_free(mine.slope(at), sums, free)
+        is_near = abs(sums / spread).max(axis=1) <= _SCORE_TOL
+        is_small = mine.is_linear | ((abs(step) * mine.sizes).max(axis=1) <= _STEP_TOL)
+        is_root |= is_near & is_small
         is_solved[left[is_root]] = True
-        left, sums, spread = left[~is_root], sums[~is_root], spread[~is_root]
+        go_on = np.flatnonzero(~is_root)
+        left, sums, spread, step = left[go_on], sums[go_on], spread[go_on], step[go_on]
         if left.size == 0:
             break
         mine = samples.take(left)
-        step = _solve_free(mine.slope(beta[left]), sums, is_free[left])
         beta[left], is_better = _step(mine, beta[left], step, is_free[left], (sums, spread))
         left = left[is_better]
         mine = samples.take(left)
@@ -430,7 +486,7 @@ def _step(
     is_better = np.zeros(len(beta), dtype=bool)
     for shrink in 0.5 ** np.arange(12):
         trial = beta[left] + shrink * step[left]
-        new, _ = _free_sums(samples.take(left), trial, is_free[left])
+        new, *_ = _free_sums(samples.take(left), trial, is_free[left])
         is_near = abs(new / spread[left]).max(axis=1) < size[left]
         moved[left[is_near]] = trial[is_near]
         is_better[left[is_near]] = True
@@ -440,11 +496,12 @@ def _step(
     return moved, is_better
 
 
-def _free_sums(samples: _Samples, beta: Array, is_free: Flags) -> tuple[Array, Array]:
-    """Sums of the scores of free coefficients, and their spread if rows were independent."""
+def _free_sums(samples: _Samples, beta: Array, is_free: Flags) -> tuple[Array, Array, Array]:
+    """Sums of the scores of free coefficients, their spread if rows were independent, the least."""
     sums, squares = samples.sums(beta)
     spread = np.sqrt(np.maximum(squares, 0.0))
-    return np.where(is_free, sums, 0.0), np.where(spread > 0, spread, 1.0)
+    least = _LEAST_SPREAD * samples.sizes
+    return np.where(is_free, sums, 0.0), spread, np.where(least > 0, least, 1.0)
 
 
 def _standard_scores(samples: _Samples, beta: Array, held: NDArray[np.intp]) -> Array:

@@ -256,7 +256,7 @@ def _odds_ratios(
     confidence: float,
 ) -> Iterator[OddsRatio]:
     """Level against level, in group against group; of two columns, in each group."""
-    quantile, last = normal_quantile((1 + confidence) / 2), columns[-1]
+    quantile, last = -normal_quantile((1 - confidence) / 2), columns[-1]
     if len(columns) == 1 and len(names) > 1:
         labels = [", ".join(group) for group in names]
         for g in range(1, len(names)):

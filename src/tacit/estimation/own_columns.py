@@ -24,6 +24,9 @@ MISSING = "missing"
 _MANY_ROWS = 20
 """So many different values, one in each row, are ids and not levels."""
 
+LARGEST = 1e100
+"""Of a number whose powers can be summed."""
+
 _MOST_LEVELS = 1_000
 """Of texts in a regression: each is a column of numbers."""
 
@@ -111,7 +114,7 @@ def own_numbers(name: str, column: ArrayLike, n: int) -> dict[str, Array]:
     values = _one_column(name, column, n)
     is_bad = _is_missing(values)
     if values.dtype.kind == "f":
-        is_bad = ~np.isfinite(values)
+        is_bad = ~(abs(values.astype(float)) <= LARGEST)
     if is_bad.any():
         row = int(is_bad.argmax())
         more = int(is_bad.sum()) - 1

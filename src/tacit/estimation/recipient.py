@@ -133,7 +133,7 @@ def estimate_counts(
     used = full.max(axis=0) > 0
     counts, channel = all_counts[used], full[:, used]
     likeliest, gap = likeliest_frequencies(counts, channel)
-    reading = Reading(channel, counts, likeliest, normal_quantile((1 + confidence) / 2), target)
+    reading = Reading(channel, counts, likeliest, -normal_quantile((1 - confidence) / 2), target)
     found = [
         reading.contrast(weights, reading.rank) if known else None
         for weights, known in zip(np.eye(len(channel)), reading.is_identified, strict=True)

@@ -121,11 +121,12 @@ def _fit(
         shift[0] = np.round(equations.outcome.mean())
         equations = replace(equations, outcome=equations.outcome - shift[0])
     counts = np.bincount(row_of).astype(float)
-    found = equations.fit(counts[None], normal_quantile((1 + confidence) / 2))
+    found = equations.fit(counts[None], -normal_quantile((1 - confidence) / 2))
     if not found.is_solved[0]:
         raise UnconvergedError(
             "the regression has no solution in these rows: they are too few for the noise of the "
-            "release, or the covariates do not tell the coefficients apart"
+            "release, or the covariates do not tell the coefficients apart, or a level has rows of "
+            "one outcome only"
         )
     covariance = found.covariance[0]
     return Regression(
