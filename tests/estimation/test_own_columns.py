@@ -129,6 +129,22 @@ def test_ids_are_neither_groups_nor_covariates():
         crosstab({"ill": COLUMN}, {"id": ids})
     with pytest.raises(InvalidInputError, match="id has 200 different texts in 200 rows: leave it"):
         fit_logistic(COLUMN, {"id": ids})
+    numbers = NoisyColumn(COLUMN.letters, BINARY, records=np.arange(N))
+    own = {"age": OWN["age"], "id": np.arange(N)}
+    for call in (lambda: fit_logistic(numbers, own), lambda: impute(numbers, own, seed=1)):
+        with pytest.raises(InvalidInputError, match="id holds the ids of the records: leave it"):
+            call()
+    some = {"a": np.arange(2_000) % 100, "b": np.arange(2_000) // 100}
+    with pytest.raises(InvalidInputError, match="a, b make more than 1,000 groups: give fewer"):
+        group_rows(some, 2_000)
+
+
+def test_columns_of_the_same_coefficient_are_both_used():
+    """Texts a with the level b, and numbers called a=b."""
+    own = {"a": np.where(TRUE, "b", "a"), "a=b": OWN["age"]}
+    other = {"a": own["a"], "c": own["a=b"]}
+    drawn = [impute(COLUMN, given, draws=2, seed=1) for given in (own, other)]
+    assert (drawn[0] == drawn[1]).all()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

@@ -74,10 +74,10 @@ def impute(
         raise InvalidInputError(f"seed is {seed!r}: give a whole number, 0 or more")
     inverse_of(column.p_rhat_given_r, column.levels)  # else the prior alone would tell some levels
     rng, n = np.random.default_rng(int(seed)), len(column)
-    own: dict[str, Array] = {}
+    own: list[Array] = []
     for name, values in as_columns(given, "given").items():
-        own |= own_numbers(name, values, n)
-    design = _standardised(np.column_stack([np.ones(n), *own.values()]))
+        own += own_numbers(name, values, n, column.records).values()
+    design = _standardised(np.column_stack([np.ones(n), *own]))
     rows, row_of, counts = np.unique(
         np.column_stack([column.letters, design]), axis=0, return_inverse=True, return_counts=True
     )

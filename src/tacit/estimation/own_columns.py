@@ -27,6 +27,9 @@ _MANY_ROWS = 20
 LARGEST = 1e100
 """Of a number whose powers can be summed."""
 
+_MOST_GROUPS = 1_000
+"""Whose odds ratios take a minute."""
+
 _MOST_LEVELS = 1_000
 """Of texts in a regression: each is a column of numbers."""
 
@@ -89,6 +92,11 @@ def group_rows(own: Mapping[str, Any], n: int) -> tuple[list[tuple[str, ...]], N
             )
         both, place = np.unique(group_of_row * len(levels) + level, return_inverse=True)
         group_of_row = place.astype(np.intp)
+        if len(both) > _MOST_GROUPS:
+            raise InvalidInputError(
+                f"{', '.join(own)} make more than {_MOST_GROUPS:,} groups: give fewer columns, or "
+                "fewer levels"
+            )
         names = [(*names[k // len(levels)], levels[k % len(levels)]) for k in both]
     return names, group_of_row
 
@@ -109,9 +117,22 @@ def _levels_of(name: str, column: ArrayLike, n: int) -> tuple[list[str], NDArray
     return levels, places
 
 
-def own_numbers(name: str, column: ArrayLike, n: int) -> dict[str, Array]:
-    """A column of your own as numbers; texts as indicators of each level but the first."""
+def own_numbers(
+    name: str, column: ArrayLike, n: int, records: NDArray[np.str_] | None = None
+) -> dict[str, Array]:
+    """A column of your own as numbers; texts as indicators of each level but the first.
+
+    Args:
+        name: of the column.
+        column: one value for each row.
+        n: how many rows there are.
+        records: ids of the rows, which are no numbers to reckon with.
+    """
     values = _one_column(name, column, n)
+    if records is not None and all(
+        np.array_equal(values[:some].astype(str), records[:some]) for some in (_MANY_ROWS, n)
+    ):
+        raise InvalidInputError(f"{name} holds the ids of the records: leave it out")
     is_bad = _is_missing(values)
     if values.dtype.kind == "f":
         is_bad = ~(abs(values.astype(float)) <= LARGEST)

@@ -167,7 +167,7 @@ def corrected_scores(
             "one beside the others, as in {'education': column, 'age': table['age']}"
         )
     joined, n = join(every), len(every[0])
-    y, own = _check_outcome(link, outcome, n), _own_columns(columns, n)
+    y, own = _check_outcome(link, outcome, n), _own_columns(columns, n, joined.records)
     known = [values for each in own.values() for values in each.values()]
     places, row_of = _distinct_rows([joined.letters, *([] if is_noisy else [y]), *known])
     kept = {name: {key: of[places] for key, of in each.items()} for name, each in own.items()}
@@ -195,10 +195,12 @@ def _distinct_rows(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], N
     return places, row_of
 
 
-def _own_columns(columns: Mapping[str, Any], n: int) -> dict[str, dict[str, Array]]:
+def _own_columns(
+    columns: Mapping[str, Any], n: int, records: NDArray[np.str_] | None
+) -> dict[str, dict[str, Array]]:
     """Your own columns as numbers, each by the names of its coefficients."""
     return {
-        name: own_numbers(name, column, n)
+        name: own_numbers(name, column, n, records)
         for name, column in columns.items()
         if not isinstance(column, NoisyColumn)
     }
