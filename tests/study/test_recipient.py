@@ -220,6 +220,10 @@ def test_own_tables_that_do_not_fit(place: Path, tmp_path: Path) -> None:
         crosstab_files([file], mine, ["city"])
     with pytest.raises(InvalidInputError, match="there is no table with region"):
         crosstab_files([file], None, ["region"])
+    twice = crosstab_files(file, write_own(place), ["region", "region"], own_id="id")
+    assert twice.cells == crosstab_files(file, write_own(place), "region", own_id="id").cells
+    with pytest.raises(InvalidInputError, match="id has another value in each of 3,000 rows"):
+        crosstab_files(file, write_own(place), "id", own_id="id")
     mine.write_text("record,region\np000000,north\np000000,south\n")
     with pytest.raises(InvalidInputError, match="holds an id twice"):
         crosstab_files([file], mine, ["region"])

@@ -246,7 +246,7 @@ def _linked(
             raise InvalidInputError(f"there is no table with {by[0]}: give your own table")
         mine: dict[str, Any] = {own_id: common}
     else:
-        mine = _own_columns(own, [own_id, *by])
+        mine = _own_columns(own, [*dict.fromkeys([own_id, *by])])
     ids = np.asarray(mine[own_id]).astype(str)
     is_kept = np.isin(ids, common)
     if not is_kept.any():
