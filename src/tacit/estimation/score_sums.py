@@ -23,6 +23,9 @@ Flags = NDArray[np.bool_]
 _ROWS_AT_ONCE = 16_384
 """Rows whose moments are taken together: few enough for the cache of a processor."""
 
+_MOST_ENTRIES = 4_000_000
+"""Moments whose products are summed together: threads of BLAS wait for each other every time."""
+
 _RESIDUAL_TOL = 1e-14
 """Relative. A residual below this is rounding: rows without spread must not seem to have some."""
 
@@ -157,8 +160,9 @@ class Moments:
         upper = np.triu_indices(n_p)
         totals = np.zeros((len(counts), n_moments))
         squares = np.zeros((len(counts), n_moments, n_moments))
-        for first in range(0, counts.shape[1], _ROWS_AT_ONCE):
-            rows = slice(first, first + _ROWS_AT_ONCE)
+        at_once = max(1, _MOST_ENTRIES // n_moments)
+        for first in range(0, counts.shape[1], at_once):
+            rows = slice(first, first + at_once)
             each = _moments_of(equations, rows, origin, basis)
             totals += counts[:, rows] @ each
             for k, root in enumerate(np.sqrt(counts[:, rows])):
@@ -233,19 +237,22 @@ def sizes_of(equations: CorrectedScores, counts: Array) -> Array:
 def _moments_of(equations: CorrectedScores, rows: slice, origin: Array, basis: Array) -> Array:
     """u, and M above and on its diagonal, of some rows, [row, moment]."""
     design = equations.design[rows]
-    n_rows, n_k, n_p = design.shape
-    x = np.ascontiguousarray(design.transpose(2, 1, 0)).reshape(n_p, -1)
-    z = np.linalg.solve(basis.T, x).reshape(n_p, n_k, n_rows)
-    weights = equations.weights[rows].T
-    outcome = equations.outcome[rows].T
-    residual = outcome - (origin @ x).reshape(n_k, n_rows)
-    size = abs(outcome).max() + abs(x).max(axis=1) @ abs(origin)
-    residual[abs(residual) <= _RESIDUAL_TOL * size] = 0.0
-    u = np.einsum("kr,pkr->pr", weights * residual, z)
-    weighted = weights * z
-    upper = zip(*np.triu_indices(n_p), strict=True)
-    m = [np.einsum("kr,kr->r", weighted[p], z[q]) for p, q in upper]
-    return np.ascontiguousarray(np.vstack([u, m]).T)
+    found = np.empty((len(design), equations.n_moments))
+    inverse = np.linalg.inv(basis)
+    for first in range(0, len(design), _ROWS_AT_ONCE):
+        part = slice(first, first + _ROWS_AT_ONCE)
+        x = np.ascontiguousarray(design[part].transpose(2, 1, 0))  # [coefficient, k, row]
+        z = np.einsum("pq,pkr->qkr", inverse, x)
+        outcome = equations.outcome[rows][part].T
+        residual = outcome - np.einsum("p,pkr->kr", origin, x)
+        size = abs(outcome).max() + abs(x).max(axis=(1, 2)) @ abs(origin)
+        residual[abs(residual) <= _RESIDUAL_TOL * size] = 0.0
+        weights = equations.weights[rows][part].T
+        weighted = weights * z
+        pairs = zip(*np.triu_indices(len(x)), strict=True)
+        m = [np.einsum("kr,kr->r", weighted[p], z[q]) for p, q in pairs]
+        found[part] = np.vstack([np.einsum("kr,pkr->pr", weights * residual, z), m]).T
+    return found
 
 
 def _near_root(equations: CorrectedScores, counts: Array) -> Array:
