@@ -54,7 +54,7 @@ def test_a_release_that_leaves_levels_out_has_no_weights():
         NoisyColumn(np.array([0]), np.array([[1, 0], [0, 1], [0.5, 0.5]])).weights  # noqa: B018
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, pa.RecordBatch.from_pydict])
 def test_frames_of_every_kind_get_weights(make):
     column = NoisyColumn(np.array([0, 1, 1]), BINARY, ("no", "yes"))
     frame = add_weights(make({"y": [1.0, 2.0, 3.0]}), column, "ill")
@@ -79,6 +79,11 @@ def test_other_frames_are_refused():
         add_weights([1, 2], column, "ill")
     with pytest.raises(InvalidInputError, match="frame has 1 rows and the column 2"):
         add_weights(pd.DataFrame({"y": [1]}), column, "ill")
+    with pytest.raises(InvalidInputError, match="frame is a int: give a pandas, polars"):
+        add_weights(3, column, "ill")
+    for make in (pd.DataFrame, pl.DataFrame, pa.table):
+        with pytest.raises(InvalidInputError, match="frame has a column 'ill=1' already"):
+            add_weights(make({"ill=1": [1, 2]}), column, "ill")
 
 
 def test_rows_are_found_by_their_ids():
@@ -91,6 +96,17 @@ def test_rows_are_found_by_their_ids():
         column.at(["a", "d", "e"])
     with pytest.raises(InvalidInputError, match="holds an id twice"):
         column.at(["a", "a"])
+    with pytest.raises(InvalidInputError, match="records is empty: give the id of at least one"):
+        column.at([])
+    with pytest.raises(InvalidInputError, match="records is no column"):
+        column.at([["a"], ["b", "c"]])
+    with pytest.raises(InvalidInputError, match=r"records is 2-D \(shape \(1, 2\)\)"):
+        column.at([["a", "b"]])
+    twice = NoisyColumn(np.array([0, 1]), BINARY, records=["a", "a"])
+    with pytest.raises(InvalidInputError, match="the column holds an id twice, 'a'"):
+        twice.at(["a"])
+    with pytest.raises(InvalidInputError, match="records has 1 ids and letters 2 rows"):
+        NoisyColumn(np.array([0, 1]), BINARY, records=["a"])
     with pytest.raises(InvalidInputError, match="has no record ids"):
         NoisyColumn(np.array([0]), BINARY).at(["a"])
 
@@ -121,8 +137,15 @@ def test_the_same_draw_twice_is_refused():
 def test_numbers_are_one_for_each_level():
     column = NoisyColumn(np.array([0, 1]), BINARY, ("no", "yes"))
     assert column.scored([2, 4]).numbers.tolist() == [2, 4]
-    for numbers in ([1], [1, np.nan], [[1, 2]]):
+    for numbers in ([1], [1, np.nan], [[1, 2]], ["a", "b"], [[1], [1, 2]]):
         with pytest.raises(InvalidInputError, match="one finite number for each of no, yes"):
             column.scored(numbers)
+        with pytest.raises(InvalidInputError, match="one finite number for each of no, yes"):
+            NoisyColumn(np.array([0]), BINARY, ("no", "yes"), numbers=numbers)
+    for levels in (None, 2, "ab"):
+        with pytest.raises(InvalidInputError, match=r"levels is .*: give a name for each row"):
+            NoisyColumn(np.array([0]), BINARY, levels)
+    with pytest.raises(InvalidInputError, match=r"levels has a name twice \(1, 1\)"):
+        NoisyColumn(np.array([0]), BINARY, (1, "1"))
     with pytest.raises(InvalidInputError, match="levels has 1 names and p_rhat_given_r 2 rows"):
         NoisyColumn(np.array([0]), BINARY, ("no",))

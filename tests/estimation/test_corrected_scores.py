@@ -59,3 +59,23 @@ def test_what_fits_at_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "_MOST_ENTRIES", 1)
     one_by_one = fit_together("logistic", counts)
     np.testing.assert_allclose(together.intervals, one_by_one.intervals, atol=1e-6)
+
+
+@pytest.mark.parametrize("far", [0.0, 2_000.0])
+def test_moments_of_rows_say_what_the_rows_say(monkeypatch: pytest.MonkeyPatch, far: float) -> None:
+    """Also far from 0, where sums of fourth powers alone would have no figure left."""
+    rng = np.random.default_rng(3)
+    letters, x, year = rng.integers(2, size=999), rng.normal(size=999), rng.integers(9, size=999)
+    y = 500 * far + letters + 0.3 * x + rng.normal(size=999)
+    covariates = {"r": NoisyColumn(letters, BINARY), "x": x, "year": far + year}
+    by_moments = fit_linear(y, covariates)
+    monkeypatch.setattr(module, "_MOST_MOMENTS", 0)
+    by_rows = fit_linear(y, covariates)
+    errors = by_rows.standard_errors
+    rounding = 1e-10 if far == 0 else 1e-8  # the sandwich is of the covariates as they are
+    assert by_moments.standard_errors == pytest.approx(errors, rel=rounding)
+    for one, other in (
+        (by_moments.coefficients, by_rows.coefficients),
+        *zip(by_moments.intervals.T, by_rows.intervals.T, strict=True),
+    ):
+        assert (abs(one - other) / errors).max() < rounding

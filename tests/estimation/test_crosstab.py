@@ -112,14 +112,35 @@ def test_small_groups_are_remarked():
     found = crosstab({"ill": NoisyColumn(letters, BINARY)}, {"group": group})
     said = {each.code: each.values for each in found.remarks}
     assert said["small_groups"] == {"rows": 40}
+    whole = crosstab({"ill": NoisyColumn(letters[:99], BINARY)})
+    assert [(each.code, each.values) for each in whole.remarks] == [("few_rows", {"rows": 99})]
+
+
+def test_shares_that_noise_takes_below_0_stay_unbiased_and_are_remarked():
+    """10 % of letters 1, of which 20 % come from no row at all: f = (0.1 - 0.2) / 0.5."""
+    letters = np.repeat([0, 1], [900, 100])
+    found = crosstab({"ill": NoisyColumn(letters, BINARY)})
+    assert [cell.share for cell in found.cells] == pytest.approx([1.2, -0.2], abs=1e-9)
+    assert found.cells[1].low == 0
+    said = {each.code: each.values for each in found.remarks}
+    assert said["outside_shares"] == {"shares": 2}
+
+
+def test_bounds_that_say_nothing_are_remarked():
+    alike = NoisyColumn(np.repeat([0, 1], 500), np.full((2, 2), 0.5))
+    said = {each.code: each.values for each in crosstab({"r": alike}).remarks}
+    assert said["wide_bounds"] == {"bounds": 2, "of": 2}
 
 
 def test_unusable_columns_are_refused():
     column = NoisyColumn(np.array([0, 1]), BINARY)
     with pytest.raises(InvalidInputError, match=r"g has shape \(3,\) and there are 2 rows"):
         crosstab({"r": column}, {"g": [1, 2, 3]})
-    with pytest.raises(InvalidInputError, match="confidence is 2"):
-        crosstab({"r": column}, confidence=2)
+    for confidence in (2, "a", None, [0.5, 0.6]):
+        with pytest.raises(InvalidInputError, match=r"confidence is .*: give a probability"):
+            crosstab({"r": column}, confidence=confidence)
+    with pytest.raises(InvalidInputError, match="target is 'all'"):
+        crosstab({"r": column}, target="all")
     wide = NoisyColumn(np.array([0, 1]), np.full((20, 20), 0.05))
     other = NoisyColumn(np.array([0, 0]), np.full((20, 20), 0.05))
     with pytest.raises(InvalidInputError, match="have 400 combinations of levels"):

@@ -151,3 +151,35 @@ def test_levels_that_are_never_released_are_not_drawn_from_the_prior():
     never_c = [[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.5, 0.5, 0.0]]
     with pytest.raises(InvalidInputError, match="does not tell all of a, b, c apart"):
         impute(NoisyColumn([0, 1] * 50, never_c, ("a", "b", "c")), {}, draws=2, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"column": [0, 1]}, "column is a list: give a NoisyColumn"),
+        ({"draws": 2.5}, "draws is 2.5: give at least 2"),
+        ({"draws": "5"}, "draws is '5': give at least 2"),
+        ({"seed": None}, "seed is None: give a whole number, 0 or more"),
+        ({"seed": -1}, "seed is -1: give a whole number, 0 or more"),
+    ],
+)
+def test_what_is_no_column_or_number_is_refused(changes, message):
+    column = NoisyColumn(np.array([0, 1]), np.array([[0.8, 0.2], [0.3, 0.7]]))
+    with pytest.raises(InvalidInputError, match=message):
+        impute(**{"column": column, "given": {}, "draws": 2, "seed": 1} | changes)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "errors", "message"),
+    [
+        ([[1], [math.nan]], [[1], [1]], "estimates holds nan of draw 1 in value 0"),
+        ([[1], [2]], [[1], [-1]], "standard_errors holds -1 of draw 1 in value 0"),
+        ([["a"], ["b"]], [[1], [1]], "estimates is not an array of numbers"),
+        ([[1], [1, 2]], [[1], [1]], "estimates is not an array of numbers"),
+    ],
+)
+def test_analyses_without_an_answer_are_not_combined(estimates, errors, message):
+    with pytest.raises(InvalidInputError, match=message):
+        pool(estimates, errors)
+    with pytest.raises(InvalidInputError, match="degrees_of_freedom is 'a'"):
+        pool([[1], [2]], [[1], [1]], degrees_of_freedom="a")

@@ -471,3 +471,9 @@ def test_target_is_one_of_two():
 def test_letters_that_never_occur_are_ignored():
     padded = estimate([0, 2, 2], [[0.9, 0, 0.1], [0.1, 0, 0.9]])
     assert padded.frequencies.tolist() == estimate([0, 1, 1], BINARY).frequencies.tolist()
+
+
+def test_a_confidence_next_to_1_has_wide_intervals():
+    """1 + confidence would be rounded to 2, and intervals to points."""
+    found = estimate([0, 1, 1], [[0.8, 0.2], [0.3, 0.7]], confidence=math.nextafter(1, 0))
+    assert found.intervals.tolist() == [[0, 1], [0, 1]]

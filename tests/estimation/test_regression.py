@@ -189,3 +189,33 @@ def test_rows_without_spread_bound_no_coefficient(n):
     fit = fit_linear(np.ones(n), {"education": NoisyColumn(np.arange(n) % 4, SQUARE)})
     assert (fit.intervals == [-np.inf, np.inf]).all()
     assert [remark.code for remark in fit.remarks] == ["unbounded_intervals"]
+
+
+def test_an_outcome_far_from_0_only_moves_the_intercept():
+    """Incomes in cents: the spread is the last of sixteen figures, and still told."""
+    rng = np.random.default_rng(7)
+    r = rng.integers(2, size=500)
+    y, column = r + rng.normal(size=500), NoisyColumn(released(r, BINARY, rng), BINARY)
+    near, far = (fit_linear(y + shift, {"r": column}) for shift in (0.0, 1e9))
+    assert far.coefficients - near.coefficients == pytest.approx([1e9, 0.0], abs=1e-6)
+    assert far.intervals[1] == pytest.approx(near.intervals[1], abs=1e-6)  # 1e-16 of 1e9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_level_of_one_row_is_fitted_and_not_bounded(seed):
+    """Its score is 0 at the root, which rounding made look like noise: there was no solution."""
+    rng = np.random.default_rng(seed)
+    r = rng.integers(2, size=300)
+    y, letters = r + rng.normal(size=300), released(r, BINARY, rng)
+    region = np.where(np.arange(300) < 150, "a", "b")
+    region[7] = "c"
+    column = NoisyColumn(letters, BINARY)
+    found = fit_linear(y, {"r": column, "g": region})
+    slope, sums = np.zeros((4, 4)), np.zeros(4)
+    for k, weights in enumerate(column.weights.T):
+        x = np.column_stack([np.ones(300), np.full(300, k), region == "b", region == "c"])
+        slope += (x.T * weights) @ x
+        sums += (x.T * weights) @ y
+    assert found.coefficients == pytest.approx(np.linalg.solve(slope, sums), abs=1e-9)
+    assert np.isfinite(found.intervals[:3]).all()
+    assert np.isinf(found.intervals[3]).all()

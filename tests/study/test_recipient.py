@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from tacit.errors import InvalidInputError
@@ -146,7 +149,7 @@ def test_a_file_that_is_not_analysable_has_true_bounds_only(place: Path) -> None
     for path in (place / "4.csv",):
         with pytest.raises(InvalidInputError, match=r"4.csv is not analysable: its answers depend"):
             crosstab_files([path], mine, ["region"], own_id="id")
-        with pytest.raises(InvalidInputError, match="is not analysable"):
+        with pytest.raises(InvalidInputError, match=r"bounds: tacit.crosstab_files\(file, insist="):
             read_column(path)
     found = crosstab_files(
         [place / "4.csv"], mine, ["region"], own_id="id", confidence=1 - 1e-9, insist=True
@@ -162,9 +165,46 @@ def test_a_file_that_is_not_analysable_has_true_bounds_only(place: Path) -> None
     assert found.remarks[0].code == "not_analysable"
 
 
+def test_bounds_that_say_nothing_are_said_to(place: Path) -> None:
+    mine = place / "some.csv"
+    mine.write_text("record,k\np000000,a\np000001,b\n")
+    found = crosstab_files(place / "4.csv", mine, "k", insist=True)
+    assert [(cell.low, cell.high) for cell in found.cells] == [(0, 1)] * 4
+    assert {each.code: each.values for each in found.remarks}["wide_bounds"] == {
+        "bounds": 4,
+        "of": 4,
+    }
+
+
+def test_few_rows_and_shares_outside_are_said(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.study.recipient.count_letters", lambda *_, **__: np.array([70, 0]))
+    found = estimate_file(place / "1.csv")
+    one, other = found.levels
+    assert one.share + other.share == pytest.approx(1, abs=1e-9)
+    assert (one.share > 1 == one.high, other.share < 0 == other.low) == (True, True)
+    said = {each.code: each.values for each in found.remarks}
+    assert said["few_rows"] == {"rows": 70}
+    assert said["outside_shares"] == {"shares": 2}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_an_own_table_may_be_a_frame(place: Path, make) -> None:
+    with write_own(place).open() as file:
+        rows = [line.strip().split(",") for line in file]
+    frame = make({"id": [id_ for id_, _ in rows[1:]], "region": [region for _, region in rows[1:]]})
+    found = crosstab_files(place / "1.csv", frame, "region", own_id="id")
+    assert found == crosstab_files([place / "1.csv"], place / "mine.csv", ["region"], own_id="id")
+    with pytest.raises(InvalidInputError, match="own has no column city, only id, region"):
+        crosstab_files(place / "1.csv", frame, "city", own_id="id")
+
+
 def test_several_files_are_insisted_on_in_vain(place: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"4.csv is not analysable"):
         crosstab_files([place / "1.csv", place / "4.csv"], insist=True)
+    with pytest.raises(InvalidInputError, match="there is no release file: give at least one"):
+        crosstab_files([])
+    with pytest.raises(InvalidInputError, match="own is a int: give a mapping of names to columns"):
+        crosstab_files(place / "1.csv", 3)
     with pytest.raises(InvalidInputError, match="two files answer diagnosis"):
         crosstab_files([place / "1.csv", place / "2.csv"])
 
@@ -180,6 +220,10 @@ def test_own_tables_that_do_not_fit(place: Path, tmp_path: Path) -> None:
         crosstab_files([file], mine, ["city"])
     with pytest.raises(InvalidInputError, match="there is no table with region"):
         crosstab_files([file], None, ["region"])
+    twice = crosstab_files(file, write_own(place), ["region", "region"], own_id="id")
+    assert twice.cells == crosstab_files(file, write_own(place), "region", own_id="id").cells
+    with pytest.raises(InvalidInputError, match="id has another value in each of 3,000 rows"):
+        crosstab_files(file, write_own(place), "id", own_id="id")
     mine.write_text("record,region\np000000,north\np000000,south\n")
     with pytest.raises(InvalidInputError, match="holds an id twice"):
         crosstab_files([file], mine, ["region"])

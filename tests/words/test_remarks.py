@@ -95,6 +95,31 @@ def test_every_code_has_words_and_no_others_have() -> None:
                 "them, too"
             ),
         ),
+        (
+            "few_rows",
+            {"rows": 70},
+            (
+                "70 rows are few: intervals are for many rows, and here their confidence is only "
+                "nearly what it says"
+            ),
+        ),
+        (
+            "outside_shares",
+            {"shares": 1},
+            (
+                "1 share is estimated below 0 or above 1, where no share can be: estimates are "
+                "right on average, and noise may take them there; read it as 0 or 1 and rely on "
+                "its interval, but take sums and means of estimates as they are"
+            ),
+        ),
+        (
+            "wide_bounds",
+            {"bounds": 30, "of": 32},
+            (
+                "30 of 32 bounds are 0 and 1, which is true of any share and says nothing: ask the "
+                "custodian for an analysable release, or take larger groups"
+            ),
+        ),
         ("counted_by_a_toy", {}, "counted by a toy"),
         ("of_an_engine", {"rows": 3}, "of an engine: rows 3"),
     ],

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
+from tacit.cli.display import (
+    counted,
+    plain,
+    share_in_words,
+    show_json,
+    show_remarks,
+    show_rows,
+)
 from tacit.cli.options import AsJson
 from tacit.words.remarks import remarks_for_machines
 
@@ -71,13 +78,10 @@ def _show_crosstab(found: CrossTable) -> None:
 
 
 def _row(cell: Cell) -> tuple[str, ...]:
-    """Group, levels, rows, share, standard error, interval, and whether these are only bounds."""
-    low, high = f"{cell.low:.4f}", f"{cell.high:.4f}"
-    figures = (
-        ("", "", low, high, "bounds")
-        if cell.share is None
-        else (f"{cell.share:.4f}", f"{cell.standard_error:.4f}", low, high, "")
-    )
+    """Group, levels, rows, share, standard error, interval, and how to read them."""
+    share, how = share_in_words(cell.share)
+    error = "" if cell.standard_error is None else f"{cell.standard_error:.4f}"
+    figures = share, error, f"{cell.low:.4f}", f"{cell.high:.4f}", how
     return (*cell.group, *cell.levels, f"{cell.n:,}", *figures)
 
 

@@ -70,6 +70,14 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def share_in_words(share: float | None) -> tuple[str, str]:
+    """An estimated share, and how to read it: as only bounds, or as 0 or 1 where it is outside."""
+    if share is None:
+        return "", "bounds"
+    shown = round(share, 4) + 0.0  # no minus zero
+    return f"{shown:.4f}", "read as 0" if shown < 0 else "read as 1" if shown > 1 else ""
+
+
 def bar(held: float, limit: float) -> str:
     """Bits held of a limit, as a bar; rounded up, so that it never shows less than is held."""
     full, empty = ("█", "░") if _can_show("█░") else ("#", ".")

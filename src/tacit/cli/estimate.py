@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
+from tacit.cli.display import (
+    counted,
+    plain,
+    share_in_words,
+    show_json,
+    show_remarks,
+    show_rows,
+)
 from tacit.cli.options import AsJson
 from tacit.words.remarks import remarks_for_machines
 
@@ -62,9 +69,7 @@ def _contrast_in_words(contrast: LevelContrast) -> str:
     return f"{named} = {contrast.value:.4f} ({contrast.low:.4f} to {contrast.high:.4f})"
 
 
-def _row(level: LevelEstimate) -> tuple[str, str, str, str, str]:
-    """Level, share, interval, and whether that is only what is possible at all."""
-    low, high = f"{level.low:.4f}", f"{level.high:.4f}"
-    if level.share is None:
-        return level.level, "", low, high, "bounds"
-    return level.level, f"{level.share:.4f}", low, high, ""
+def _row(level: LevelEstimate) -> tuple[str, ...]:
+    """Level, share, interval, and how to read them where that is not plain."""
+    share, how = share_in_words(level.share)
+    return level.level, share, f"{level.low:.4f}", f"{level.high:.4f}", how

@@ -6,7 +6,7 @@ has to be analysable, its channel read only r. Then its matrix can be undone on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Self
@@ -45,14 +45,21 @@ class NoisyColumn:
 
     def __post_init__(self) -> None:
         channel = checked_channel(self.p_rhat_given_r)
-        levels = tuple(self.levels) or tuple(map(str, range(len(channel))))
+        letters = checked_letters(self.letters, channel)
+        levels = _checked_names(self.levels) or tuple(map(str, range(len(channel))))
         if len(levels) != len(channel):
             raise InvalidInputError(
                 f"levels has {len(levels)} names and p_rhat_given_r {len(channel)} rows: name each"
             )
-        object.__setattr__(self, "letters", checked_letters(self.letters, channel))
+        if len(set(levels)) < len(levels):
+            raise InvalidInputError(f"levels has a name twice ({', '.join(levels)}): give each one")
+        object.__setattr__(self, "letters", letters)
         object.__setattr__(self, "p_rhat_given_r", channel)
         object.__setattr__(self, "levels", levels)
+        if self.records is not None:
+            object.__setattr__(self, "records", _checked_records(self.records, len(letters)))
+        if self.numbers is not None:
+            object.__setattr__(self, "numbers", _checked_numbers(self.numbers, levels))
 
     def __len__(self) -> int:
         return len(self.letters)
@@ -63,12 +70,7 @@ class NoisyColumn:
 
     def scored(self, numbers: Sequence[float]) -> Self:
         """The same column with a number for each level, in the order of ``levels``."""
-        array = np.asarray(numbers, dtype=float)
-        if array.shape != (len(self.levels),) or not np.isfinite(array).all():
-            raise InvalidInputError(
-                f"numbers is {numbers}: give one finite number for each of {', '.join(self.levels)}"
-            )
-        return replace(self, numbers=array)
+        return replace(self, numbers=_checked_numbers(numbers, self.levels))
 
     def at(self, records: ArrayLike) -> Self:
         """The column in the order of your own rows, by their record ids.
@@ -78,10 +80,12 @@ class NoisyColumn:
         """
         if self.records is None:
             raise InvalidInputError("the column has no record ids: give `records`")
-        wanted = np.asarray(records).astype(str)
-        if len(np.unique(wanted)) < len(wanted):
-            raise InvalidInputError("records holds an id twice: give every record once")
+        wanted = _as_ids(records)
+        if len(wanted) == 0:
+            raise InvalidInputError("records is empty: give the id of at least one record")
+        _refuse_twice(np.sort(wanted), "records", "give every record once")
         order = np.argsort(self.records)
+        _refuse_twice(self.records[order], "the column", "its rows cannot be told apart")
         place = np.minimum(np.searchsorted(self.records, wanted, sorter=order), len(self) - 1)
         rows = order[place]
         missing = wanted[self.records[rows] != wanted]
@@ -105,6 +109,62 @@ class NoisyColumn:
         of y among the rows of level r, and the mean of w unbiased for the share of r.
         """
         return np.asarray(self.inverse[self.letters])
+
+
+def _checked_names(levels: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise InvalidInputError(f"levels is {levels!r}: give a name for each row of p_rhat_given_r")
+    return tuple(map(str, levels))
+
+
+def refuse_other_columns(column: NoisyColumn) -> None:
+    """What is no noisy column."""
+    if not isinstance(column, NoisyColumn):
+        raise InvalidInputError(
+            f"column is a {type(column).__name__}: give a NoisyColumn, as read_column does"
+        )
+
+
+def _as_ids(records: ArrayLike) -> NDArray[np.str_]:
+    """Ids as texts, one for each row."""
+    try:
+        ids = np.asarray(records)
+        texts = ids.astype(str)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"records is no column ({error}): give one id a row") from error
+    if texts.ndim != 1:
+        raise InvalidInputError(
+            f"records is {texts.ndim}-D (shape {texts.shape}): give one id for each row"
+        )
+    return texts
+
+
+def _checked_records(records: ArrayLike, n: int) -> NDArray[np.str_]:
+    texts = _as_ids(records)
+    if len(texts) != n:
+        raise InvalidInputError(
+            f"records has {len(texts):,} ids and letters {n:,} rows: give one id for each row"
+        )
+    return texts
+
+
+def _refuse_twice(ordered: NDArray[np.str_], whose: str, what: str) -> None:
+    """An id that occurs again."""
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if again.size > 0:
+        raise InvalidInputError(f"{whose} holds an id twice, {str(again[0])!r}: {what}")
+
+
+def _checked_numbers(numbers: ArrayLike, levels: Sequence[str]) -> Array:
+    try:
+        array = np.asarray(numbers, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (len(levels),) or not np.isfinite(array).all():
+        raise InvalidInputError(
+            f"numbers is {numbers!r}: give one finite number for each of {', '.join(levels)}"
+        )
+    return array
 
 
 def join(columns: Sequence[NoisyColumn]) -> NoisyColumn:
@@ -153,23 +213,30 @@ def add_weights(frame: Any, column: NoisyColumn, name: str) -> Any:
         column: in the same order, see ``NoisyColumn.at``.
         name: of what was released.
     """
+    refuse_other_columns(column)
+    is_pandas, is_polars = hasattr(frame, "assign"), hasattr(frame, "hstack")
+    if not (is_pandas or is_polars or hasattr(frame, "append_column")):
+        raise InvalidInputError(
+            f"frame is a {type(frame).__name__}: give a pandas, polars or pyarrow table"
+        )
     if len(frame) != len(column):
         raise InvalidInputError(
             f"frame has {len(frame):,} rows and the column {len(column):,}: give the same rows"
         )
     labels = [f"{name}={level}" for level in column.levels]
+    names = frame.columns if is_pandas or is_polars else frame.column_names
+    taken = [label for label in labels if label in names]
+    if taken:
+        raise InvalidInputError(f"frame has a column {taken[0]!r} already: give another name")
     added = dict(zip(labels, np.ascontiguousarray(column.weights.T), strict=True))
-    if hasattr(frame, "assign"):  # pandas
+    if is_pandas:
         return frame.assign(**added)
-    if hasattr(frame, "hstack"):  # polars
+    if is_polars:
         return frame.hstack(type(frame)(added))
-    if hasattr(frame, "append_column"):  # pyarrow
-        for label, weights in added.items():
-            frame = frame.append_column(label, [weights])
-        return frame
-    raise InvalidInputError(
-        f"frame is a {type(frame).__name__}: give a pandas, polars or pyarrow table"
-    )
+    is_batch = not hasattr(frame, "combine_chunks")  # whose columns are in one piece
+    for label, weights in added.items():
+        frame = frame.append_column(label, weights if is_batch else [weights])
+    return frame
 
 
 def inverse_of(channel: Array, levels: Sequence[str]) -> Array:

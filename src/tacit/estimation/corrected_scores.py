@@ -4,6 +4,10 @@ Each row counts once for every combination k of true levels, with the weight tha
 on average: Σ_rows Σ_k w (y − μ(x β)) x = 0 ([N90], [AKN98]). A *search* is a sample and a start,
 with all coefficients free or one held; the first axis of most arrays here counts searches.
 
+All that is asked of the rows are sums: of scores, of their products, of their derivatives. Where
+the link is linear, a score is linear in β, so that these sums follow from moments of the rows,
+which are taken once; else every β needs the rows again (``score_sums``).
+
 Sources:
     [N90] Nakamura, "Corrected score function for errors-in-variables models", Biometrika 77, 1990.
     [AKN98] Akazawa, Kinukawa, Nakamura, "A note on the corrected score function adjusting for
@@ -18,12 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.estimation.score_sums import Moments, Rows, Samples, is_regular, sizes_of, solve_free
 
 Link = Literal["linear", "logistic"]
 Flags = NDArray[np.bool_]
@@ -31,6 +37,13 @@ Flags = NDArray[np.bool_]
 _MAX_STEPS = 60
 _SCORE_TOL = 1e-9
 """Of the mean score, in units of its standard deviation."""
+
+_LEAST_SPREAD = 1e-2
+"""Of what scores are made of. A level of one row has a score that is 0 at the root, and so no
+standard deviation there: rounding must not count as one."""
+
+_STEP_TOL = 1e-6
+"""Of a log odds. Where a coefficient is infinite, all scores vanish far away, but steps do not."""
 
 _FARTHEST = 60.0
 """Standard errors from the estimate beyond which an end of an interval counts as infinite."""
@@ -43,6 +56,9 @@ _TEST_TOL = 1e-6
 
 _MOST_ENTRIES = 4_000_000
 """Of the largest array: searches run together as far as that allows."""
+
+_MOST_MOMENTS = 300
+"""Figures of a row whose products are summed: 22 coefficients. More cost more than they save."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +78,7 @@ class Fits:
     is_solved: Flags
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CorrectedScores:
     """The equations for rows that differ in what is known; a sample says how many there are.
 
@@ -95,117 +111,73 @@ class CorrectedScores:
 
     def _split(self, searches: NDArray[Any]) -> list[NDArray[Any]]:
         """Searches in parts that are small enough to run together."""
-        at_once = max(1, _MOST_ENTRIES // self.design.size)
+        at_once = max(1, _MOST_ENTRIES // max(self.design.size, self.n_moments**2))
         return np.array_split(searches, range(at_once, len(searches), at_once))
+
+    @property
+    def n_moments(self) -> int:
+        """Figures of a row that its score follows from; 0 where rows are asked instead."""
+        n_p = self.design.shape[-1]
+        n_moments = n_p + n_p * (n_p + 1) // 2
+        return n_moments if self.link == "linear" and n_moments <= _MOST_MOMENTS else 0
+
+    def _samples(self, counts: Array) -> Samples:
+        sizes = sizes_of(self, counts)
+        if self.n_moments:
+            return Moments.of(self, counts, sizes)
+        return Rows(self, counts, sizes)
 
     def _fit_together(self, counts: Array, quantile: float) -> Fits:
         n_samples, n_p = len(counts), self.design.shape[-1]
+        samples = self._samples(counts)
         everything = np.ones((n_samples, n_p), dtype=bool)
-        found, is_solved = self.solve(counts, np.zeros((n_samples, n_p)), everything)
-        is_solved &= np.linalg.det(self.slope(counts, found)) != 0  # else other roots are as good
+        start = np.broadcast_to(samples.origin, (n_samples, n_p))
+        found, is_solved = _solve(samples, start, everything)
+        is_solved &= is_regular(samples.slope(found))  # else other roots are as good
         coefficients = np.full((n_samples, n_p), np.nan)
         covariance = np.full((n_samples, n_p, n_p), np.nan)
         intervals = np.full((n_samples, n_p, 2), np.nan)
         coefficients[is_solved] = found[is_solved]
-        covariance[is_solved] = self.covariance(counts[is_solved], found[is_solved])
+        solved = samples.take(np.flatnonzero(is_solved))
+        covariance[is_solved] = _covariance(solved, found[is_solved])
         errors = np.sqrt(np.diagonal(covariance[is_solved], axis1=1, axis2=2))
-        intervals[is_solved] = self._intervals(
-            counts[is_solved], found[is_solved], errors, quantile
-        )
+        intervals[is_solved] = self._intervals(solved, found[is_solved], errors, quantile)
         return Fits(coefficients, covariance, intervals, is_solved)
 
-    def scores(self, beta: Array) -> Array:
-        """What one row of each kind adds to the equations, [search, row, coefficient]."""
-        residual = self.weights * (self.outcome - self._mean(beta))
-        return np.asarray(np.einsum("srk,rkp->srp", residual, self.design))
-
-    def slope(self, counts: Array, beta: Array) -> Array:
-        """Minus the derivative of the equations, [search, coefficient, coefficient]."""
-        mean = self._mean(beta)
-        spread = mean * (1 - mean) if self.link == "logistic" else np.ones_like(mean)
-        weights = counts[:, :, None] * self.weights * spread
-        flat = self.design.reshape(-1, self.design.shape[-1])
-        return np.asarray((weights.reshape(len(beta), 1, len(flat)) * flat.T) @ flat)
-
-    def _mean(self, beta: Array) -> Array:
-        linear = np.moveaxis(self.design @ beta.T, -1, 0)
-        return (1 + np.tanh(linear / 2)) / 2 if self.link == "logistic" else linear
-
-    def covariance(self, counts: Array, beta: Array) -> Array:
-        """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
-        scores = self.scores(beta)
-        meat = np.einsum("sr,srp,srq->spq", counts, scores, scores, optimize=True)
-        bread = np.linalg.inv(self.slope(counts, beta))
-        inflation = self._inflation(counts)[:, None, None]
-        return np.asarray(bread @ meat @ bread.swapaxes(1, 2) * inflation)
-
-    def _inflation(self, counts: Array) -> Array:
-        n = counts.sum(axis=1)
-        return np.asarray(n / np.maximum(1.0, n - self.design.shape[-1]))
-
     def solve(self, counts: Array, start: Array, is_free: Flags) -> tuple[Array, Flags]:
-        """Roots of the equations of free coefficients by Newton's method, and which were found.
+        """Roots of the equations of free coefficients, and which were found.
 
         Args:
             counts: [search, row].
             start: [search, coefficient]; those that are not free stay where they are.
             is_free: [search, coefficient].
         """
-        beta, is_solved = start.copy(), np.zeros(len(start), dtype=bool)
-        left = np.arange(len(start))
-        for _ in range(_MAX_STEPS):
-            sums, spread = self._sums(counts[left], beta[left], is_free[left])
-            is_root = abs(sums / spread).max(axis=1) <= _SCORE_TOL
-            is_solved[left[is_root]] = True
-            left, sums, spread = left[~is_root], sums[~is_root], spread[~is_root]
-            if left.size == 0:
-                break
-            step = _solve_free(self.slope(counts[left], beta[left]), sums, is_free[left])
-            beta[left], is_better = self._step(
-                counts[left], beta[left], step, is_free[left], (sums, spread)
-            )
-            left = left[is_better]
-        return beta, is_solved
+        return _solve(self._samples(counts), start, is_free)
 
-    def _step(
-        self, counts: Array, beta: Array, step: Array, is_free: Flags, before: tuple[Array, Array]
-    ) -> tuple[Array, Flags]:
-        """As far along ``step`` as the equations come nearer to 0; and where they do at all."""
-        sums, spread = before
-        size = abs(sums / spread).max(axis=1)
-        moved, left = beta.copy(), np.flatnonzero(np.isfinite(step).all(axis=1))
-        is_better = np.zeros(len(beta), dtype=bool)
-        for shrink in 0.5 ** np.arange(12):
-            trial = beta[left] + shrink * step[left]
-            new, _ = self._sums(counts[left], trial, is_free[left])
-            is_near = abs(new / spread[left]).max(axis=1) < size[left]
-            moved[left[is_near]] = trial[is_near]
-            is_better[left[is_near]] = True
-            left = left[~is_near]
-            if left.size == 0:
-                break
-        return moved, is_better
+    @cached_property
+    def flat(self) -> Array:
+        """The design with a row for each combination of levels, [row and k, coefficient]."""
+        return np.ascontiguousarray(self.design.reshape(-1, self.design.shape[-1]))
 
-    def _sums(self, counts: Array, beta: Array, is_free: Flags) -> tuple[Array, Array]:
-        """Sums of the scores of free coefficients, and their spread if rows were independent."""
-        scores = self.scores(beta)
-        sums = np.where(is_free, np.einsum("sr,srp->sp", counts, scores), 0.0)
-        spread = np.sqrt(np.einsum("sr,srp->sp", counts, scores**2))
-        return sums, np.where(spread > 0, spread, 1.0)
+    def mean(self, beta: Array) -> Array:
+        """Of the outcome, [search, row, k]."""
+        linear = (beta @ self.flat.T).reshape(len(beta), *self.weights.shape)
+        return (1 + np.tanh(linear / 2)) / 2 if self.link == "logistic" else linear
 
-    def standard_scores(self, counts: Array, beta: Array, held: NDArray[np.intp]) -> Array:
-        """Scores of the held coefficients, the others being at their roots, in standard errors."""
-        scores, slope = self.scores(beta), self.slope(counts, beta)
-        each = np.arange(len(beta))
-        is_free = np.arange(beta.shape[1]) != held[:, None]
-        direction = -_solve_free(slope.swapaxes(1, 2), slope[each, held], is_free)
-        direction[each, held] = 1.0
-        own = np.einsum("srp,sp->sr", scores, direction)
-        spread = np.sqrt(np.einsum("sr,sr->s", counts, own**2) * self._inflation(counts))
-        total = np.einsum("sr,sr->s", counts, own)
-        return np.asarray(np.divide(total, spread, out=np.zeros(len(beta)), where=spread > 0))
+    def scores(self, beta: Array) -> Array:
+        """What one row of each kind adds to the equations, [search, row, coefficient]."""
+        residual = self.weights * (self.outcome - self.mean(beta))
+        return np.asarray(np.einsum("srk,rkp->srp", residual, self.design))
 
-    def _intervals(self, counts: Array, found: Array, errors: Array, quantile: float) -> Array:
+    def slope(self, counts: Array, beta: Array) -> Array:
+        """Minus the derivative of the equations, [search, coefficient, coefficient]."""
+        weights = counts[:, :, None] * self.weights
+        if self.link == "logistic":
+            mean = self.mean(beta)
+            weights = weights * (mean * (1 - mean))
+        return np.asarray((weights.reshape(len(beta), 1, len(self.flat)) * self.flat.T) @ self.flat)
+
+    def _intervals(self, samples: Samples, found: Array, errors: Array, quantile: float) -> Array:
         """The last values that score tests accept, going down and up ([B92])."""
         n_samples, n_p = found.shape
         sample, held, side = (each.ravel() for each in np.indices((n_samples, n_p, 2)))
@@ -217,10 +189,10 @@ class CorrectedScores:
             start, at = last[which], held[which]
             at_each = np.arange(len(which)), at
             start[at_each] = found[sample[which], at] + sign[which] * distance * error[which]
-            mine = counts[sample[which]]
-            beta, is_solved = self.solve(mine, start, is_free[which])
+            mine = samples.take(sample[which])
+            beta, is_solved = _solve(mine, start, is_free[which])
             last[which[is_solved]] = beta[is_solved]
-            room = sign[which] * self.standard_scores(mine, beta, at) + quantile
+            room = sign[which] * _standard_scores(mine, beta, at) + quantile
             return np.where(is_solved, room, np.nan)
 
         def excess_in_parts(which: NDArray[np.intp], distance: Array) -> Array:
@@ -234,14 +206,79 @@ class CorrectedScores:
         return np.asarray(ends.reshape(n_samples, n_p, 2))
 
 
-def _solve_free(matrix: Array, right: Array, is_free: Flags) -> Array:
-    """Solutions of systems in the free unknowns, 0 in the others; NaN where one is singular."""
-    both = is_free[:, :, None] & is_free[:, None, :]
-    systems = np.where(both, matrix, np.eye(matrix.shape[-1]))
-    is_regular = np.linalg.det(systems) != 0
-    systems[~is_regular] = np.eye(matrix.shape[-1])
-    found = np.linalg.solve(systems, np.where(is_free, right, 0.0)[:, :, None])[:, :, 0]
-    return np.where(is_regular[:, None], found, np.nan)
+def _inflation(samples: Samples, n_coefficients: int) -> Array:
+    return np.asarray(samples.n / np.maximum(1.0, samples.n - n_coefficients))
+
+
+def _covariance(samples: Samples, beta: Array) -> Array:
+    """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
+    bread = np.linalg.inv(samples.slope(beta))
+    inflation = _inflation(samples, beta.shape[1])[:, None, None]
+    return np.asarray(bread @ samples.products(beta) @ bread.swapaxes(1, 2) * inflation)
+
+
+def _solve(samples: Samples, start: Array, is_free: Flags) -> tuple[Array, Flags]:
+    """Roots of the equations of free coefficients by Newton's method, and which were found."""
+    beta, is_solved = start.copy(), np.zeros(len(start), dtype=bool)
+    left, mine = np.arange(len(start)), samples
+    for _ in range(_MAX_STEPS):
+        at, free = beta[left], is_free[left]
+        sums, spread, least = _free_sums(mine, at, free)
+        is_root = abs(sums / np.where(spread > 0, spread, 1.0)).max(axis=1) <= _SCORE_TOL
+        spread = np.maximum(spread, least)
+        step = solve_free(mine.slope(at), sums, free)
+        is_near = abs(sums / spread).max(axis=1) <= _SCORE_TOL
+        is_small = mine.is_linear | ((abs(step) * mine.sizes).max(axis=1) <= _STEP_TOL)
+        is_root |= is_near & is_small
+        is_solved[left[is_root]] = True
+        go_on = np.flatnonzero(~is_root)
+        left, sums, spread, step = left[go_on], sums[go_on], spread[go_on], step[go_on]
+        if left.size == 0:
+            break
+        mine = samples.take(left)
+        beta[left], is_better = _step(mine, beta[left], step, is_free[left], (sums, spread))
+        left = left[is_better]
+        mine = samples.take(left)
+    return beta, is_solved
+
+
+def _step(
+    samples: Samples, beta: Array, step: Array, is_free: Flags, before: tuple[Array, Array]
+) -> tuple[Array, Flags]:
+    """As far along ``step`` as the equations come nearer to 0; and where they do at all."""
+    sums, spread = before
+    size = abs(sums / spread).max(axis=1)
+    moved, left = beta.copy(), np.flatnonzero(np.isfinite(step).all(axis=1))
+    is_better = np.zeros(len(beta), dtype=bool)
+    for shrink in 0.5 ** np.arange(12):
+        trial = beta[left] + shrink * step[left]
+        new, *_ = _free_sums(samples.take(left), trial, is_free[left])
+        is_near = abs(new / spread[left]).max(axis=1) < size[left]
+        moved[left[is_near]] = trial[is_near]
+        is_better[left[is_near]] = True
+        left = left[~is_near]
+        if left.size == 0:
+            break
+    return moved, is_better
+
+
+def _free_sums(samples: Samples, beta: Array, is_free: Flags) -> tuple[Array, Array, Array]:
+    """Sums of the scores of free coefficients, their spread if rows were independent, the least."""
+    sums, squares = samples.sums(beta)
+    spread = np.sqrt(np.maximum(squares, 0.0))
+    least = _LEAST_SPREAD * samples.sizes
+    return np.where(is_free, sums, 0.0), spread, np.where(least > 0, least, 1.0)
+
+
+def _standard_scores(samples: Samples, beta: Array, held: NDArray[np.intp]) -> Array:
+    """Scores of the held coefficients, the others being at their roots, in standard errors."""
+    slope, each = samples.slope(beta), np.arange(len(beta))
+    is_free = np.arange(beta.shape[1]) != held[:, None]
+    direction = -solve_free(slope.swapaxes(1, 2), slope[each, held], is_free)
+    direction[each, held] = 1.0
+    total, square = samples.along(beta, direction)
+    spread = np.sqrt(square * _inflation(samples, beta.shape[1]))
+    return np.asarray(np.divide(total, spread, out=np.zeros(len(beta)), where=spread > 0))
 
 
 def _last_accepted(

@@ -8,7 +8,7 @@ group by group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
@@ -21,7 +21,8 @@ from tacit.errors import InvalidInputError
 from tacit.estimation.column import NoisyColumn, join, without_rare_letters
 from tacit.estimation.functionals import Target
 from tacit.estimation.odds import LogOdds, log_odds_ratio
-from tacit.estimation.recipient import Estimate, check_confidence, estimate_counts
+from tacit.estimation.own_columns import as_columns, as_noisy, group_rows
+from tacit.estimation.recipient import Estimate, check_confidence, check_target, estimate_counts
 from tacit.markup import html_table
 from tacit.numerics.special_functions import normal_quantile
 from tacit.remark import Remark
@@ -31,6 +32,12 @@ _MOST_CELLS = 256
 
 _FEW_ROWS = 100
 """Intervals are right for large groups; see the table of coverage in docs/how-to/analysis.md."""
+
+_SEEN = 5e-5
+"""Of a share: less is not seen in four figures."""
+
+_NEARLY_ALL = 0.75
+"""Of bounds that say nothing: then it is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ def _ends(cell: Cell) -> str:
 
 def crosstab(
     columns: Mapping[str, NoisyColumn],
-    by: Mapping[str, ArrayLike] | None = None,
+    by: Mapping[str, ArrayLike] | Any = None,
     *,
     confidence: float = 0.95,
     target: Target = "rows",
@@ -142,19 +149,22 @@ def crosstab(
 
     Args:
         columns: name -> column; several are tabulated jointly.
-        by: name -> your own values of the same rows, in the same order.
+        by: name -> your own values of the same rows, in the same order; or a pandas, polars or
+            pyarrow table of them. Rows without a value are the group ``missing``.
         confidence: of each interval.
         target: of shares, as for ``estimate``; odds ratios are always those of the population.
     """
     check_confidence(confidence)
-    own = {} if by is None else dict(by)
+    check_target(target)
+    own = {} if by is None else as_columns(by, "by")
+    columns = as_noisy(columns)
     joined = join(list(columns.values()))
     if len(joined.levels) > _MOST_CELLS:
         raise InvalidInputError(
             f"the columns have {len(joined.levels):,} combinations of levels: give fewer columns, "
             f"{_MOST_CELLS} combinations at most"
         )
-    names, group_of_row = groups_of(own, len(joined))
+    names, group_of_row = group_rows(own, len(joined))
     counts = count_by_group(joined, group_of_row, len(names))
     found = [
         estimate_counts(*without_rare_letters(each, joined.p_rhat_given_r), confidence, target)
@@ -173,38 +183,47 @@ def crosstab(
         confidence,
         tuple(cells),
         tuple(ratios),
-        tuple(_remarks(found, ratios, is_told)),
+        tuple(_remarks(found, cells, ratios, own)),
     )
 
 
 def _remarks(
-    found: Sequence[Estimate], ratios: Sequence[OddsRatio], is_told: bool
+    found: Sequence[Estimate],
+    cells: Sequence[Cell],
+    ratios: Sequence[OddsRatio],
+    by: Collection[str],
 ) -> Iterator[Remark]:
     if not all(one.is_consistent for one in found):
         yield Remark("unlikely_letters")
-    if not is_told:
+    if any(cell.share is None for cell in cells):
         yield Remark("bounds_only")
-    if min(one.n for one in found) < _FEW_ROWS:
-        yield Remark("small_groups", {"rows": min(one.n for one in found)})
+    yield from remark_wide_bounds([(c.low, c.high) for c in cells if c.share is None])
+    yield from remark_few_rows(min(one.n for one in found), in_a_group=bool(by))
+    yield from remark_outside_shares([cell.share for cell in cells])
     n_open = sum(each.high is None or each.low == 0 for each in ratios)
     if n_open > 0:
         yield Remark("unbounded_intervals", {"figures": n_open, "of": len(ratios)})
 
 
-def groups_of(
-    own: Mapping[str, ArrayLike], n: int
-) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
-    """The groups that occur, in the order of their names, and the group of each row."""
-    values = [np.asarray(column).astype(str) for column in own.values()]
-    for name, column in zip(own, values, strict=True):
-        if column.shape != (n,):
-            raise InvalidInputError(
-                f"{name} has shape {column.shape} and there are {n:,} rows: give one value each"
-            )
-    if not values:
-        return [()], np.zeros(n, dtype=np.intp)
-    found, group_of_row = np.unique(np.stack(values, axis=1), axis=0, return_inverse=True)
-    return [tuple(map(str, group)) for group in found], group_of_row.reshape(-1)
+def remark_few_rows(rows: int, *, in_a_group: bool = False) -> Iterator[Remark]:
+    """That intervals are of fewer rows than they are right for."""
+    if rows < _FEW_ROWS:
+        values = {"rows": rows}
+        yield Remark("small_groups", values) if in_a_group else Remark("few_rows", values)
+
+
+def remark_outside_shares(shares: Iterable[float | None]) -> Iterator[Remark]:
+    """That unbiased estimates lie where no share can be."""
+    outside = sum(share is not None and not 0 <= round(share, 4) <= 1 for share in shares)
+    if outside > 0:
+        yield Remark("outside_shares", {"shares": outside})
+
+
+def remark_wide_bounds(bounds: Sequence[tuple[float, float]]) -> Iterator[Remark]:
+    """That nearly all bounds are 0 and 1."""
+    wide = sum(low < _SEEN and high > 1 - _SEEN for low, high in bounds)
+    if wide > 0 and wide >= _NEARLY_ALL * len(bounds):
+        yield Remark("wide_bounds", {"bounds": wide, "of": len(bounds)})
 
 
 def count_by_group(
@@ -237,7 +256,7 @@ def _odds_ratios(
     confidence: float,
 ) -> Iterator[OddsRatio]:
     """Level against level, in group against group; of two columns, in each group."""
-    quantile, last = normal_quantile((1 + confidence) / 2), columns[-1]
+    quantile, last = -normal_quantile((1 - confidence) / 2), columns[-1]
     if len(columns) == 1 and len(names) > 1:
         labels = [", ".join(group) for group in names]
         for g in range(1, len(names)):

@@ -20,15 +20,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, pi
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.estimation.column import NoisyColumn, inverse_of
+from tacit.estimation.column import NoisyColumn, inverse_of, refuse_other_columns
+from tacit.estimation.own_columns import LARGEST, as_columns, own_numbers
 from tacit.estimation.recipient import check_confidence
-from tacit.estimation.regression import own_numbers
+from tacit.information.laws import as_numbers
 from tacit.numerics.special_functions import softmax, student_quantile
 
 _PRIOR_SPREAD = 5.0
@@ -46,7 +49,7 @@ _MOST_ENTRIES = 4_000_000
 
 
 def impute(
-    column: NoisyColumn, given: Mapping[str, ArrayLike], *, draws: int = 50, seed: int
+    column: NoisyColumn, given: Mapping[str, ArrayLike] | Any, *, draws: int = 50, seed: int
 ) -> NDArray[np.str_]:
     """True values drawn from their law given the letters and your own columns, ``[draw, row]``.
 
@@ -56,21 +59,25 @@ def impute(
 
     Args:
         column: what was released.
-        given: name -> values of the same rows: numbers enter linearly, texts as levels.
+        given: name -> values of the same rows, or a pandas, polars or pyarrow table of them:
+            numbers enter linearly, texts as levels.
         draws: how many; the more noise, the more are needed (see ``Pooled.missing_share``).
         seed: the same seed gives the same draws.
 
     Raises:
         InvalidInputError: the release does not tell all levels apart.
     """
-    if draws < 2:
-        raise InvalidInputError(f"draws is {draws}: give at least 2, to see how they differ")
+    refuse_other_columns(column)
+    if not _is_whole(draws) or draws < 2:
+        raise InvalidInputError(f"draws is {draws!r}: give at least 2, to see how they differ")
+    if not _is_whole(seed) or seed < 0:
+        raise InvalidInputError(f"seed is {seed!r}: give a whole number, 0 or more")
     inverse_of(column.p_rhat_given_r, column.levels)  # else the prior alone would tell some levels
-    rng, n = np.random.default_rng(seed), len(column)
-    own: dict[str, Array] = {}
-    for name, values in given.items():
-        own |= own_numbers(name, values, n)
-    design = _standardised(np.column_stack([np.ones(n), *own.values()]))
+    rng, n = np.random.default_rng(int(seed)), len(column)
+    own: list[Array] = []
+    for name, values in as_columns(given, "given").items():
+        own += own_numbers(name, values, n, column.records).values()
+    design = _standardised(np.column_stack([np.ones(n), *own]))
     rows, row_of, counts = np.unique(
         np.column_stack([column.letters, design]), axis=0, return_inverse=True, return_counts=True
     )
@@ -81,6 +88,10 @@ def impute(
         law = np.cumsum(model.posterior(gamma), axis=-1)[row_of.reshape(-1), :-1]
         places[draw] = (law < rng.random((n, 1))).sum(axis=1)
     return np.array(column.levels)[places]
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral)
 
 
 def _standardised(design: Array) -> Array:
@@ -243,6 +254,16 @@ class Pooled:
     missing_share: Array
 
 
+def _refuse_where(name: str, values: Array, is_bad: NDArray[np.bool_]) -> None:
+    wrong = np.argwhere(is_bad)
+    if wrong.size > 0:
+        draw, value = wrong[0]
+        raise InvalidInputError(
+            f"{name} holds {values[draw, value]:g} of draw {draw} in value {value}, counted from "
+            "0: an analysis without an answer cannot be combined"
+        )
+
+
 def pool(
     estimates: ArrayLike,
     standard_errors: ArrayLike,
@@ -260,16 +281,24 @@ def pool(
             where rows are few ([BR99]).
     """
     check_confidence(confidence)
-    if not degrees_of_freedom > 0:
+    try:
+        is_positive = bool(degrees_of_freedom > 0)
+    except (TypeError, ValueError):
+        is_positive = False
+    if not is_positive:
         raise InvalidInputError(
-            f"degrees_of_freedom is {degrees_of_freedom:g}: give rows less coefficients, above 0"
+            f"degrees_of_freedom is {degrees_of_freedom!r}: give rows less coefficients, above 0"
         )
-    q, u = np.asarray(estimates, dtype=float), np.asarray(standard_errors, dtype=float) ** 2
-    if q.ndim != 2 or q.shape != u.shape or len(q) < 2:
+    q = as_numbers(estimates, name="estimates")
+    errors = as_numbers(standard_errors, name="standard_errors")
+    if q.ndim != 2 or q.shape != errors.shape or len(q) < 2:
         raise InvalidInputError(
-            f"estimates and standard_errors have shapes {q.shape} and {u.shape}: give both as "
+            f"estimates and standard_errors have shapes {q.shape} and {errors.shape}: give both as "
             "[draw, value], with at least 2 draws"
         )
+    _refuse_where("estimates", q, ~(abs(q) <= LARGEST))
+    _refuse_where("standard_errors", errors, ~((errors >= 0) & (errors <= LARGEST)))
+    u = errors**2
     within, between = u.mean(axis=0), (1 + 1 / len(q)) * q.var(axis=0, ddof=1)
     total = within + between
     missing = between / np.where(total > 0, total, 1.0)

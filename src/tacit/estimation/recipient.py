@@ -122,7 +122,7 @@ def estimate(
     full = checked_channel(p_rhat_given_r)
     counts = np.bincount(checked_letters(letters, full), minlength=full.shape[1]).astype(np.int64)
     check_confidence(confidence)
-    _check_target(target)
+    check_target(target)
     return estimate_counts(counts, full, confidence, target)
 
 
@@ -133,7 +133,7 @@ def estimate_counts(
     used = full.max(axis=0) > 0
     counts, channel = all_counts[used], full[:, used]
     likeliest, gap = likeliest_frequencies(counts, channel)
-    reading = Reading(channel, counts, likeliest, normal_quantile((1 + confidence) / 2), target)
+    reading = Reading(channel, counts, likeliest, -normal_quantile((1 - confidence) / 2), target)
     found = [
         reading.contrast(weights, reading.rank) if known else None
         for weights, known in zip(np.eye(len(channel)), reading.is_identified, strict=True)
@@ -159,13 +159,18 @@ def estimate_counts(
 
 def check_confidence(confidence: float) -> None:
     """Refuse what is no probability between 0 and 1."""
-    if not 0 < confidence < 1:
+    try:
+        is_one = bool(0 < confidence < 1)
+    except (TypeError, ValueError):
+        is_one = False
+    if not is_one:
         raise InvalidInputError(
-            f"confidence is {confidence}: give a probability between 0 and 1, such as 0.95"
+            f"confidence is {confidence!r}: give a probability between 0 and 1, such as 0.95"
         )
 
 
-def _check_target(target: Target) -> None:
+def check_target(target: Target) -> None:
+    """Refuse other words."""
     if target not in get_args(Target):
         raise InvalidInputError(
             f"target is {target!r}: use 'rows' for the rows given, or 'population' for what they "

@@ -11,7 +11,7 @@ and their sources are in ``corrected_scores``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -22,6 +22,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInputError, UnconvergedError
 from tacit.estimation.column import NoisyColumn, join
 from tacit.estimation.corrected_scores import CorrectedScores, Link
+from tacit.estimation.own_columns import as_columns, own_numbers
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
 from tacit.numerics.special_functions import normal_quantile
@@ -74,7 +75,7 @@ class Regression:
 
 def fit_linear(
     outcome: ArrayLike | NoisyColumn,
-    covariates: Mapping[str, ArrayLike | NoisyColumn],
+    covariates: Mapping[str, ArrayLike | NoisyColumn] | Any,
     *,
     confidence: float = 0.95,
 ) -> Regression:
@@ -82,8 +83,9 @@ def fit_linear(
 
     Args:
         outcome: numbers, or a noisy column with ``numbers`` (of two levels, 0 and 1 by default).
-        covariates: name -> values of the same rows. Texts, and noisy columns without ``numbers``,
-            are levels against the first one; an intercept is added.
+        covariates: name -> values of the same rows, or a pandas, polars or pyarrow table of them.
+            Texts, and noisy columns without ``numbers``, are levels against the first one; an
+            intercept is added.
         confidence: of each interval.
     """
     return _fit("linear", outcome, covariates, confidence)
@@ -91,7 +93,7 @@ def fit_linear(
 
 def fit_logistic(
     outcome: ArrayLike | NoisyColumn,
-    covariates: Mapping[str, ArrayLike | NoisyColumn],
+    covariates: Mapping[str, ArrayLike | NoisyColumn] | Any,
     *,
     confidence: float = 0.95,
 ) -> Regression:
@@ -108,25 +110,31 @@ def fit_logistic(
 def _fit(
     link: Link,
     outcome: ArrayLike | NoisyColumn,
-    covariates: Mapping[str, ArrayLike | NoisyColumn],
+    covariates: Mapping[str, ArrayLike | NoisyColumn] | Any,
     confidence: float,
 ) -> Regression:
     check_confidence(confidence)
     names, equations, row_of = corrected_scores(link, outcome, covariates)
+    # An outcome far from 0 would leave few figures for its spread; the intercept takes it back.
+    shift = np.zeros(len(names))
+    if link == "linear":
+        shift[0] = np.round(equations.outcome.mean())
+        equations = replace(equations, outcome=equations.outcome - shift[0])
     counts = np.bincount(row_of).astype(float)
-    found = equations.fit(counts[None], normal_quantile((1 + confidence) / 2))
+    found = equations.fit(counts[None], -normal_quantile((1 - confidence) / 2))
     if not found.is_solved[0]:
         raise UnconvergedError(
             "the regression has no solution in these rows: they are too few for the noise of the "
-            "release, or the covariates do not tell the coefficients apart"
+            "release, or the covariates do not tell the coefficients apart, or a level has rows of "
+            "one outcome only"
         )
     covariance = found.covariance[0]
     return Regression(
         link,
         names,
-        found.coefficients[0],
+        found.coefficients[0] + shift,
         np.sqrt(np.diag(covariance)),
-        found.intervals[0],
+        found.intervals[0] + shift[:, None],
         covariance,
         len(row_of),
         confidence,
@@ -143,25 +151,35 @@ def _remarks(names: Sequence[str], intervals: Array) -> Iterator[Remark]:
 def corrected_scores(
     link: Link,
     outcome: ArrayLike | NoisyColumn,
-    covariates: Mapping[str, ArrayLike | NoisyColumn],
+    covariates: Mapping[str, ArrayLike | NoisyColumn] | Any,
 ) -> tuple[tuple[str, ...], CorrectedScores, NDArray[np.intp]]:
     """Names of the coefficients, the equations of rows that differ, and which of them each row is.
 
     Rows that are equal in all that is known are one.
     """
-    noisy = [each for each in (outcome, *covariates.values()) if isinstance(each, NoisyColumn)]
-    if not noisy:
-        raise InvalidInputError("no column is noisy: any package for regressions fits these rows")
-    own = _own_columns(outcome, covariates, len(noisy[0]))
-    places, row_of = _distinct_rows([join(noisy).letters, *own.values()])
-    kept = {name: values[places] for name, values in own.items()}
+    columns = as_columns(covariates, "covariates")
+    noisy = {name: each for name, each in columns.items() if isinstance(each, NoisyColumn)}
+    is_noisy = isinstance(outcome, NoisyColumn)
+    every = [*([outcome] if isinstance(outcome, NoisyColumn) else []), *noisy.values()]
+    if not every:
+        raise InvalidInputError(
+            "no column is noisy, so any package for regressions fits these rows: give the noisy "
+            "one beside the others, as in {'education': column, 'age': table['age']}"
+        )
+    joined, n = join(every), len(every[0])
+    y, own = _check_outcome(link, outcome, n), _own_columns(columns, n, joined.records)
+    known = [values for each in own.values() for values in each.values()]
+    places, row_of = _distinct_rows([joined.letters, *([] if is_noisy else [y]), *known])
+    kept = {name: {key: of[places] for key, of in each.items()} for name, each in own.items()}
     weights = np.ones((len(places), 1))
-    for column in noisy:
+    for column in every:
         each = column.weights[places]
         weights = (weights[:, :, None] * each[:, None, :]).reshape(len(places), -1)
-    combinations = [*product(*(range(len(column.levels)) for column in noisy))]
-    y = _outcome_values(link, outcome, kept, combinations, len(places))
-    names, design = _design(outcome, covariates, kept, combinations, len(places))
+    combinations = np.array([*product(*(range(len(column.levels)) for column in every))]).T
+    level_of = dict(zip(noisy, combinations[int(is_noisy) :], strict=True))
+    y = y[combinations[0]] if is_noisy else y[places, None]
+    names, design = _design(columns, kept, level_of, weights.shape)
+    y = np.broadcast_to(y, weights.shape)
     return names, CorrectedScores(link, weights, y, design), row_of
 
 
@@ -178,47 +196,18 @@ def _distinct_rows(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], N
 
 
 def _own_columns(
-    outcome: ArrayLike | NoisyColumn,
-    covariates: Mapping[str, ArrayLike | NoisyColumn],
-    n: int,
-) -> dict[str, Array]:
-    """Your own columns as numbers, by the names of their coefficients; the outcome as ``""``."""
-    own: dict[str, Array] = {}
-    for name, column in {"": outcome, **covariates}.items():
-        if not isinstance(column, NoisyColumn):
-            own |= own_numbers(name, column, n)
-    return own
+    columns: Mapping[str, Any], n: int, records: NDArray[np.str_] | None
+) -> dict[str, dict[str, Array]]:
+    """Your own columns as numbers, each by the names of its coefficients."""
+    return {
+        name: own_numbers(name, column, n, records)
+        for name, column in columns.items()
+        if not isinstance(column, NoisyColumn)
+    }
 
 
-def own_numbers(name: str, column: ArrayLike, n: int) -> dict[str, Array]:
-    """A column of your own as numbers; texts as indicators of each level but the first."""
-    values = np.asarray(column)
-    if values.shape != (n,):
-        raise InvalidInputError(
-            f"{name or 'outcome'} has shape {values.shape} and there are {n:,} rows: "
-            "give one value each"
-        )
-    if values.dtype.kind in "biuf":
-        if not np.isfinite(values).all():
-            raise InvalidInputError(
-                f"{name or 'outcome'} holds {values.min()}: leave such rows out"
-            )
-        return {name: values.astype(float)}
-    if name == "":
-        raise InvalidInputError("the outcome holds texts: give numbers, or 0 and 1")
-    texts = values.astype(str)
-    levels = np.unique(texts)
-    return {f"{name}={level}": (texts == level).astype(float) for level in levels[1:]}
-
-
-def _outcome_values(
-    link: Link,
-    outcome: ArrayLike | NoisyColumn,
-    own: Mapping[str, Array],
-    combinations: Sequence[tuple[int, ...]],
-    n_rows: int,
-) -> Array:
-    """The outcome of each row under each combination of true levels, [row, k]."""
+def _check_outcome(link: Link, outcome: ArrayLike | NoisyColumn, n: int) -> Array:
+    """The outcome as numbers: of each row, or of each level of a noisy one."""
     if isinstance(outcome, NoisyColumn):
         numbers = outcome.numbers
         if numbers is None and len(outcome.levels) == 2:
@@ -228,36 +217,49 @@ def _outcome_values(
                 f"the outcome has the levels {', '.join(outcome.levels)}: give it numbers, as in "
                 "column.scored([0, 0, 1])"
             )
-        values = np.array([numbers[levels[0]] for levels in combinations])
-        y = np.broadcast_to(values, (n_rows, len(combinations)))
     else:
-        y = np.broadcast_to(own[""][:, None], (n_rows, len(combinations)))
-    if link == "logistic" and not np.isin(y, (0, 1)).all():
-        raise InvalidInputError("the outcome of a logistic regression holds other values than 0, 1")
-    return y
+        [*found] = own_numbers("outcome", outcome, n).items()
+        if [name for name, _ in found] != ["outcome"]:
+            raise InvalidInputError("the outcome holds texts: give numbers, or 0 and 1")
+        numbers = found[0][1]
+    wrong = np.flatnonzero(~np.isin(numbers, (0, 1)))
+    if link == "logistic" and wrong.size > 0:
+        place = "level" if isinstance(outcome, NoisyColumn) else "row"
+        raise InvalidInputError(
+            "the outcome of a logistic regression holds other values than 0, 1: "
+            f"{numbers[wrong[0]]:g} in {place} {wrong[0]}, counted from 0"
+        )
+    return numbers
 
 
 def _design(
-    outcome: ArrayLike | NoisyColumn,
-    covariates: Mapping[str, ArrayLike | NoisyColumn],
-    own: Mapping[str, Array],
-    combinations: Sequence[tuple[int, ...]],
-    n_rows: int,
+    columns: Mapping[str, Any],
+    own: Mapping[str, Mapping[str, Array]],
+    level_of: Mapping[str, NDArray[np.intp]],
+    shape: tuple[int, int],
 ) -> tuple[tuple[str, ...], Array]:
-    """Names and values of the covariates, an intercept first, [row, k, coefficient]."""
-    shape = n_rows, len(combinations)
-    named = {"intercept": np.ones(shape)}
-    place = int(isinstance(outcome, NoisyColumn))
-    for name, column in covariates.items():
+    """Names and values of the covariates, an intercept first, [row, k, coefficient].
+
+    Args:
+        columns: the covariates by their names.
+        own: those of your own, as numbers of the rows.
+        level_of: level of each noisy covariate in each combination k.
+        shape: rows and combinations.
+    """
+    named = [("intercept", np.ones(shape))]
+    for name, column in columns.items():
         if isinstance(column, NoisyColumn):
-            level = np.array([levels[place] for levels in combinations])
-            values = {key: np.broadcast_to(of[level], shape) for key, of in _coded(name, column)}
-            place += 1
+            coded = [(key, of[level_of[name]]) for key, of in _coded(name, column)]
         else:
-            mine = [key for key in own if key == name or key.startswith(f"{name}=")]
-            values = {key: np.broadcast_to(own[key][:, None], shape) for key in mine}
-        named |= values
-    return tuple(named), np.stack([*named.values()], axis=-1)
+            coded = [(key, of[:, None]) for key, of in own[name].items()]
+        named += [(key, np.broadcast_to(of, shape)) for key, of in coded]
+    names = tuple(name for name, _ in named)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InvalidInputError(
+            f"two coefficients would be called {twice[0]!r}: give the covariates other names"
+        )
+    return names, np.stack([values for _, values in named], axis=-1)
 
 
 def _coded(name: str, column: NoisyColumn) -> list[tuple[str, Array]]:

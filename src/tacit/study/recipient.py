@@ -15,7 +15,13 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.estimation import Cell, Contrast, CrossTable, Estimate, NoisyColumn, crosstab
 from tacit.estimation.bounds import subgroup_bounds
 from tacit.estimation.column import without_rare_letters
-from tacit.estimation.crosstab import count_by_group, groups_of
+from tacit.estimation.crosstab import (
+    count_by_group,
+    remark_few_rows,
+    remark_outside_shares,
+    remark_wide_bounds,
+)
+from tacit.estimation.own_columns import as_columns, group_rows
 from tacit.estimation.recipient import check_confidence, estimate_counts
 from tacit.remark import Remark
 from tacit.study.reports.receipts import Certificate
@@ -37,7 +43,8 @@ class LevelEstimate:
 
     Attributes:
         level: what was asked.
-        share: unbiased estimate; ``None`` where the release hardly determines it.
+        share: unbiased estimate, which may fall below 0 or above 1; ``None`` where the release
+            hardly determines it.
         low: end of its interval, or of what is possible at all.
         high: the other end.
     """
@@ -110,7 +117,7 @@ def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEst
         confidence,
         levels,
         () if is_told else tuple(_contrast(certificate, each) for each in found.contrasts),
-        tuple(_remarks(certificate, found, is_told)),
+        tuple(_remarks(certificate, found, levels)),
     )
 
 
@@ -118,18 +125,20 @@ def read_column(path: str | Path) -> NoisyColumn:
     """The letters of an analysable release, with the record ids of its file.
 
     Raises:
-        InvalidInputError: the release is not analysable, or its certificate does not say so.
+        InvalidInputError: the release is not analysable, or its certificate does not say so. There
+            is no column then that other functions could use; ``crosstab_files`` with ``insist``
+            has bounds.
     """
     file, certificate = _certified(path)
     if not certificate.is_analysable:
-        raise _not_analysable(file, certificate)
+        raise _not_analysable(file, certificate, "tacit.crosstab_files(file, insist=True)")
     return _read(file, certificate)
 
 
 def crosstab_files(
-    paths: Sequence[str | Path],
-    own: str | Path | None = None,
-    by: Sequence[str] = (),
+    paths: Sequence[str | Path] | str | Path,
+    own: str | Path | Any = None,
+    by: Sequence[str] | str = (),
     *,
     own_id: str = "record",
     confidence: float = 0.95,
@@ -138,9 +147,11 @@ def crosstab_files(
     """Shares of what was asked in groups of your own rows, from release files and certificates.
 
     Args:
-        paths: release files of the same records, one question each; several are taken jointly.
-        own: your own table, .csv or .parquet, with the record ids of the files.
-        by: columns of it that make the groups.
+        paths: release files of the same records, one question each; several are taken jointly, and
+            one may be given alone.
+        own: your own table, .csv or .parquet, or a pandas, polars or pyarrow table, with the
+            record ids of the files.
+        by: columns of it that make the groups; rows without a value are the group ``missing``.
         own_id: column of it that holds the record ids.
         confidence: of each interval.
         insist: of one file that is not analysable, give bounds that hold in any subgroup.
@@ -149,7 +160,9 @@ def crosstab_files(
         InvalidInputError: a file is not analysable, or no record is in all of them.
     """
     check_confidence(confidence)
-    certified = [_certified(path) for path in paths]
+    certified = [_certified(path) for path in _one_or_more(paths)]
+    if not certified:
+        raise InvalidInputError("there is no release file: give at least one")
     names = [certificate.request for _, certificate in certified]
     if len(set(names)) < len(names):
         raise InvalidInputError(f"two files answer {names[0]}: give one file for each question")
@@ -157,7 +170,7 @@ def crosstab_files(
     if unfit and (not insist or len(certified) > 1 or unfit[0][1].least_given_r is None):
         raise _not_analysable(*unfit[0])
     columns = [_read(*each) for each in certified]
-    records, groups, left_out = _linked(columns, own, by, own_id)
+    records, groups, left_out = _linked(columns, own, [*map(str, _one_or_more(by))], own_id)
     linked = {name: column.at(records) for name, column in zip(names, columns, strict=True)}
     found = (
         _subgroup_bounds(certified[0][1], linked[names[0]], groups, confidence)
@@ -167,6 +180,10 @@ def crosstab_files(
     said = [Remark("rows_left_out", {"rows": left_out})] if left_out else []
     said += [remark for _, certificate in certified for remark in certificate.remarks]
     return replace(found, remarks=(*found.remarks, *said))
+
+
+def _one_or_more(given: Sequence[str | Path] | str | Path) -> Sequence[str | Path]:
+    return [given] if isinstance(given, str | Path) else given
 
 
 def _certified(path: str | Path) -> tuple[Path, Certificate]:
@@ -197,47 +214,61 @@ def _refuse_empty(file: Path, n_rows: int) -> None:
         )
 
 
-def _not_analysable(file: Path, certificate: Certificate) -> InvalidInputError:
+def _not_analysable(
+    file: Path, certificate: Certificate, bounds: str | None = None
+) -> InvalidInputError:
+    """Why a file cannot be used, and what gives bounds, where that is not the same command."""
     if certificate.is_analysable is None:
         return InvalidInputError(
             f"the certificate of {file} does not say whether the file is analysable: ask the "
             "custodian for both again, which costs nothing"
         )
-    return InvalidInputError(
+    said = (
         f"{file} is not analysable: its answers depend on more than {certificate.request}, so they "
         "err differently in a subgroup; ask the custodian for an analysable release, or for one "
-        "file alone take bounds",
-        suggestions=[Suggestion("crosstab", {"insist": True})],
+        "file alone take bounds"
     )
+    if bounds is not None:
+        return InvalidInputError(f"{said}: {bounds}")
+    return InvalidInputError(said, suggestions=[Suggestion("crosstab", {"insist": True})])
 
 
 def _linked(
-    columns: Sequence[NoisyColumn], own: str | Path | None, by: Sequence[str], own_id: str
-) -> tuple[NDArray[np.str_], dict[str, NDArray[np.str_]], int]:
+    columns: Sequence[NoisyColumn], own: str | Path | Any, by: Sequence[str], own_id: str
+) -> tuple[NDArray[np.str_], dict[str, NDArray[Any]], int]:
     """Records that are everywhere, your columns for them, and how many of your rows are left out.
 
     Without a table of your own, all records that every file has.
     """
-    ids = [column.records for column in columns if column.records is not None]
-    common = reduce(np.intersect1d, ids)
+    common = reduce(np.intersect1d, [one.records for one in columns if one.records is not None])
     if own is None:
         if by:
             raise InvalidInputError(f"there is no table with {by[0]}: give your own table")
-        mine = {own_id: common}
+        mine: dict[str, Any] = {own_id: common}
     else:
-        mine = _own_columns(Path(own), [own_id, *by])
-    is_kept = np.isin(mine[own_id], common)
+        mine = _own_columns(own, [*dict.fromkeys([own_id, *by])])
+    ids = np.asarray(mine[own_id]).astype(str)
+    is_kept = np.isin(ids, common)
     if not is_kept.any():
         raise InvalidInputError(
             "no record is in all of the files: give files of one party, and your own table with "
             f"the ids of their column record in {own_id}"
         )
-    groups = {name: mine[name][is_kept] for name in by}
-    return mine[own_id][is_kept], groups, int((~is_kept).sum())
+    groups = {name: np.asarray(mine[name])[is_kept] for name in by}
+    return ids[is_kept], groups, int((~is_kept).sum())
 
 
-def _own_columns(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]]:
-    """Columns of a recipient's own table, as texts."""
+def _own_columns(own: str | Path | Any, names: Sequence[str]) -> dict[str, Any]:
+    """Columns of a recipient's own table; of a file, as texts."""
+    if not isinstance(own, str | Path):
+        columns = as_columns(own, "own")
+        lacking = [name for name in names if name not in columns]
+        if lacking:
+            raise InvalidInputError(
+                f"own has no column {lacking[0]}, only {', '.join(columns)}: name one of these"
+            )
+        return {name: columns[name] for name in names}
+    path = Path(own)
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}: give your own table, .parquet or .csv")
     return read_texts(path, names)
@@ -246,11 +277,11 @@ def _own_columns(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]
 def _subgroup_bounds(
     certificate: Certificate,
     column: NoisyColumn,
-    groups: dict[str, NDArray[np.str_]],
+    groups: dict[str, NDArray[Any]],
     confidence: float,
 ) -> CrossTable:
     """Shares in groups as far as any law between the least and the greatest allows."""
-    names, group_of_row = groups_of(groups, len(column))
+    names, group_of_row = group_rows(groups, len(column))
     least, most = np.array(certificate.least_given_r), np.array(certificate.most_given_r)
     cells: list[Cell] = []
     is_consistent = True
@@ -262,6 +293,7 @@ def _subgroup_bounds(
             for level, (low, high) in zip(certificate.labels, bounds, strict=True)
         ]
     remarks = [Remark("not_analysable"), *([] if is_consistent else [Remark("unlikely_letters")])]
+    remarks += remark_wide_bounds([(cell.low, cell.high) for cell in cells])
     return CrossTable(
         (certificate.request,),
         tuple(groups),
@@ -308,10 +340,14 @@ def _contrast(certificate: Certificate, contrast: Contrast) -> LevelContrast:
     return LevelContrast(weights, float(contrast.value), low, high)
 
 
-def _remarks(certificate: Certificate, found: Estimate, is_told: bool) -> Iterator[Remark]:
+def _remarks(
+    certificate: Certificate, found: Estimate, levels: Sequence[LevelEstimate]
+) -> Iterator[Remark]:
     if not found.is_consistent:
         yield Remark("unlikely_letters")
-    if not is_told:
+    if any(level.share is None for level in levels):
         yield Remark("some_levels_only_together")
+    yield from remark_few_rows(found.n)
+    yield from remark_outside_shares(level.share for level in levels)
     yield from certificate.remarks
     yield Remark("analysable") if certificate.is_analysable else Remark("subgroups_differ")

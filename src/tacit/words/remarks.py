@@ -322,11 +322,37 @@ def _rows_left_out(*, rows: int) -> str:
     return f"{counted} no record in the release: left out"
 
 
+def _few_rows(*, rows: int) -> str:
+    counted = "1 row is" if rows == 1 else f"{rows:,} rows are"
+    return (
+        f"{counted} few: intervals are for many rows, and here their confidence is only nearly "
+        "what it says"
+    )
+
+
 def _small_groups(*, rows: int) -> str:
     counted = "1 row" if rows == 1 else f"{rows:,} rows"
     return (
         f"a group has only {counted}: intervals are for large groups, and in this one their "
         "confidence is only nearly what it says"
+    )
+
+
+def _outside_shares(*, shares: int) -> str:
+    counted = "1 share is" if shares == 1 else f"{shares:,} shares are"
+    it, its = ("it", "its interval") if shares == 1 else ("them", "their intervals")
+    return (
+        f"{counted} estimated below 0 or above 1, where no share can be: estimates are right on "
+        f"average, and noise may take them there; read {it} as 0 or 1 and rely on {its}, but take "
+        "sums and means of estimates as they are"
+    )
+
+
+def _wide_bounds(*, bounds: int, of: int) -> str:
+    which = f"{bounds:,} of {of:,} bounds are" if of > 1 else "the bounds are"
+    return (
+        f"{which} 0 and 1, which is true of any share and says nothing: ask the custodian for an "
+        "analysable release, or take larger groups"
     )
 
 
@@ -382,6 +408,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "erasure_unfinished": _erasure_unfinished,
     "external_column": _as_in_papers("external_column"),
     "few_records": _few_records,
+    "few_rows": _few_rows,
     "file_changed": _fill("{file} is not release {release} as it was delivered"),
     "file_gone": _fill("release {release} is no longer at {file}"),
     "file_replaced": _fill("{file} was release {release} and is release {now} now"),
@@ -421,6 +448,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "not_delivered": _fill("release {release} was recorded but never delivered"),
     "not_drawn_again": _fill("releases cannot be drawn again: {reason}"),
     "out_of_time": _as_in_papers("out_of_time"),
+    "outside_shares": _outside_shares,
     "page_changed": _fill(
         "{paper} shows {shown} where its own data say {right}: the page was changed"
     ),
@@ -503,5 +531,6 @@ _WORDS: dict[str, Callable[..., str]] = {
     "strays_missing": _strays_missing,
     "values_changed": _values_changed,
     "unused_values": _unused_values,
+    "wide_bounds": _wide_bounds,
 }
 """Code of a remark -> its words, from its values."""
