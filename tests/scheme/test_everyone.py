@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
-from tacit import mutual_information
+from tacit import Scheme, Status, mutual_information
+from tacit.datasets import adult
 from tacit.errors import InvalidInputError
 from tacit.policy import Everyone, Policy
 from tacit.scheme import views
@@ -15,6 +18,7 @@ from tacit.scheme.views import EveryoneView, merge_by_spread, merge_within
 
 N_X, N_RHAT, N_STATES = 5, 3, 3
 CAPS = {frozenset("abcd"): 3.0}
+CAP = 1.0
 ROUNDING = 1e-9
 
 
@@ -118,3 +122,34 @@ def test_letters_of_other_states_are_not_merged() -> None:
         view.after(channel, np.array([[0, 1]]), np.array([0, 0]), 1)
     with pytest.raises(InvalidInputError, match="give a label for every one"):
         view.after(channel, np.array([[0, 1]]), np.array([0, -1]), 1)
+
+
+def test_a_release_is_mixed_until_the_memory_can_tell_that_it_keeps_a_cap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So few letters are told apart that the best designs seem to break the cap on everyone."""
+    monkeypatch.setattr(views, "MOST_LETTERS", 8)
+    policy = Policy(limits=[Everyone(inf, cap=CAP)])
+    names = ("education", "income", "age")
+    scheme = Scheme.from_counts(adult().counts, names, memory=4, policy=policy)
+    made = [
+        scheme.release(asked, party=party, individual=0.2)
+        for party, asked in zip("abcde", [*names, "income", "age"], strict=True)
+    ]
+    assert scheme.worst_answer() <= CAP + ROUNDING
+    mixed = [each for each in made if each.solution.status is Status.INACCURATE]
+    assert mixed
+    for release in made:
+        p_r = scheme.p_x @ release.variable.p_r_given_x
+        right = float(p_r @ np.diag(release.p_rhat_given_r))
+        assert release.value == pytest.approx(1 - right, abs=1e-6)
+
+
+def test_a_design_is_made_as_a_study_makes_it() -> None:
+    scheme = Scheme.from_counts(adult().counts, ("education", "income", "age"))
+    design = scheme.design("education", party="a", individual=0.1, cap=1.0)
+    release = scheme.make(design)
+    assert release.party == "a"
+    assert scheme.history == (release,)
+    assert not ((release.table > 0) & (release.table < 1e-6)).any()
+    np.testing.assert_allclose(release.table, design.table, atol=1e-4)

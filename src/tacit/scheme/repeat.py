@@ -136,7 +136,7 @@ def _tell_again(
     is_capped = all(
         _keeps_cap(held[key], cap, reserve + _ROUNDING) for key, cap in problem.caps.items()
     )
-    value = _value(problem, redrawn)
+    value = value_of(problem, redrawn)
     is_free = added <= FREE_BITS
     return (value, leakage) if is_free and is_allowed and is_capped and value is not None else None
 
@@ -148,7 +148,7 @@ def _keeps_cap(held: Array, cap: ArrayLike, most_above: float) -> bool:
     return bool(((told_bits(held) <= allowed) | (held == 0)).all())
 
 
-def _value(problem: Problem, redrawn: Array) -> float | None:
+def value_of(problem: Problem, redrawn: Array) -> float | None:
     """What is minimised, for a channel [m, x, rhat].
 
     ``None`` where a ceiling is exceeded, or not every share can be estimated.

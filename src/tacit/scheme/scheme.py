@@ -31,9 +31,9 @@ from tacit.policy import Parties, Policy
 from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.bounded_memory import BoundedMemory, table_on
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import Memory, Step
-from tacit.scheme.release import EVERYONE_LETTERS, Design, Release
-from tacit.scheme.repeat import letters_told, repeat_beyond, repeat_letters
+from tacit.scheme.memory import Memory, Step, Transition
+from tacit.scheme.release import EVERYONE_LETTERS, Design, Release, without_rare_letters
+from tacit.scheme.repeat import letters_told, repeat_beyond, repeat_letters, value_of
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
     DESIGN_ENTRIES,
@@ -47,6 +47,9 @@ from tacit.scheme.views import (
 )
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import Progress, solve
+
+_MIXED_SHARES = (0.0, 2.0**-20, 2.0**-14, 2.0**-10, 2.0**-7, 2.0**-5, 2.0**-3, 0.25, 0.5, 0.75, 1.0)
+"""Of a constant answer, tried one after the other."""
 
 _HELD_TOL = 1e-9
 """Bits. What a coalition holds may exceed a limit by this much: gaps and rounding add up."""
@@ -302,6 +305,9 @@ class Scheme:
 
         Raises:
             InfeasibleError: a limit or a cap is below what is held already; nothing has changed.
+
+        Where the memory cannot tell that the best release keeps a cap, it is mixed with a constant
+        answer, and its status is ``INACCURATE``.
         """
         design = self.design(
             asked,
@@ -321,22 +327,26 @@ class Scheme:
                 f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
-        p_rhat_given_r = self._recipient_law(design)
         memory, transition = self._memory.after(
             party, design.table, limits=design.limits, caps=design.caps
         )
-        for coalition, held in _broken_caps(memory, design.caps).items():
-            reason = (
-                f"the worst single answer of {' + '.join(sorted(coalition))} would tell up to "
-                f"{held:.6g} bits, of a cap of {design.caps[coalition]:.6g}, as far as a memory of "
-                f"{len(memory.mass)} states tells: remember more states"
-            )
-            raise _cap_error(coalition, design.caps, held, reason)
-        self._memory = memory
+        broken = _broken_caps(memory, design.caps)
+        if broken:
+            design, memory, transition = self._mixed(design)
+        release = self._remember(design, memory, transition)
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
+        return release
+
+    def make(self, design: Design) -> Release:
+        """Make a designed release as a study does: without rare letters, mixed to keep its caps."""
+        return self._remember(*self._mixed(design))
+
+    def _remember(self, design: Design, memory: Memory, transition: Transition) -> Release:
+        p_rhat_given_r = self._recipient_law(design)
+        self._memory = memory
         release = Release(
-            party,
+            design.party,
             design.table,
             design.class_of_x,
             transition,
@@ -348,6 +358,42 @@ class Scheme:
         )
         self._steps.append(release)
         return release
+
+    def _mixed(self, design: Design) -> tuple[Design, Memory, Transition]:
+        """A design without rare letters, and mixed with a constant answer until it keeps every cap.
+
+        Merging states hides what tells that the design itself keeps them. What it leads to is
+        returned, too.
+        """
+        problem, mass = design.solution.problem, self._memory.mass
+        kept = without_rare_letters(design.table, mass, has_caps=bool(design.caps))
+        channel = without_rare_letters(
+            design.solution.channel, problem.joint_zxr.sum(axis=-1), has_caps=bool(design.caps)
+        )
+        letters = np.einsum("mx,mxa->a", mass, kept)
+        for share in _MIXED_SHARES:
+            table = (1 - share) * kept + share * letters
+            mixed = (1 - share) * channel + share * letters
+            memory, transition = self._memory.after(
+                design.party, table, limits=design.limits, caps=design.caps
+            )
+            broken = _broken_caps(memory, design.caps)
+            if not broken and share == 0:
+                return replace(design, table=table), memory, transition
+            value = None if problem.is_information else value_of(problem, mixed)
+            if value is None:  # a ceiling is exceeded, or information is judged otherwise
+                break
+            if not broken:
+                status = Status.INACCURATE
+                solution = replace(design.solution, channel=mixed, value=value, status=status)
+                return replace(design, solution=solution, table=table), memory, transition
+        coalition, held = next(iter(broken.items()))
+        reason = (
+            f"the worst single answer of {' + '.join(sorted(coalition))} would tell up to "
+            f"{held:.6g} bits, of a cap of {design.caps[coalition]:.6g}, as far as a memory of "
+            f"{len(memory.mass)} states tells: remember more states"
+        )
+        raise _cap_error(coalition, design.caps, held, reason)
 
     def design(
         self,

@@ -25,6 +25,7 @@ from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transition
+from tacit.scheme.release import without_rare_letters
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.solvers import Progress
 from tacit.solvers.information_utility.plain_bound import bound_for_more
@@ -54,13 +55,6 @@ SECONDS_TO_SUGGEST = 2.0
 LEAST_BITS = 10 * RESERVE_BITS
 """A party or coalition with fewer bits left than this has nothing left: designs stay
 ``RESERVE_BITS`` below each limit."""
-
-_RARE = 1e-5
-"""Letters with a smaller share of the records are left out where the limits allow it."""
-
-_TINY = 1e-6
-"""Under caps, a letter that nobody in a state gets with a larger probability is left out there: a
-cap would hold for histories that nobody ever has, and later designs are hard to certify then."""
 
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
@@ -282,8 +276,9 @@ def _round(
     answer alone always does. The last that is returned is whose cap made that necessary.
     """
     mass, capped = before.memory.mass, None
-    tiny = _TINY if design.caps else 0.0
-    frequent = IntegerChannel.quantised(_without_rare_letters(design.table, mass, tiny))
+    frequent = IntegerChannel.quantised(
+        without_rare_letters(design.table, mass, has_caps=bool(design.caps))
+    )
     for channel in chain([frequent], IntegerChannel.towards_constant(design.table, mass)):
         after, transition = before.after(
             request.party, channel, limits=design.limits, caps=design.caps
@@ -317,20 +312,6 @@ def _broken_cap(
     return next(
         (each for each in over if not keeps_cap(after, steps, each, design.caps[each])), None
     )
-
-
-def _without_rare_letters(channel: Array, mass: Array, tiny: float) -> Array:
-    """The design without letters of probability below `_RARE`, or below ``tiny`` in a state.
-
-    They come from the solver's tolerance; each would add a state and mean nothing to the recipient
-    ([M] fact 6).
-    """
-    p_letter = np.einsum("mx,mxa->a", mass, channel)
-    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < tiny
-    kept = np.where((p_letter < _RARE) | is_tiny, 0.0, channel)
-    total = kept.sum(axis=-1, keepdims=True)
-    common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
-    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)
 
 
 def _broken_limits(design: Design, before: Account, after: Account) -> dict[Parties, float]:

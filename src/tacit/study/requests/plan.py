@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import LN2, Array
-from tacit.errors import CapError, InfeasibleError, InvalidInputError
+from tacit.errors import InfeasibleError, InvalidInputError
 from tacit.information.laws import as_limit, as_positive_bits, entropy_terms
 from tacit.information.measures import guess_bound
 from tacit.policy import Policy, whom_in_words
 from tacit.problem import Problem
 from tacit.remark import Remark
-from tacit.scheme import Scheme
 from tacit.scheme.views import class_rows, class_sums, refine_classes
 from tacit.solvers import solve
 from tacit.study.books.books import RESERVE_BITS, Books
@@ -40,9 +39,6 @@ _ORDERS = 8
 
 _ORDER_SECONDS = 10.0
 """So long after the first order no more orders are tried."""
-
-_PARTS_OF_ASKED = (1.0, 0.9, 0.7, 0.4)
-"""Of the bits asked for: fewer are tried where the memory cannot tell that a cap is kept."""
 
 _MOST_PARTIES = 50
 
@@ -559,42 +555,17 @@ def _rehearse(
         party, question = turns[place]
         visited[party] += 1
         ceiling = own * visited[party] / visits[party]
-        held = scheme.leakage([party]) if party in scheme.parties else 0.0
-        for part in _PARTS_OF_ASKED:
-            bits = held + part * max(ceiling - held, 0.0)
-            correct = _release_or_guess(scheme, question, party, bits, cap, analysable=analysable)
-            if correct is not None:
-                break
-        guess = float((scheme.p_x @ question.p_r_given_x).max())
-        got[place] = (
-            guess if correct is None else correct,
-            scheme.leakage([party]) if party in scheme.parties else 0.0,
-        )
+        rows = question.p_r_given_x
+        guess = float((scheme.p_x @ rows).max())
+        try:
+            design = scheme.design(
+                rows, party=party, individual=ceiling, cap=cap, analysable=analysable
+            )
+            correct = max(1 - scheme.make(design).value, guess)
+        except InfeasibleError:  # a coalition is full
+            correct = guess
+        got[place] = correct, scheme.leakage([party]) if party in scheme.parties else 0.0
     return got
-
-
-def _release_or_guess(
-    scheme: Scheme,
-    question: Question,
-    party: str,
-    bits: float,
-    cap: float | None,
-    *,
-    analysable: bool,
-) -> float | None:
-    """Share of right answers of a release, a blind guess's where a coalition is full.
-
-    ``None`` where the memory cannot tell that the release keeps a cap: one of fewer bits may. A
-    study would mix it with a constant answer.
-    """
-    rows = question.p_r_given_x
-    try:
-        made = scheme.release(rows, party=party, individual=bits, cap=cap, analysable=analysable)
-    except CapError:
-        return None
-    except InfeasibleError:
-        return float((scheme.p_x @ rows).max())
-    return 1 - made.value
 
 
 def _answer(
