@@ -43,6 +43,28 @@ _MANY_TERMS = 2**12
 Counts = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a coalition holds at most.
+
+    Attributes:
+        bits: about a record, on average.
+        worst_answer: bits that its worst single answer tells.
+        worst_answer_slack: bits by which that may be above the truth, at most.
+        letters: answers that are told apart; ``None`` where ``bits`` are those of others.
+        slack: bits by which ``bits`` may be above the truth, at most. A coalition holds at least
+            what every carried one within it does, and everyone at least the letters told apart.
+        is_covered: whether its own law is not carried.
+    """
+
+    bits: float
+    worst_answer: float
+    worst_answer_slack: float
+    letters: int | None
+    slack: float
+    is_covered: bool
+
+
 @dataclass(frozen=True, eq=False)  # no slots: counts of classes are computed once
 class Account:
     """Everything released so far, and what each coalition holds of it at most.
@@ -166,33 +188,23 @@ class Account:
         """What is remembered of all that parties hold together; ``None`` if it is not carried."""
         return self.memory.view(parties & self.memory.present)
 
-    def worst_answers(self, coalitions: Iterable[Parties]) -> dict[Parties, tuple[float, float]]:
-        """``worst_answer`` and ``worst_answer_slack`` of coalitions."""
-        return {each: self._worst_answer_and_slack(each) for each in coalitions}
+    def holdings(self, coalitions: Iterable[Parties]) -> dict[Parties, Held]:
+        """What coalitions hold, and how loose that is, at most."""
+        return {each: self._held(each & self.memory.present) for each in coalitions}
 
-    def looseness(self, coalitions: Iterable[Parties]) -> dict[Parties, tuple[int | None, float]]:
-        """How many letters are told apart in what coalitions hold, and what that adds to the bound.
-
-        The second is the bits by which ``upper_bits`` may be above the truth, at most. A coalition
-        holds at least what every carried one within it does, and everyone at least the letters that
-        are told apart of all. There is no number of letters where the bound is that of others.
-        """
-        return {each: self._looseness(each & self.memory.present) for each in coalitions}
-
-    def _looseness(self, holders: Parties) -> tuple[int | None, float]:
-        memory, view = self.memory, self.memory.view(holders)
+    def _held(self, holders: Parties) -> Held:
+        memory, bits = self.memory, self.upper_bits(holders)
+        worst = self._worst_answer_and_slack(holders)
+        view = memory.view(holders)
         if view is not None:
-            return view.n_letters, view.slack
-        within = [each.held for parties, each in memory.carried.items() if parties <= holders]
-        roundings = memory.roundings + max(
-            (each.n_summed for each in memory.carried.values()), default=0
-        )
-        letters = None
+            return Held(bits, *worst, view.n_letters, view.slack, is_covered=False)
+        within = {who: each.held for who, each in memory.carried.items() if who <= holders}
+        summed = max((memory.carried[who].n_summed for who in within), default=0)
+        letters, laws = None, [law.T for law in within.values()]
         if holders == memory.present:
-            letters = memory.everyone.n_letters
-            within.append(memory.everyone.law.T)
-        told = max((information_lower_bits(held.T, roundings) for held in within), default=0.0)
-        return letters, max(0.0, self.upper_bits(holders) - told)
+            letters, laws = len(memory.everyone.law), [*laws, memory.everyone.law]
+        told = max(information_lower_bits(law, memory.roundings + summed) for law in laws)
+        return Held(bits, *worst, letters, max(0.0, bits - told), is_covered=True)
 
     def is_covered(self, parties: Parties) -> bool:
         """Whether ``upper_bits`` is that of others, because their law is not carried."""

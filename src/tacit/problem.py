@@ -192,6 +192,7 @@ class Problem:
 
     Attributes:
         is_information: whether the utility is I(Rhat; R) rather than an expected distortion.
+        is_searched: whether the best release is searched for by solving one problem after another.
     """
 
     joint: Array
@@ -206,6 +207,7 @@ class Problem:
     caps: Mapping[Any, float | ArrayLike] = field(default_factory=dict, kw_only=True)
     analysable: bool = field(default=False, kw_only=True)
     is_information: bool = field(init=False, repr=False)
+    is_searched: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -221,6 +223,8 @@ class Problem:
         put(self, "caps", _checked_caps(self.caps, self.joint.shape[:-1], self.views))
         put(self, "ceilings", _checked_ceilings(self.ceilings, self.joint.shape[-1]))
         _check_levels(self)
+        is_mean = self.objective == MEAN and not self.ceilings
+        put(self, "is_searched", self.is_information or not is_mean)
         if self.analysable:
             _check_analysable(self.joint_zxr.sum(axis=0))
 
@@ -243,11 +247,6 @@ class Problem:
     def p_r(self) -> Array:
         """p(r)."""
         return np.asarray(self.joint_zxr.sum(axis=(0, 1)))
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether the best release is searched for by solving one problem after another."""
-        return self.is_information or self.objective != MEAN or bool(self.ceilings)
 
     @property
     def is_shares(self) -> bool:

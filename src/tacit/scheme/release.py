@@ -18,13 +18,6 @@ from tacit.solution import Solution
 EVERYONE_LETTERS = "everyone"
 """The view of a problem through which everyone's cap is met where states do not tell enough."""
 
-_RARE = 1e-5
-"""Letters with a smaller share of the records are left out where the limits allow it."""
-
-_TINY = 1e-6
-"""Under caps, a letter that nobody in a state gets with a larger probability is left out there: a
-cap would hold for histories that nobody ever has, and later designs are hard to certify then."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
@@ -113,18 +106,3 @@ class Release(Step):
             for letter, law in zip(self.variable.letters, self.p_rhat_given_r, strict=True)
         ]
         return html_table(repr(self), (self.variable.name, *letters), rows)
-
-
-def without_rare_letters(channel: Array, mass: Array, *, has_caps: bool) -> Array:
-    """A design without letters that are rarer than ``_RARE``, or under caps ``_TINY`` in a state.
-
-    They come from the solver's tolerance; each would add a state and mean nothing to the recipient
-    ([M] fact 6).
-    """
-    tiny = _TINY if has_caps else 0.0
-    p_letter = np.einsum("mx,mxa->a", mass, channel)
-    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < tiny
-    kept = np.where((p_letter < _RARE) | is_tiny, 0.0, channel)
-    total = kept.sum(axis=-1, keepdims=True)
-    common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
-    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)

@@ -32,7 +32,7 @@ from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.bounded_memory import BoundedMemory, table_on
 from tacit.scheme.history import ExactHistory
 from tacit.scheme.memory import Memory, Step, Transition
-from tacit.scheme.release import EVERYONE_LETTERS, Design, Release, without_rare_letters
+from tacit.scheme.release import EVERYONE_LETTERS, Design, Release
 from tacit.scheme.repeat import letters_told, repeat_beyond, repeat_letters, value_of
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
@@ -47,6 +47,13 @@ from tacit.scheme.views import (
 )
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import Progress, solve
+
+_RARE = 1e-5
+"""Letters with a smaller share of the records are left out where the limits allow it."""
+
+_TINY = 1e-6
+"""Under caps, a letter that nobody in a state gets with a larger probability is left out there: a
+cap would hold for histories that nobody ever has, and later designs are hard to certify then."""
 
 _MIXED_SHARES = (0.0, 2.0**-20, 2.0**-14, 2.0**-10, 2.0**-7, 2.0**-5, 2.0**-3, 0.25, 0.5, 0.75, 1.0)
 """Of a constant answer, tried one after the other."""
@@ -763,6 +770,21 @@ def _useful(caps: Mapping[Parties, float], p_x: Array) -> dict[Parties, float]:
     """Caps that forbid something: no x is more than 1 / p(x) times as likely."""
     most = -np.log2(p_x[p_x > 0].min())
     return {coalition: cap for coalition, cap in caps.items() if cap < most}
+
+
+def without_rare_letters(channel: Array, mass: Array, *, has_caps: bool) -> Array:
+    """A design without letters that are rarer than ``_RARE``, or under caps ``_TINY`` in a state.
+
+    They come from the solver's tolerance; each would add a state and mean nothing to the recipient
+    ([M] fact 6).
+    """
+    tiny = _TINY if has_caps else 0.0
+    p_letter = np.einsum("mx,mxa->a", mass, channel)
+    is_tiny = np.where(mass[..., None] > 0, channel, 0.0).max(axis=1, keepdims=True) < tiny
+    kept = np.where((p_letter < _RARE) | is_tiny, 0.0, channel)
+    total = kept.sum(axis=-1, keepdims=True)
+    common = np.eye(len(p_letter))[p_letter.argmax()]  # where only rare letters were given
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), common)
 
 
 def _broken_caps(memory: Memory, caps: Mapping[Parties, float]) -> dict[Parties, float]:

@@ -444,23 +444,20 @@ def record_holdings(
         caps: on those of them that have one; a cap that is kept bounds the worst answer.
         prices: what a bit more would be worth; 0 for a coalition that is not named.
     """
-    worst_answers, looseness = account.worst_answers(limits), account.looseness(limits)
-    bits = {each: account.upper_bits(each) for each in limits}
-    covered = {each: account.is_covered(each) for each in limits}
     return tuple(
         HoldingRecord(
             parties=tuple(sorted(coalition)),
-            limit=limit,
-            bits=bits[coalition],
-            is_covered=covered[coalition],
+            limit=limits[coalition],
+            bits=held.bits,
+            is_covered=held.is_covered,
             multiplier=prices.get(coalition, 0.0),
-            letters=looseness[coalition][0],
-            slack=looseness[coalition][1],
+            letters=held.letters,
+            slack=held.slack,
             cap=caps.get(coalition),
-            worst_answer=min(worst_answers[coalition][0], caps.get(coalition, inf)),
-            worst_answer_slack=worst_answers[coalition][1],
+            worst_answer=min(held.worst_answer, caps.get(coalition, inf)),
+            worst_answer_slack=held.worst_answer_slack,
         )
-        for coalition, limit in limits.items()
+        for coalition, held in account.holdings(limits).items()
     )
 
 

@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from tacit.accounting import Account
+from tacit.accounting import Account, Held
 from tacit.errors import LedgerError
 from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Transition
@@ -144,7 +144,7 @@ def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
     recorded = {frozenset(each.parties): each for each in intent.record.holdings}
     if len(recorded) != len(intent.record.holdings) or set(recorded) != set(wanted):
         yield "it does not record the limits that were in force"
-    loose = account.looseness(wanted)
+    holdings = account.holdings(wanted)
     for coalition, limit in wanted.items():
         name = " + ".join(sorted(coalition))
         held = account.upper_bits(coalition)
@@ -154,7 +154,7 @@ def _limit_problems(replay: Replay, intent: Intent, before: Account) -> Iterator
             yield from _holding_problems(recorded[coalition], name, limit, held)
             if recorded[coalition].is_covered != account.is_covered(coalition):
                 yield f"whether the bound on everyone covers {name} is recorded wrongly"
-            yield from _looseness_problems(recorded[coalition], name, loose[coalition])
+            yield from _looseness_problems(recorded[coalition], name, holdings[coalition])
     if abs(account.everyone_bits - intent.record.everyone_bits) > SAME:
         yield (
             f"everyone may hold {account.everyone_bits:.9f} bits after it, not "
@@ -214,14 +214,12 @@ def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, floa
     return books.policy.limits_on(party, books.holders, ceiling)
 
 
-def _looseness_problems(
-    holding: HoldingRecord, name: str, proved: tuple[int | None, float]
-) -> Iterator[str]:
+def _looseness_problems(holding: HoldingRecord, name: str, proved: Held) -> Iterator[str]:
     """Whether letters and slack are recorded as they are proved; 0.1 and 0.2 recorded neither.
 
     Earlier versions recorded no slack where bits are those of others.
     """
-    letters, slack = proved
+    letters, slack = proved.letters, proved.slack
     if holding.slack is None or (holding.is_covered and not holding.slack and not holding.letters):
         return
     if abs(holding.slack - slack) > SAME or holding.letters != letters:

@@ -78,7 +78,7 @@ def _draft_in_cohort(
         raise refusal_with_suggestion(books, request, error) from None
     is_constant = best.is_constant and len(books.cohorts) > 1  # what others learn is not refused
     if not (best.is_worth_it or is_constant):
-        if best.is_out_of_time:
+        if best.had_no_time:
             raise UnconvergedError(
                 "time ran out before an answer was found that is better than a blind guess: ask "
                 "again when this machine is less busy, or with another utility"

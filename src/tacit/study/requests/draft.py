@@ -25,7 +25,7 @@ from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Transition
-from tacit.scheme.release import without_rare_letters
+from tacit.scheme.scheme import without_rare_letters
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.solvers import Progress
 from tacit.solvers.information_utility.plain_bound import bound_for_more
@@ -222,6 +222,11 @@ class Draft:
     def is_out_of_time(self) -> bool:
         """Whether the search for a better release was ended by ``_MOST_SECONDS``."""
         return self.design.solution.status is Status.OUT_OF_TIME
+
+    @property
+    def had_no_time(self) -> bool:
+        """Whether nothing better than a blind guess may mean no more than that time ran out."""
+        return self.is_out_of_time and not isinstance(self.request.utility, Shares)
 
     @property
     def time_shares(self) -> int:

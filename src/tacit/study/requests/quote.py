@@ -340,7 +340,7 @@ def _shares(
 ) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
     limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
-    looseness = after.looseness(limits)
+    holdings = after.holdings(limits)
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
@@ -351,15 +351,16 @@ def _shares(
             binding[0].bits,
             whom_in_words(binding),
             before.upper_bits(coalition),
-            after.is_covered(coalition) and coalition != books.holders | {party},
-            *looseness[coalition],
-            after.worst_answer(coalition),
-            after.worst_answer_slack(coalition),
+            held.is_covered and coalition != books.holders | {party},
+            held.letters,
+            held.slack,
+            held.worst_answer,
+            held.worst_answer_slack,
             books.all_limits.least_cap_on(coalition),
             books.cohort.number,
-            after.upper_bits(coalition),
+            held.bits,
         )
-        for coalition, binding in limits.items()
+        for (coalition, binding), held in zip(limits.items(), holdings.values(), strict=True)
     )
 
 
