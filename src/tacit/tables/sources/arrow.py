@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyarrow.dataset import dataset
 
 from tacit.errors import InvalidInputError
-from tacit.remark import Remark
 from tacit.tables.connection import reason
-from tacit.tables.sources.source import MOST_DIGITS, Table, TableFile, check_file, describe
+from tacit.tables.sources.source import Table, TableFile, check_file, describe
+from tacit.tables.sources.wide_decimals import refuse_wide_decimals
 
 _READ_AS = {pa.float16(): pa.float32()}
 """Types that DuckDB does not know -> what they are read as."""
@@ -30,19 +30,6 @@ def _describe(connection: duckdb.DuckDBPyConnection, file: Path) -> Table:
         connection.register("incoming", dataset(file, format="ipc", schema=pa.schema(readable)))
         types |= describe(connection, "incoming").types
     return Table(types, lambda _: "incoming", schema.names, partial(refuse_wide_decimals, schema))
-
-
-def refuse_wide_decimals(schema: pa.Schema, names: Sequence[str]) -> list[Remark]:
-    """Refuse columns of decimals that have more digits than DuckDB's; there is nothing to say."""
-    for field in schema:
-        is_wide = pa.types.is_decimal(field.type) and field.type.precision > MOST_DIGITS
-        if is_wide and field.name in names:
-            raise InvalidInputError(
-                f"column {field.name!r} has type DECIMAL({field.type.precision},"
-                f"{field.type.scale}) and {MOST_DIGITS} digits are the most that tacit reads: "
-                "round it, or turn it into a text first"
-            )
-    return []
 
 
 def _is_readable(connection: duckdb.DuckDBPyConnection, field: pa.Field) -> bool:

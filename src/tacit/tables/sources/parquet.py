@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from tacit.errors import InvalidInputError
 from tacit.tables.connection import quote_file, reason
-from tacit.tables.sources.arrow import refuse_wide_decimals
 from tacit.tables.sources.source import Table, TableFile, check_file, describe
+from tacit.tables.sources.wide_decimals import refuse_wide_decimals
 
 
 class ParquetFile(TableFile):
