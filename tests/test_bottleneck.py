@@ -75,6 +75,7 @@ def test_one_task_agrees_with_the_closed_form_of_a_binary_symmetric_one(error_ra
     assert ours.objective == pytest.approx(closed_form, abs=SOLVER_TOL)
 
 
+@pytest.mark.slow
 def test_one_task_is_never_worse_than_dit():
     """How near dit comes depends on its random starts; the tight witness is Tishby's iteration."""
     beta = 5.0

@@ -15,6 +15,9 @@ from nbclient import NotebookClient
 import tacit
 from tests.pages import DOCS, page
 
+pytestmark = pytest.mark.slow
+"""They wait for the site to be built."""
+
 LOADED = {"src", "srcset", "data", "poster"}
 """Attributes whose files a browser loads by itself; so it does ``href`` of ``link`` and SVG's."""
 

@@ -66,7 +66,15 @@ def write_zoned(path: Path, columns: Mapping[str, Sequence[object]]) -> str:
     )
 
 
-@pytest.fixture(params=["csv", "parquet", "feather", "xlsx", "postgresql"])
+@pytest.fixture(
+    params=[
+        "csv",
+        pytest.param("parquet", marks=pytest.mark.slow),
+        pytest.param("feather", marks=pytest.mark.slow),
+        "xlsx",
+        pytest.param("postgresql", marks=pytest.mark.slow),
+    ]
+)
 def stays(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The same table in files and on a server; times have a time zone in two of them."""
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from tests.cli.terminal import COLUMNS, on_terminal
 from tests.cli.tree import commands
 
 
+@pytest.mark.slow
 def test_the_demo_for_machines(tmp_path: Path) -> None:
     story = done("demo", "--out", tmp_path, "--json").json
     codes = {step["command"].split()[1]: step["exit_code"] for step in story["steps"]}

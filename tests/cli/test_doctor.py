@@ -83,6 +83,7 @@ def test_all_that_the_tests_need_is_whole() -> None:
     assert said.endswith("everything that is installed works\n")
 
 
+@pytest.mark.slow
 def test_an_extra_that_is_not_installed_is_no_fault() -> None:
     without = ["duckdb", "psycopg"]
     answer, in_words = examined(Step(without=without), Step(words=(), without=without))
@@ -93,6 +94,7 @@ def test_an_extra_that_is_not_installed_is_no_fault() -> None:
     assert "not installed: duckdb: pip install 'tacit[study]'" in in_words.out
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_imported_is_a_fault(tmp_path: Path) -> None:
     text = "raise ImportError('libpq.so.5 is not there')"
     [answer] = examined(Step(words=(), before=[package(tmp_path, "psycopg", text)]))
@@ -115,6 +117,7 @@ def test_a_kernel_that_was_not_built_is_a_fault(
     assert answer.out.count("install tacit again") == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_kernel_does_not_end_the_doctor(tmp_path: Path) -> None:
     """Loading a file that was cut off ends the process with a signal."""
     package = Path(tacit_package.__file__).parent
@@ -145,6 +148,7 @@ def test_a_ledger_that_cannot_be_opened_is_a_fault(monkeypatch: pytest.MonkeyPat
     assert "s3cret" not in answer.out
 
 
+@pytest.mark.slow
 def test_programs_are_looked_for_where_a_package_wants_them(tmp_path: Path) -> None:
     nowhere, places = tmp_path / "empty", tmp_path / "bin"
     nowhere.mkdir()

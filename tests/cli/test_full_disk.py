@@ -123,6 +123,7 @@ def test_no_room_in_the_study_for_its_mark(disk: Path, tmp_path: Path) -> None:
     assert releases(study) == 1
 
 
+@pytest.mark.slow
 def test_no_room_in_the_study_for_the_states(disk: Path, tmp_path: Path) -> None:
     """The intent fits, what is remembered of each record does not."""
     table = write_patients(tmp_path / "t.csv", 200_000)

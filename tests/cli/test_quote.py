@@ -63,6 +63,7 @@ SAME = 1e-5
 """Designs are rounded to whole numbers and leave a reserve: values differ by less than this."""
 
 
+@pytest.mark.slow
 def test_a_curve_compares_with_the_other_form_and_with_a_cap(used: Path) -> None:
     words = ["quote", used, "lab-a", "income", "--bits", 0.05, "--compare"]
     quoted = done(*words, "--json").json

@@ -42,6 +42,7 @@ def test_a_file_in_the_way_is_one_line(tmp_path: Path) -> None:
     assert said.startswith(f"cannot use {tmp_path / 'taken'} (File exists): check")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cheap_parts")
 def test_reproduce_reports_every_claim(tmp_path: Path) -> None:
     answer = done("reproduce", "--out", tmp_path / "paper")

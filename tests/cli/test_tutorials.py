@@ -18,6 +18,7 @@ from tests.pages import ROOT, page
 DEMO = "tacit demo --out demo"
 
 
+@pytest.mark.slow
 def test_tutorials_run_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both begin with the demo: it is run once, and each goes on in a copy."""
     monkeypatch.chdir(tmp_path)

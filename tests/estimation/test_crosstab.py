@@ -151,6 +151,7 @@ N_RELEASES = 60
 LEAST_HITS = int(binom.ppf(1e-4, N_RELEASES, 0.95))  # 11 intervals: chance of a false alarm 0.001
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_on_adult():
     """Education by income, 20,000 rows drawn from Adult, at most half of the letters kept."""
     table = adult()

@@ -356,6 +356,7 @@ def coverage(release, channel, truth, target, n_releases=N_RELEASES):
     return np.sum(rows, axis=0), together
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limits", "rank", "is_identified"),
     [
@@ -383,6 +384,7 @@ def test_realised_frequencies_are_covered(name, limits, rank, is_identified):
     assert together >= LEAST_HITS
 
 
+@pytest.mark.slow
 def test_realised_frequencies_are_covered_where_the_release_reads_more_than_r():
     released = income_by_education_and_age()
     channel = released.p_rhat_given_r
@@ -392,6 +394,7 @@ def test_realised_frequencies_are_covered_where_the_release_reads_more_than_r():
     assert together >= LEAST_HITS
 
 
+@pytest.mark.slow
 def test_frequencies_of_the_population_are_covered():
     released = of_attribute("education", individual=0.8)
     channel = released.p_rhat_given_r

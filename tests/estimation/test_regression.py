@@ -160,6 +160,7 @@ N_RELEASES = 100
 LEAST_HITS = int(binom.ppf(1e-4, N_RELEASES, 0.95))
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_the_true_table_says():
     """Income on noisy education and age: the model is not true, and its fit is still found."""
     counts = adult().counts

@@ -16,7 +16,8 @@ GAP_TOL = 1e-7
 
 
 @pytest.mark.parametrize(
-    ("individual", "collusion"), [(0.3, 0.3), (0.3, None), (None, 0.3), (0.3, 0.5)]
+    ("individual", "collusion"),
+    [(0.3, 0.3), (0.3, None), (None, 0.3), pytest.param(0.3, 0.5, marks=pytest.mark.slow)],
 )
 def test_algorithm_3_agrees_with_the_certified_optimum(
     individual: float | None, collusion: float | None

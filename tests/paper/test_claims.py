@@ -37,7 +37,25 @@ MEASURED_ONLY = {"cost_per_step_grows_with_the_channel"}
 """Seconds depend on the machine: they are reported and decide nothing."""
 
 
-@pytest.mark.parametrize("check", [*THEORY, *EXPERIMENTS, *ADULT], ids=lambda check: check.__name__)
+TAKE_LONG = (
+    "algorithm_3_is_optimal",
+    "algorithm_3_reaches_every_limit",
+    "self_consistency_is_sufficient",
+    "information_points_leave_gaps",
+)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(
+            check,
+            id=check.__name__,
+            marks=[pytest.mark.slow] if check.__name__ in TAKE_LONG else [],
+        )
+        for check in (*THEORY, *EXPERIMENTS, *ADULT)
+    ],
+)
 def test_claims(check: Callable[[], Claim]) -> None:
     claim = check()
     assert type(claim.holds) is bool

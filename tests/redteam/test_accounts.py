@@ -17,7 +17,12 @@ from tests.redteam.studies import AGES, DIAGNOSES, make_hospital, write_patients
 CAPPED = (101, 103, 104, 107, 117, 118, 123, 126, 132, 134)
 """With caps of all kinds, and some answers that are not refused."""
 
-SEEDS = (*range(8), *CAPPED)
+TAKE_LONG = (7, 103, 118, 134)
+
+SEEDS = tuple(
+    pytest.param(seed, marks=[pytest.mark.slow] if seed in TAKE_LONG else [])
+    for seed in (*range(8), *CAPPED)
+)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -178,6 +178,7 @@ def tables(draw: st.DrawFn) -> tuple[tuple[int, ...], list[list[Fraction]]]:
     return tuple(counts), [[Fraction(w, sum(row)) for w in row] for row in rows]
 
 
+@pytest.mark.slow
 @given(tables())
 @settings(max_examples=60)
 def test_the_bound_is_above_the_enumerated_excess(

@@ -237,6 +237,7 @@ def test_the_description_of_the_api_needs_no_other_machine(
         expect(visitor.page.get_by_text("/api/own/quotes")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_documentation_needs_no_other_machine(
     clinic: Server, browser: Browser, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

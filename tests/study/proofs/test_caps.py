@@ -78,6 +78,7 @@ def releases(draw: st.DrawFn) -> tuple[NDArray[np.int64], list[NDArray[np.float6
     return counts, [draw(channels((2, n_x), 2)) for _ in PARTIES]
 
 
+@pytest.mark.slow
 @given(made=releases(), memory=st.sampled_from([1, 2, 3, 64]))
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_cap_is_proved_only_where_it_is_kept(

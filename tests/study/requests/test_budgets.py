@@ -454,6 +454,7 @@ def test_a_quote_is_what_the_release_then_is(
 # -- nothing depends on what came out ---------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_realised_releases_change_no_quote_design_or_refusal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_two_letters_with_one_label_are_refused() -> None:
         Alphabet(("a", "a"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=6), st.data())
 def test_any_text_survives_both_formats(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], data: st.DataObject

@@ -168,6 +168,7 @@ def codes(table: StagingTable, encoding: Encoding, *names: str) -> list[NDArray[
     return [rows[name] for name in names]
 
 
+@pytest.mark.slow
 @given(tables())
 @settings(max_examples=N_EXAMPLES)
 def test_codes_are_those_of_a_plain_encoder(columns: list[Sample]) -> None:

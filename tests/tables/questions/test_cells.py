@@ -220,6 +220,7 @@ UNKNOWN_LEVEL = re.compile(
 """Comparisons of diagnosis itself with a text that is none of its levels."""
 
 
+@pytest.mark.slow
 @given(CONDITIONS | TEXTS | INTEGERS)
 def test_sql_is_what_plain_python_makes_of_it(term: Term) -> None:
     assume(term.sql.count("||") < 20)  # more would be refused
