@@ -72,6 +72,8 @@ class Step:
         return self.transition.next_state
 
 
+_ENTRIES_AT_ONCE = 2**15
+
 NO_LIMITS: Mapping[Parties, float] = MappingProxyType({})
 
 
@@ -178,11 +180,12 @@ def information_added_bits(mass: Array, channel: Array, roundings: int = 0) -> f
     ``roundings`` lie behind each mass.
     """
     n_operations = 2 * roundings + sum(channel.shape) + 8
-    nats = 0.0
-    for state, rows in zip(mass, channel, strict=True):  # one at a time: arrays stay small
-        total = state.sum()
-        prior = state / (total if total > 0 else 1.0)
-        joint = (state[:, None] * rows).T[:, None]  # [rhat, 1, x]
-        _, upper = information_upper_nats(joint, prior[None], n_operations)
-        nats += float(upper[0])
+    nats, at_once = 0.0, max(1, _ENTRIES_AT_ONCE // max(channel[0].size, 1))
+    for first in range(0, len(mass), at_once):  # a few at a time: arrays stay small
+        some = slice(first, first + at_once)
+        total = mass[some].sum(axis=1, keepdims=True)
+        prior = mass[some] / np.where(total > 0, total, 1.0)
+        joint = (mass[some, :, None] * channel[some]).transpose(2, 0, 1)  # [rhat, m, x]
+        _, upper = information_upper_nats(joint, prior, n_operations)
+        nats += float(upper.sum())
     return nats / LN2
