@@ -3,7 +3,8 @@
 Random problems of the engine's sizes under several seeds, some without a limit on everyone, and
 Adult's third visit of a party that comes back, whose view reads x. Each cap lies halfway between
 what the view's worst answer has said before and what it would say in the best release without caps,
-so it binds.
+so it binds. A party that comes back has its own limit on all that it holds, with and without caps,
+as in every study; what that view alone costs is shown beside.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class CapsResult:
         gap: the largest of tacit's.
         slowdown: seconds with the caps over seconds without.
         worst_slowdown: the largest of these.
+        view_slowdown: seconds with the caps over seconds without them and without a limit on a
+            party that comes back.
         cvxpy: what cvxpy achieved, seed by seed; empty where it was not run.
         cvxpy_ratio: its seconds over tacit's, where it found something.
     """
@@ -70,6 +73,7 @@ class CapsResult:
     gap: float
     slowdown: float
     worst_slowdown: float
+    view_slowdown: float
     cvxpy: list[Score]
     cvxpy_ratio: float | None
 
@@ -90,7 +94,8 @@ def run(*, quick: bool) -> list[CapsResult]:
         plain = [_Timed(*_solve(problem)) for problem in problems]
         for kind, keys in _kinds(problems[0]).items():
             say(f"{name}, capped: {kind} ...")
-            results.append(_compare(name, kind, keys, plain))
+            limited = [_Timed(*_solve(_limited(timed.solution, keys))) for timed in plain]
+            results.append(_compare(name, kind, keys, limited, plain))
     print_table(
         f"Caps on single answers (CPU seconds, gap 1e-7; asked: at most {MOST:g} times the time "
         f"without caps, cvxpy at least {LEAST:g} times)",
@@ -101,6 +106,7 @@ def run(*, quick: bool) -> list[CapsResult]:
             "gap",
             "/ without",
             "worst",
+            "/ without its view",
             "cvxpy",
             "gap",
             "cvxpy / tacit",
@@ -144,11 +150,16 @@ def _solve(problem: tacit.Problem) -> tuple[tacit.Solution, float]:
     return time_it(lambda: tacit.solve(problem, gap_tol=GAP_TOL), clock=time.process_time)
 
 
-def _compare(size: str, kind: str, keys: list[ViewKey], plain: list[_Timed]) -> CapsResult:
+def _compare(
+    size: str, kind: str, keys: list[ViewKey], limited: list[_Timed], plain: list[_Timed]
+) -> CapsResult:
     """tacit and, where that does not take minutes, cvxpy on every problem."""
-    problems = [_capped(timed.solution, keys) for timed in plain]
+    problems = [_capped(timed.solution, keys) for timed in limited]
     capped = [_Timed(*_solve(problem)) for problem in problems]
-    slowdowns = [own.seconds / without.seconds for own, without in zip(capped, plain, strict=True)]
+    slowdowns, of_views = (
+        [own.seconds / without.seconds for own, without in zip(capped, others, strict=True)]
+        for others in (limited, plain)
+    )
     is_small = np.prod(capped[0].solution.channel.shape) <= CVXPY_UP_TO_UNKNOWNS
     theirs = [_score_cvxpy(timed.solution) for timed in capped] if is_small else []
     ratios = [
@@ -163,9 +174,21 @@ def _compare(size: str, kind: str, keys: list[ViewKey], plain: list[_Timed]) -> 
         max(timed.solution.gap or 0.0 for timed in capped),
         statistics.median(slowdowns),
         max(slowdowns),
+        statistics.median(of_views),
         theirs,
         statistics.median(ratios) if ratios else None,
     )
+
+
+def _limited(solution: tacit.Solution, keys: list[ViewKey]) -> tacit.Problem:
+    """The solved problem with the own limit of a party that comes back, which binds."""
+    problem, nothing = solution.problem, np.ones((*solution.problem.joint.shape[:-1], 1))
+    coalitions = [key for key in keys if isinstance(key, tuple) and key != problem.everyone and key]
+    limits = {
+        key: 0.5 * (held_bits(problem, key, nothing) + held_bits(problem, key, solution.channel))
+        for key in coalitions
+    }
+    return replace(problem, coalitions={**problem.coalitions, **limits})
 
 
 def _capped(solution: tacit.Solution, keys: list[ViewKey]) -> tacit.Problem:
@@ -184,6 +207,12 @@ def worst_bits(problem: tacit.Problem, key: ViewKey, channel: Array) -> float:
     joint = _seen(problem, key, channel)
     independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=(0, 2), keepdims=True)
     return float(np.log2((joint / np.where(joint > 0, independent, 1.0)).max()))
+
+
+def held_bits(problem: tacit.Problem, key: ViewKey, channel: Array) -> float:
+    """I(Rhat, Y; X) of a view."""
+    seen = _seen(problem, key, channel)
+    return tacit.mutual_information(seen.transpose(0, 2, 1).reshape(-1, seen.shape[1]))
 
 
 def _seen(problem: tacit.Problem, key: ViewKey, channel: Array) -> Array:
@@ -248,6 +277,7 @@ def _cells(result: CapsResult) -> list[str]:
         gap_text(result.gap),
         ratio_text(result.slowdown),
         ratio_text(result.worst_slowdown),
+        ratio_text(result.view_slowdown),
         seconds_text(statistics.median(each.seconds for each in found)) if found else "-",
         gap_text(max((each.gap or 0.0 for each in found), default=None)),
         ratio_text(result.cvxpy_ratio),
