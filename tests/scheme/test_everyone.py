@@ -153,3 +153,15 @@ def test_a_design_is_made_as_a_study_makes_it() -> None:
     assert scheme.history == (release,)
     assert not ((release.table > 0) & (release.table < 1e-6)).any()
     np.testing.assert_allclose(release.table, design.table, atol=1e-4)
+    right = (scheme.p_x @ release.variable.p_r_given_x) @ np.diag(release.p_rhat_given_r)
+    assert release.value == pytest.approx(1 - right, abs=1e-12)
+
+
+def test_rare_letters_stay_where_a_ceiling_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheme = Scheme.from_counts(adult().counts, ("education", "income", "age"))
+    design = scheme.design("education", party="a", individual=0.3, ceilings={0: 0.5})
+    assert scheme.make(design).value == pytest.approx(design.solution.value, abs=1e-5)
+    monkeypatch.setattr("tacit.scheme.scheme._RARE", 0.9)  # all letters but the usual one are rare
+    again = Scheme.from_counts(adult().counts, ("education", "income", "age"))
+    release = again.make(design)
+    np.testing.assert_array_equal(release.table, design.table)

@@ -385,15 +385,25 @@ class Scheme:
                 design.party, table, limits=design.limits, caps=design.caps
             )
             broken = _broken_caps(memory, design.caps)
-            if not broken and share == 0:
+            if problem.is_information:  # its value is not computed anew: only rare letters go
+                if broken:
+                    break
                 return replace(design, table=table), memory, transition
-            value = None if problem.is_information else value_of(problem, mixed)
-            if value is None:  # a ceiling is exceeded, or information is judged otherwise
+            value = value_of(problem, mixed)
+            if value is None:  # a ceiling is exceeded
                 break
             if not broken:
-                status = Status.INACCURATE
+                bound = design.solution.bound
+                is_near = share == 0 and (bound is None or value - bound <= GAP_TOL)
+                status = design.solution.status if is_near else Status.INACCURATE
                 solution = replace(design.solution, channel=mixed, value=value, status=status)
                 return replace(design, solution=solution, table=table), memory, transition
+        memory, transition = self._memory.after(
+            design.party, design.table, limits=design.limits, caps=design.caps
+        )
+        broken = _broken_caps(memory, design.caps)
+        if not broken:  # a ceiling needs the rare letters
+            return design, memory, transition
         coalition, held = next(iter(broken.items()))
         reason = (
             f"the worst single answer of {' + '.join(sorted(coalition))} would tell up to "
