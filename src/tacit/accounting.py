@@ -24,7 +24,7 @@ from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
 from tacit.policy import Parties, Policy
 from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.bounded_memory import BoundedMemory
-from tacit.scheme.memory import NO_LIMITS, Transition
+from tacit.scheme.memory import NO_LIMITS, Copy, Step, Transition
 from tacit.scheme.views import ClassOfX, CoalitionView, EveryoneView, class_sums
 
 _PRECISION = 128
@@ -127,6 +127,41 @@ class Account:
             party, channel.law, made, limits=limits, caps=caps, everyone_bits=everyone_bits
         )
         return Account(self.counts, after), transition
+
+    def after_copy(
+        self,
+        party: str,
+        steps: Sequence[Step],
+        made: Copy,
+        *,
+        is_new: bool = True,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
+    ) -> tuple[Account, Copy] | None:
+        """The account after a copy of earlier letters: nothing more is told to everyone.
+
+        Args:
+            party: who received it.
+            steps: everything that was drawn, in order, and who holds it.
+            made: which letters. Where it is not new, its slacks are believed where it names them,
+                and proved again where it does not.
+            is_new: whether merges are to be chosen. ``None`` is returned where that costs too much.
+            limits: as for ``after``, and so are ``caps``.
+            caps: on the worst single answer of coalitions.
+        """
+        told = self.memory.after_copy(
+            party, steps, made, self.p_class, is_new=is_new, limits=limits, caps=caps
+        )
+        return None if told is None else (Account(self.counts, told[0]), told[1])
+
+    def recall(self, steps: Sequence[Step], source: int) -> Array:
+        """What is known now of the letter of an earlier step, p(rhat | m, x), [m, x, rhat]."""
+        return self.memory.recall(steps, source, self.p_class)
+
+    @property
+    def p_class(self) -> Array:
+        """The law of a record's class."""
+        return np.asarray(self._class_counts / self.counts.sum())
 
     def with_fewer_states(self) -> Account:
         """The account for what is released next, which leaves only as many states as laws allow."""

@@ -37,6 +37,11 @@ class Step:
     everyone_bits: float = math.inf
 
     @property
+    def holders(self) -> frozenset[str]:
+        """Nothing is copied."""
+        return frozenset({self.party})
+
+    @property
     def table(self) -> Array:
         """Each cell is a class of its own."""
         return self.channel
@@ -44,7 +49,7 @@ class Step:
 
 def brute_force(p_x: Array, steps: Sequence[Step], parties: Collection[str]) -> dict:
     """Letters that ``parties`` see -> p(letters, x), summed over every sequence of letters."""
-    seen = [index for index, step in enumerate(steps) if step.party in parties]
+    seen = [index for index, step in enumerate(steps) if step.holders & {*parties}]
     found: dict[tuple[int, ...], Array] = {}
     for letters in product(*(range(step.channel.shape[-1]) for step in steps)):
         mass, state = p_x, 0

@@ -59,7 +59,7 @@ def test_exact_measures_are_those_of_every_sequence_of_letters(exact_scheme: Sch
     report = audit(exact_scheme, records=RECORDS, confidence=SURE)
     assert [finding.name for finding in report.findings] == NAMES
     for finding in report.findings:
-        law = brute_law(exact_scheme.p_x, exact_scheme.history, finding.parties)
+        law = brute_law(exact_scheme.p_x, exact_scheme.steps, finding.parties)
         p_x, p_y = law.sum(axis=0), law.sum(axis=1)
         given_x = law / p_x
         exposure = finding.exposure
@@ -210,7 +210,7 @@ def test_bounds_of_a_release_that_says_nothing_are_zero() -> None:
 def test_under_bounded_memory_carried_coalitions_are_exact_and_everyone_is_bounded(
     bounded_scheme: Scheme, bounded_audit: Audit
 ) -> None:
-    p_x, history = bounded_scheme.p_x, bounded_scheme.history
+    p_x, history = bounded_scheme.p_x, bounded_scheme.steps
     for finding in bounded_audit.findings:
         truth = exact_exposure(brute_law(p_x, history, finding.parties))
         is_exact = bounded_scheme.law(finding.parties) is not None
@@ -225,7 +225,7 @@ def test_under_bounded_memory_carried_coalitions_are_exact_and_everyone_is_bound
 def test_everyone_is_exact_while_a_bounded_memory_has_lost_nothing() -> None:
     scheme = released(Scheme, memory=1000)
     report = audit(scheme, records=RECORDS, confidence=SURE)
-    truth = exact_exposure(brute_law(scheme.p_x, scheme.history, scheme.parties))
+    truth = exact_exposure(brute_law(scheme.p_x, scheme.steps, scheme.parties))
     assert scheme.is_exact(scheme.parties)
     assert report.everyone.exposure.is_exact
     assert not report.everyone.attack.is_bound
@@ -251,7 +251,7 @@ def test_a_scheme_that_carries_nothing_is_bounded_by_the_last_release_seen(memor
     scheme = released(Forgetful, memory=memory)
     report = audit(scheme, records=RECORDS, confidence=SURE)
     for finding in report.findings:
-        truth = exact_exposure(brute_law(scheme.p_x, scheme.history, finding.parties))
+        truth = exact_exposure(brute_law(scheme.p_x, scheme.steps, finding.parties))
         assert not finding.exposure.is_exact
         assert_never_below(finding.exposure, truth)
         assert_ordered(finding.exposure)

@@ -109,7 +109,7 @@ def test_an_audit_tells_every_attribute_and_the_whole_record() -> None:
     scheme.release("income", party="lab", individual=0.2)
     scheme.release("age", party="city", individual=0.1)
     report = audit(scheme, records=200, table_records=100)
-    law = brute_law(scheme.p_x, scheme.history, {"lab"}).reshape(-1, 2, 2)
+    law = brute_law(scheme.p_x, scheme.steps, {"lab"}).reshape(-1, 2, 2)
     income, age, whole = report.of("lab").told
     assert [income.about, age.about, whole.about] == ["income", "age", WHOLE]
     by_hand = law.sum(axis=2).max(axis=1).sum()
@@ -167,7 +167,7 @@ def test_a_bounded_audit_marks_what_it_can_only_bound() -> None:
     report = audit(scheme, records=200, about=[variable])
     told: Inference = report.everyone.inferences[0]
     assert not told.exposure.is_exact
-    law = brute_law(scheme.p_x, scheme.history, scheme.parties)
+    law = brute_law(scheme.p_x, scheme.steps, scheme.parties)
     exact = infer(variable, law)
     assert exact.exposure.guess_after <= told.exposure.guess_after + ROUNDING
     assert exact.exposure.mutual_information <= told.exposure.mutual_information + ROUNDING

@@ -271,9 +271,9 @@ def test_a_new_measure_is_one_row(
     report = audit(bounded_scheme, records=100)
     found = [each["total_variation"] for each in report.as_dict()["findings"]]
     assert found == [finding.exposure.total_variation for finding in report.findings]
-    law = brute_law(bounded_scheme.p_x, bounded_scheme.history, {"a"})
+    law = brute_law(bounded_scheme.p_x, bounded_scheme.steps, {"a"})
     assert found[0] == pytest.approx(total_variation(law.T), abs=ROUNDING)
-    everyone = brute_law(bounded_scheme.p_x, bounded_scheme.history, bounded_scheme.parties)
+    everyone = brute_law(bounded_scheme.p_x, bounded_scheme.steps, bounded_scheme.parties)
     assert total_variation(everyone.T) <= found[-1] < 1  # a bound, by Pinsker's inequality
     shown = report.as_text()
     column = tables(shown)[[AuditTable.AVERAGE, AuditTable.WORST].index(table)]

@@ -33,7 +33,7 @@ def worst_answer(scheme: Scheme, parties: Collection[str]) -> float:
             for letter, after in enumerate(step.next_state[state]):
                 told = mass * step.channel[state, :, letter]
                 if told.any():
-                    own = (*seen, letter) if step.party in parties else seen
+                    own = (*seen, letter) if step.holders & {*parties} else seen
                     grown[own, int(after)] = grown[own, int(after)] + told
         masses = grown
     views: dict[tuple[int, ...], object] = defaultdict(float)
@@ -100,7 +100,7 @@ def test_a_merged_memory_bounds_it_from_above() -> None:
 
 def test_a_cap_of_0_tells_nothing() -> None:
     scheme = made(COUNTS, Policy(), None, cap=0.0)
-    assert len(scheme.steps) == len(VISITS)
+    assert len(scheme.history) == len(VISITS)
     assert scheme.leakage({"a"}) == pytest.approx(0, abs=1e-9)
     assert worst_answer(scheme, {"a"}) == pytest.approx(0, abs=MET)
 

@@ -33,7 +33,7 @@ def four_releases(**options: object) -> tacit.Scheme:
 def law_of_letters(scheme: tacit.Scheme) -> np.ndarray:
     """p(rhat_1, ..., rhat_k, x) by walking every sequence of letters, state by state."""
     walks = {(): (scheme.p_x, 0)}
-    for release in scheme.history:
+    for release in scheme.steps:
         walks = {
             (*letters, letter): (
                 mass * release.channel[state, :, letter],
@@ -43,7 +43,7 @@ def law_of_letters(scheme: tacit.Scheme) -> np.ndarray:
             for letter in range(release.channel.shape[2])
             if (mass * release.channel[state, :, letter]).sum() > 0
         }
-    shape = tuple(release.channel.shape[2] for release in scheme.history)
+    shape = tuple(release.channel.shape[2] for release in scheme.steps)
     law = np.zeros((*shape, len(scheme.p_x)))
     for letters, (mass, _) in walks.items():
         law[letters] = mass
@@ -52,7 +52,7 @@ def law_of_letters(scheme: tacit.Scheme) -> np.ndarray:
 
 def brute_leakage(scheme: tacit.Scheme, parties: set[str]) -> float:
     law = law_of_letters(scheme)
-    unseen = tuple(k for k, r in enumerate(scheme.history) if r.party not in parties)
+    unseen = tuple(k for k, r in enumerate(scheme.steps) if not r.holders & parties)
     held = law.sum(axis=unseen)
     return tacit.mutual_information(held.reshape(-1, held.shape[-1]))
 

@@ -11,6 +11,7 @@ import tacit
 from tacit.scheme import bounded_memory as memories
 from tacit.scheme import scheme as schemes
 from tacit.scheme import views
+from tests.scheme.laws import true_bits
 
 LIMIT_TOL = 1e-9
 """Bits. As ``Scheme`` allows for gaps and rounding."""
@@ -43,21 +44,6 @@ def a_year(policy: tacit.Policy, memory: int | None, n_parties: int, visits: int
         visit = index // n_parties + 1
         scheme.release(name, party=f"lab-{index % n_parties}", individual=BITS_A_VISIT * visit)
     return scheme
-
-
-def true_bits(scheme: tacit.Scheme, parties: frozenset[str]) -> float:
-    """I(Y; X) of what parties hold: all their letters, every state beside each."""
-    law = scheme.p_x[None, :, None]  # [y, x, m]
-    for step in scheme.history:
-        n_states = int(step.next_state.max()) + 1
-        moves = np.zeros((step.table.shape[2], len(scheme.p_x), law.shape[2], n_states))
-        for m, letter in zip(*np.nonzero(step.next_state >= 0), strict=True):
-            moves[letter, :, m, step.next_state[m, letter]] = step.channel[m, :, letter]
-        told = np.einsum("yxm,axmn->yaxn", law, moves, optimize=True)
-        is_told = step.party in parties
-        law = told.reshape(-1, *told.shape[2:]) if is_told else told.sum(axis=1)
-        law = law[law.any(axis=(1, 2))]
-    return tacit.mutual_information(law.sum(axis=2))
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)

@@ -93,7 +93,7 @@ def attack(
         confidence: of the interval.
         work: multiplications to spend; where they do not suffice, fewer records are attacked.
     """
-    seen = [index for index, release in enumerate(releases) if release.party in parties]
+    seen = [index for index, release in enumerate(releases) if release.holders & {*parties}]
     n_records = len(x_codes)
     while _work(n_records, seen, releases, memory_laws) > work and n_records > _FEWEST_RECORDS:
         n_records = max(n_records // 2, _FEWEST_RECORDS)

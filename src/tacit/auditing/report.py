@@ -329,7 +329,7 @@ def _tighter(bounds: Bounds, scheme: Scheme, parties: Parties) -> Bounds:
 
 def _last(scheme: Scheme, parties: Parties) -> int:
     """How many releases there were when these parties last received something."""
-    return max(n for n, release in enumerate(scheme.steps, 1) if release.party in parties)
+    return max(n for n, release in enumerate(scheme.steps, 1) if release.holders & parties)
 
 
 def _attacks(

@@ -90,6 +90,10 @@ class _Baseline(Scheme, ABC):
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
         return Design(party, variable, solution, table, class_of_x, limits, keys, {}, (), caps)
 
+    def _steps_about(self, variable: Variable) -> list[int]:
+        """None: a baseline draws every release anew."""
+        return []
+
     @abstractmethod
     def _design_alone(
         self,

@@ -6,9 +6,10 @@ is carried beside the memory (``tacit.scheme.views``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tacit.information.laws import add_up
 from tacit.policy import Parties, Policy
 from tacit.scheme.memory import (
     NO_LIMITS,
+    Copy,
     Step,
     Transition,
     Transitions,
@@ -28,6 +30,7 @@ from tacit.scheme.views import (
     ClassOfX,
     CoalitionView,
     EveryoneView,
+    Labels,
     MergedViews,
     class_sums,
     condense,
@@ -395,11 +398,15 @@ class BoundedMemory:
         is_free = self.n_kept == 1  # merging letters costs what they tell about the states
         if view is None or is_free or not self._has_many_letters(view, n_rhat):
             return 0.0
-        standing = self.policy.least_bits_on(coalition)
-        around = [bits for each, bits in limits.items() if coalition <= each]
-        limit, held = min([*around, inf if standing is None else standing]), view.bits
+        limit, held = self._least_limit(coalition, limits), view.bits
         in_all = MERGING_SHARE * (held if limit == inf else limit)
         return max(min(in_all - view.rise, ROOM_SHARE * (limit - held)), 0.0)
+
+    def _least_limit(self, coalition: Parties, limits: Mapping[Parties, float]) -> float:
+        """The smallest limit on a coalition or one around it."""
+        standing = self.policy.least_bits_on(coalition)
+        around = [bits for each, bits in limits.items() if coalition <= each]
+        return min([*around, inf if standing is None else standing])
 
     def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
         """Whether letters have to be merged after a release to the coalition."""
@@ -421,17 +428,132 @@ class BoundedMemory:
 
     def _fed(self, party: str) -> dict[Parties, CoalitionView]:
         """Coalitions that a release feeds -> what they hold before it, small ones first."""
+        views = self._move(self._feeding(party)).items()
+        return dict(sorted(((each | {party}, view) for each, view in views), key=_by_size))
+
+    def _feeding(self, party: str) -> list[Parties]:
+        """Carried coalitions that, with a party, are fed by what it receives.
+
+        A coalition that was dropped stays dropped: without what its party received before, its law
+        would tell too little.
+        """
         present = self.present | {party}
-        # A coalition that was dropped stays dropped: without what its party received before, its
-        # law would tell too little.
-        fed = [
+        return [
             coalition
             for coalition in self.carried
             if (party in coalition or party not in self.present)
             and self.policy.concerns(coalition | {party}, present)
         ]
-        views = {coalition | {party}: view for coalition, view in self._move(fed).items()}
-        return dict(sorted(views.items(), key=_by_size))
+
+    def recall(self, steps: Sequence[Step], source: int, p_x: Array) -> Array:
+        """See ``Memory``."""
+        nobody = frozenset[str]()
+        view = CoalitionView(p_x[:, None, None])
+        for number, step in enumerate(steps):
+            table, state = table_on(self.class_of_x, step), step.next_state
+            if number == source:
+                [(_, view)] = tell({nobody: view}, table, state)
+            else:
+                view = move_states({nobody: view}, table, state)[nobody]
+        law = view.law.transpose(2, 0, 1)  # [m, x, rhat]
+        total = law.sum(axis=-1, keepdims=True)
+        n_letters = law.shape[-1]
+        return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / n_letters)
+
+    def after_copy(
+        self,
+        party: str,
+        steps: Sequence[Step],
+        made: Copy,
+        p_x: Array,
+        *,
+        is_new: bool = True,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
+    ) -> tuple[BoundedMemory, Copy] | None:
+        """The memory after a copy; see ``Memory``."""
+        feeding = self._feeding(party)
+        knowing = [each for each in feeding if each & steps[made.source].holders]
+        told = {each | {party}: self.carried[each] for each in knowing}  # they have these letters
+        heard = sorted(
+            (each | {party} for each in feeding if each not in knowing),
+            key=lambda each: (len(each), sorted(each)),
+        )
+        again = self._follow_again(heard, steps, made, p_x, caps, is_new=is_new)
+        room = CARRIED_BYTES - sum(
+            view.law[..., 0].nbytes * len(self.mass)
+            for each, view in self.carried.items()
+            if party not in each
+        )
+        for coalition, view in again.views.items():
+            limit = self._least_limit(coalition, limits)
+            most = MERGING_SHARE * (view.bits if limit == inf else limit)
+            if is_new and view.rise > most + ROUNDING_BITS:
+                return None
+            room -= view.law.nbytes
+            if room < 0:
+                break
+            told[coalition] = view
+        waiting = {each: view for each, view in self.carried.items() if party not in each}
+        memory = replace(
+            self,
+            present=self.present | {party},
+            carried=waiting | told,
+            roundings=self.roundings + again.roundings,
+            moved={each: view for each, view in self.moved.items() if each and party not in each},
+        )
+        return memory, Copy(made.source, again.merges, again.slacks)
+
+    def _follow_again(
+        self,
+        coalitions: Sequence[Parties],
+        steps: Sequence[Step],
+        made: Copy,
+        p_x: Array,
+        caps: Mapping[Parties, float],
+        *,
+        is_new: bool,
+    ) -> _Followed:
+        """What coalitions hold that get the letters of a copy, from the first step on."""
+        views = dict.fromkeys(coalitions, CoalitionView(p_x[:, None, None]))
+        merges, slacks, roundings = dict(made.merges), dict(made.slacks), 0
+        for number, step in enumerate(steps):
+            if not views:
+                break
+            table, state = table_on(self.class_of_x, step), step.next_state
+            hear = {
+                each: view
+                for each, view in views.items()
+                if number == made.source or each & step.holders
+            }
+            silent = {each: view for each, view in views.items() if each not in hear}
+            told, behind = tell(hear, table, state), self.roundings + roundings
+            if is_new:
+                most = self._most_letters(int(state.max()) + 1, table.shape[2])
+                merged = merge_views(told, behind, inf, most, {}, caps)
+                assert merged is not None  # no rise is too large yet
+                merges[number], slacks[number] = merged.labels, merged.slacks
+            else:
+                labels, known = merges.get(number, {}), slacks.get(number, {})
+                merged = merge_as_recorded(told, behind, inf, labels, known)
+                slacks[number] = merged.slacks
+            roundings += max(map(largest_group, merged.labels.values()), default=0)
+            views = move_states(silent, table, state) | merged.views
+        views = {each: replace(view, n_moves=self.n_moves) for each, view in views.items()}
+        merges = {number: labels for number, labels in merges.items() if labels}
+        slacks = {number: bits for number, bits in slacks.items() if bits}
+        return _Followed({each: views[each] for each in coalitions}, merges, slacks, roundings)
+
+
+class _Followed(NamedTuple):
+    """Views that were followed from the first step on, how letters became one, and the roundings
+    that this adds behind each mass.
+    """
+
+    views: dict[Parties, CoalitionView]
+    merges: dict[int, Mapping[Parties, Labels]]
+    slacks: dict[int, Mapping[Parties, float]]
+    roundings: int
 
 
 def table_on(class_of_x: ClassOfX, step: Step) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.information import mutual_information
 from tacit.policy import Parties
-from tacit.scheme.memory import NO_LIMITS, Transition
+from tacit.scheme.memory import NO_LIMITS, Copy, Step, Transition
 from tacit.scheme.views import (
     ClassOfX,
     CoalitionView,
@@ -19,6 +19,7 @@ from tacit.scheme.views import (
     bound_worst_answer,
     class_sums,
     followed,
+    parent_classes,
     split_classes,
 )
 
@@ -33,13 +34,13 @@ class ExactHistory:
     Attributes:
         mass: p(z, x), [z, x].
         letters: the letters behind each history, [z, release].
-        holders: who received each release.
+        holders: who holds the letters of each release.
         class_of_x: class of each cell: x is a class of cells.
     """
 
     mass: Array
     letters: NDArray[np.intp]
-    holders: tuple[str, ...]
+    holders: tuple[Parties, ...]
     class_of_x: ClassOfX
 
     @staticmethod
@@ -73,7 +74,7 @@ class ExactHistory:
 
     def _letters_seen(self, parties: Parties) -> NDArray[np.intp]:
         """Number of what the coalition sees on each history, [z]."""
-        own = [index for index, holder in enumerate(self.holders) if holder in parties]
+        own = [index for index, holders in enumerate(self.holders) if holders & parties]
         letter = np.zeros(len(self.mass), dtype=np.intp)
         if own:
             _, letter = np.unique(self.letters[:, own], axis=0, return_inverse=True)
@@ -136,8 +137,42 @@ class ExactHistory:
         transition = Transition(number[:, same_as]) if made is None else made
         before, letter = np.nonzero(is_reached)
         letters = np.concatenate([self.letters[before], letter[:, None]], axis=1)
-        holders = (*self.holders, party)
+        holders = (*self.holders, frozenset({party}))
         return ExactHistory(grown[is_reached], letters, holders, self.class_of_x), transition
+
+    def recall(self, steps: Sequence[Step], source: int, p_x: Array) -> Array:
+        """See ``Memory``: letters that tell the same are one in a history, and may be any of it."""
+        step = steps[source]
+        before, after = (self._number_of_past(n) for n in (source, source + 1))
+        is_told = step.next_state[before] == after[:, None]  # [z, rhat]
+        told = step.table[before][:, parent_classes(step.class_of_x, self.class_of_x)]
+        told = np.where(is_told[:, None], told, 0.0)
+        total = told.sum(axis=-1, keepdims=True)
+        any_of_it = is_told / is_told.sum(axis=1, keepdims=True)
+        return np.where(total > 0, told / np.where(total > 0, total, 1.0), any_of_it[:, None])
+
+    def _number_of_past(self, n_releases: int) -> NDArray[np.intp]:
+        """Number of each history as it was after the first releases, [z]."""
+        if not n_releases:
+            return np.zeros(len(self.mass), dtype=np.intp)
+        past = np.unique(self.letters[:, :n_releases], axis=0, return_inverse=True)[1]
+        return np.asarray(past.reshape(-1))
+
+    def after_copy(
+        self,
+        party: str,
+        steps: Sequence[Step],
+        made: Copy,
+        p_x: Array,
+        *,
+        is_new: bool = True,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
+    ) -> tuple[ExactHistory, Copy]:
+        """One more party holds the letters; no letters are merged."""
+        holders = [*self.holders]
+        holders[made.source] |= {party}
+        return replace(self, holders=tuple(holders)), made
 
 
 def _same_letters(grown: Array) -> NDArray[np.intp]:

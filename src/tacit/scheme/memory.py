@@ -7,7 +7,7 @@ a ``Transition``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, Self
@@ -53,6 +53,7 @@ class Step:
         class_of_x: class of each cell, [x].
         transition: what it does to the memory.
         everyone_bits: upper bound on the leakage of all releases up to this one.
+        copied_to: who received its letters later, as a copy.
     """
 
     party: str
@@ -60,6 +61,12 @@ class Step:
     class_of_x: ClassOfX
     transition: Transition
     everyone_bits: float
+    copied_to: Parties = field(default=frozenset(), kw_only=True)
+
+    @property
+    def holders(self) -> Parties:
+        """Everybody who has its letters now."""
+        return self.copied_to | {self.party}
 
     @property
     def channel(self) -> Array:
@@ -70,6 +77,24 @@ class Step:
     def next_state(self) -> Transitions:
         """State after it, [m, rhat]; -1 where that cannot occur."""
         return self.transition.next_state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copy:
+    """Letters of an earlier step, handed to one more party ([M] fact 16).
+
+    Nothing is drawn: the memory and what everyone holds stay as they are. What the coalitions of
+    the party hold is followed again from the first step on, with these letters among it.
+
+    Attributes:
+        source: number of the step, from 0.
+        merges: step -> coalition -> label of each of its letters after it, as in ``Transition``.
+        slacks: step -> coalition -> bits.
+    """
+
+    source: int
+    merges: Mapping[int, Mapping[Parties, Labels]] = field(default_factory=dict)
+    slacks: Mapping[int, Mapping[Parties, float]] = field(default_factory=dict)
 
 
 _ENTRIES_AT_ONCE = 2**15
@@ -168,6 +193,41 @@ class Memory(Protocol):
             party: who received it.
             channel: p(rhat | m, x), [m, x, rhat].
             made: as recorded, where the release was made before.
+            limits: as for ``allowance``.
+            caps: coalition -> bits that its worst single answer may have: merging keeps below.
+        """
+        ...
+
+    def recall(self, steps: Sequence[Step], source: int, p_x: Array) -> Array:
+        """What is known now of the letter of an earlier step, p(rhat | m, x), [m, x, rhat].
+
+        Args:
+            steps: everything that was drawn, in order, and who holds it.
+            source: number of the step.
+            p_x: the law of X on classes.
+        """
+        ...
+
+    def after_copy(
+        self,
+        party: str,
+        steps: Sequence[Step],
+        made: Copy,
+        p_x: Array,
+        *,
+        is_new: bool = True,
+        limits: Mapping[Parties, float] = NO_LIMITS,
+        caps: Mapping[Parties, float] = NO_LIMITS,
+    ) -> tuple[Memory, Copy] | None:
+        """The memory after a copy of earlier letters, and how letters were merged.
+
+        ``None`` where merging would raise what a coalition is said to hold by too much.
+
+        Args:
+            party: who received it.
+            steps, p_x: as for ``recall``.
+            made: which letters; the merges count where it is not new.
+            is_new: whether merges are to be chosen, and may fail.
             limits: as for ``allowance``.
             caps: coalition -> bits that its worst single answer may have: merging keeps below.
         """

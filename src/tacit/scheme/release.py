@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class Design:
         covered: coalitions whose limit is met through the bound on everyone, because their own
             law is not carried.
         caps: bits that the worst single answer of each coalition with a cap may have after it.
+        source: number of the earlier step whose letters it hands on, from 0; ``None`` for letters
+            of its own. ``table`` is then what the memory knows of them.
     """
 
     party: str
@@ -47,6 +49,7 @@ class Design:
     rooms: dict[Parties, float]
     covered: tuple[tuple[str, ...], ...]
     caps: dict[Parties, float]
+    source: int | None = None
 
     def key_of_cap(self, coalition: Parties) -> ViewKey:
         """Where ``solution`` speaks of a coalition's cap, if it does.
@@ -72,12 +75,15 @@ class Release(Step):
         p_rhat_given_r: what the recipient may know, [r, rhat].
         covered: coalitions whose limit was met through the bound on everyone, because their own
             law is not carried.
+        source: number of the earlier step whose letters these are, from 0; ``None`` for letters of
+            its own. Its table is then that of the step, and the memory has not moved.
     """
 
     variable: Variable
     solution: Solution
     p_rhat_given_r: Array
     covered: tuple[tuple[str, ...], ...]
+    source: int | None = field(default=None, kw_only=True)
 
     @property
     def value(self) -> float:

@@ -31,9 +31,9 @@ from tacit.policy import Parties, Policy
 from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.bounded_memory import BoundedMemory, table_on
 from tacit.scheme.history import ExactHistory
-from tacit.scheme.memory import Memory, Step, Transition
+from tacit.scheme.memory import Copy, Memory, Step, Transition
 from tacit.scheme.release import EVERYONE_LETTERS, Design, Release
-from tacit.scheme.repeat import letters_told, repeat_beyond, repeat_letters, value_of
+from tacit.scheme.repeat import near_best_alone, no_worse, reads_only, value_of
 from tacit.scheme.variable import Asked, Attributes, Variable, read_variable
 from tacit.scheme.views import (
     DESIGN_ENTRIES,
@@ -57,6 +57,9 @@ cap would hold for histories that nobody ever has, and later designs are hard to
 
 _MIXED_SHARES = (0.0, 2.0**-20, 2.0**-14, 2.0**-10, 2.0**-7, 2.0**-5, 2.0**-3, 0.25, 0.5, 0.75, 1.0)
 """Of a constant answer, tried one after the other."""
+
+_ROUNDING = 1e-12
+"""Bits. Letters that are handed on may tell more than a limit by this much, up to rounding."""
 
 _HELD_TOL = 1e-9
 """Bits. What a coalition holds may exceed a limit by this much: gaps and rounding add up."""
@@ -116,6 +119,7 @@ class Scheme:
         self.attributes = attributes
         self.reserve = reserve
         self._steps: list[Step] = []
+        self._releases: list[Release] = []
         self._collusion = 0.0  # the largest per-release limit on everyone so far
         nothing_told = np.zeros(len(self.p_x), dtype=np.intp)
         if memory is not None and memory < 1:
@@ -167,7 +171,8 @@ class Scheme:
 
     def __repr__(self) -> str:
         """How much was released to whom, and what everyone holds."""
-        told = f"{len(self._steps)} release{'s' * (len(self._steps) != 1)}"
+        n_releases = sum(len(step.holders) for step in self._steps)
+        told = f"{n_releases} release{'s' * (n_releases != 1)}"
         whom = f" to {', '.join(sorted(self.parties))}" if self._steps else ""
         held = f"everyone holds {self.leakage():.4f} of {entropy(self.p_x):.4f} bits"
         return f"{type(self).__name__}({told}{whom}; {held}; limits: {self.policy.in_words})"
@@ -185,18 +190,18 @@ class Scheme:
 
     @property
     def history(self) -> tuple[Release, ...]:
-        """The releases designed here, in order."""
-        return tuple(step for step in self._steps if isinstance(step, Release))
+        """The releases designed here, in order, copies included."""
+        return tuple(self._releases)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Everything that was released, in order, what was resumed from included."""
+        """Everything that was drawn, in order, and who holds it, what was resumed from included."""
         return tuple(self._steps)
 
     @property
     def parties(self) -> Parties:
         """Everybody who has received something."""
-        return frozenset(step.party for step in self._steps)
+        return frozenset().union(*(step.holders for step in self._steps))
 
     @property
     def n_states(self) -> int:
@@ -334,19 +339,24 @@ class Scheme:
                 f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
-        memory, transition = self._memory.after(
-            party, design.table, limits=design.limits, caps=design.caps
-        )
-        broken = _broken_caps(memory, design.caps)
-        if broken:
-            design, memory, transition = self._mixed(design)
-        release = self._remember(design, memory, transition)
+        if design.source is not None:
+            release = self._hand_on(design, design.source)
+        else:
+            memory, transition = self._memory.after(
+                party, design.table, limits=design.limits, caps=design.caps
+            )
+            broken = _broken_caps(memory, design.caps)
+            if broken:
+                design, memory, transition = self._mixed(design)
+            release = self._remember(design, memory, transition)
         if collusion is not None:
             self._collusion = max(collusion, self._collusion)
         return release
 
     def make(self, design: Design) -> Release:
         """Make a designed release as a study does: without rare letters, mixed to keep its caps."""
+        if design.source is not None:
+            return self._hand_on(design, design.source)
         return self._remember(*self._mixed(design))
 
     def _remember(self, design: Design, memory: Memory, transition: Transition) -> Release:
@@ -364,6 +374,29 @@ class Scheme:
             design.covered,
         )
         self._steps.append(release)
+        self._releases.append(release)
+        return release
+
+    def _hand_on(self, design: Design, source: int) -> Release:
+        """A copy of earlier letters: who holds them is all that changes."""
+        p_rhat_given_r = self._recipient_law(design)
+        handed = self._after_copy(design.party, source, design.limits, design.caps)
+        assert handed is not None  # it was designed on this memory
+        self._memory, step = handed, self._steps[source]
+        release = Release(
+            design.party,
+            step.table,
+            step.class_of_x,
+            step.transition,
+            self._memory.everyone_bits,
+            design.variable,
+            design.solution,
+            p_rhat_given_r,
+            design.covered,
+            source=source,
+        )
+        self._steps[source] = replace(step, copied_to=step.copied_to | {design.party})
+        self._releases.append(release)
         return release
 
     def _mixed(self, design: Design) -> tuple[Design, Memory, Transition]:
@@ -427,11 +460,14 @@ class Scheme:
         gap_tol: float = GAP_TOL,
         time_limit: float | None = None,
         progress: Progress | None = None,
+        told: Collection[int] | None = None,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
         ``time_limit`` and ``progress`` are for releases that are searched for, as for ``solve``.
-        The ``solution`` may be INACCURATE; ``release`` would raise.
+        ``told`` are numbers of steps, from 0, whose letters answer the same question: they may be
+        handed on. By default they are those of releases of the same variable. The ``solution`` may
+        be INACCURATE; ``release`` would raise.
         """
         variable = asked
         if not isinstance(variable, Variable):
@@ -447,7 +483,15 @@ class Scheme:
             ceilings=ceilings,
             analysable=analysable,
         )
-        return self._design(variable, pose, party, limits, caps, gap_tol, time_limit, progress)
+        if told is None:
+            told = self._steps_about(variable)
+        letters = self._letters_told(told, variable, pose, party)
+        if letters:
+            known = self._known_best(letters, variable, pose, party, limits, caps, gap_tol)
+            if known is not None:
+                return known
+        design = self._design(variable, pose, party, limits, caps, gap_tol, time_limit, progress)
+        return self._no_worse(letters, design, gap_tol) or design
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""
@@ -507,23 +551,16 @@ class Scheme:
         memory, state = self._memory, np.arange(len(self._memory.mass))
         rooms = dict(allowed)
         problem, keys, covered = self._problem(memory, variable, pose, party, limits, caps, rooms)
-        posed = (problem, keys, rooms, covered)
-        solution = self._repeat(variable, problem, gap_tol)
-        if solution is None:
-            while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
-                memory, merged = memory.coarsen(len(memory.mass) // 2)
-                state, rooms = merged[state], dict(allowed)
-                problem, keys, covered = self._problem(
-                    memory, variable, pose, party, limits, caps, rooms
-                )
-            if problem.is_searched:
-                solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
-            else:
-                solution = solve(problem, gap_tol=gap_tol)
-            repeated = self._repeat_beyond(variable, posed[0], solution, gap_tol)
-            if repeated is not None:
-                solution, (_, keys, rooms, covered) = repeated, posed
-                state = np.arange(len(repeated.channel))
+        while isinstance(memory, BoundedMemory) and not _is_affordable(problem):
+            memory, merged = memory.coarsen(len(memory.mass) // 2)
+            state, rooms = merged[state], dict(allowed)
+            problem, keys, covered = self._problem(
+                memory, variable, pose, party, limits, caps, rooms
+            )
+        if problem.is_searched:
+            solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
+        else:
+            solution = solve(problem, gap_tol=gap_tol)
         table, classes = solution.channel[state], self._memory.class_of_x
         return Design(party, variable, solution, table, classes, limits, keys, rooms, covered, caps)
 
@@ -564,69 +601,139 @@ class Scheme:
         """p(r | class of x) of a variable that tells no cells of a class apart, [class, r]."""
         return class_rows(self._memory.class_of_x, variable.p_r_given_x)
 
-    def _repeat(self, variable: Variable, problem: Problem, gap_tol: float) -> Solution | None:
-        """An earlier release again, where the same was asked before and nothing better exists."""
-        if problem.is_information or problem.individual == inf:
-            return None
-        for index, earlier in enumerate(self._steps):
-            known = None
-            if problem.analysable:
-                redrawn = self._copied(index, variable, _most_answers(problem.utility, variable))
-            elif isinstance(earlier, Release) and _is_same_variable(earlier, variable, problem):
-                redrawn, known = self._redrawn(index, earlier), _alone(earlier, problem)
-            else:
+    # -- handing on -------------------------------------------------------------------------
+
+    def _steps_about(self, variable: Variable) -> list[int]:
+        """Numbers of the steps designed here whose letters answer a question."""
+        return [
+            number
+            for number, step in enumerate(self._steps)
+            if isinstance(step, Release)
+            and np.array_equal(step.variable.p_r_given_x, variable.p_r_given_x)
+        ]
+
+    def _letters_told(
+        self, told: Collection[int], variable: Variable, pose: partial[Problem], party: str
+    ) -> dict[int, Array]:
+        """Steps whose letters may be handed to a party -> the letters, p(rhat | m, x)."""
+        utility, analysable = pose.keywords["utility"], pose.keywords["analysable"]
+        n_rhat = _most_answers(utility, variable)
+        level = self._rows(variable).argmax(axis=1)
+        letters, p_class = {}, class_sums(self._memory.class_of_x, self.p_x)
+        for number in told:
+            step = self._steps[number]
+            if party in step.holders or step.table.shape[2] != n_rhat:
                 continue
-            if redrawn is not None:
-                solution = repeat_letters(problem, redrawn, known, gap_tol, self.reserve)
-                if solution is not None:
-                    return solution
+            occurs = p_class > 0
+            rows = table_on(self._memory.class_of_x, step)[:, occurs]
+            if not analysable or reads_only(rows, level[occurs]):
+                letters[number] = self._memory.recall(self._steps, number, p_class)
+        return letters
+
+    def _known_best(
+        self,
+        letters: Mapping[int, Array],
+        variable: Variable,
+        pose: partial[Problem],
+        party: str,
+        limits: dict[Parties, float],
+        caps: dict[Parties, float],
+        gap_tol: float,
+    ) -> Design | None:
+        """The first earlier letters that no release under the party's own limit can beat."""
+        own = frozenset({party})
+        alone = {own: limits.get(own, inf)}
+        own_caps = {own: caps[own]} if own in caps else {}
+        problem, keys, _ = self._problem(
+            self._memory, variable, pose, party, alone, own_caps, {own: 0.0}
+        )
+        if problem.individual == inf:
+            return None
+        for number, own_letters in letters.items():
+            known = _alone(self._steps[number], problem)
+            solution = near_best_alone(problem, own_letters, known, gap_tol, self.reserve)
+            if solution is not None:
+                design = self._handed(number, solution, variable, party, limits, caps, keys)
+                if design is not None:
+                    return design
         return None
 
-    def _repeat_beyond(
-        self, variable: Variable, problem: Problem, design: Solution, gap_tol: float
-    ) -> Solution | None:
-        """A copy of an earlier release, where an analysable design is hardly better: the best."""
-        n_rhat = _most_answers(problem.utility, variable)
-        copies = (
-            repeat_beyond(problem, redrawn, design, gap_tol, self.reserve)
-            for index in range(len(self._steps) if problem.analysable else 0)
-            if (redrawn := self._copied(index, variable, n_rhat)) is not None
+    def _no_worse(
+        self, letters: Mapping[int, Array], design: Design, gap_tol: float
+    ) -> Design | None:
+        """The best of the earlier letters that are no worse than a design, if there are any."""
+        variable, party, limits, caps = design.variable, design.party, design.limits, design.caps
+        if design.solution.problem.is_information:
+            return None
+        mass = self._memory.mass
+        problem = replace(
+            design.solution.problem,
+            joint=mass[..., None] * self._rows(variable),
+            individual=None,
+            collusion=None,
+            views={},
+            caps={},
         )
-        return min(filter(None, copies), key=lambda copy: copy.value, default=None)
+        copies = [
+            copy
+            for number, own_letters in letters.items()
+            if (s := no_worse(problem, own_letters, design.solution, gap_tol, self.reserve))
+            and (copy := self._handed(number, s, variable, party, limits, caps, design.keys))
+        ]
+        return min(copies, key=lambda copy: copy.solution.value, default=None)
 
-    def _copied(self, index: int, variable: Variable, n_rhat: int) -> Array | None:
-        """A copy of the letters of an earlier release that read nothing but R, [m, x, rhat].
-
-        ``None`` where it read more, or where the memory does not tell its letters apart.
-        """
-        occurs = np.asarray(self._memory.mass.any(axis=0))
-        rows = table_on(self._memory.class_of_x, self._steps[index])[:, occurs]
-        level = self._rows(variable)[occurs].argmax(axis=1)
-        _, some_x, row = np.unique(level, return_index=True, return_inverse=True)
-        told = letters_told(self._steps[index:])
-        is_read = (rows == rows[0, some_x][row]).all() and rows.shape[2] == n_rhat
-        if not is_read or len(told) != self.n_states or (told.sum(axis=1) != 1).any():
+    def _handed(
+        self,
+        number: int,
+        solution: Solution,
+        variable: Variable,
+        party: str,
+        limits: dict[Parties, float],
+        caps: dict[Parties, float],
+        keys: Mapping[Parties, ViewKey],
+    ) -> Design | None:
+        """Handing on the letters of a step; ``None`` where a limit or a cap forbids it."""
+        memory = self._after_copy(party, number, limits, caps)
+        if memory is None or _broken_caps(memory, caps):
             return None
-        return np.repeat(told[:, None].astype(float), len(occurs), axis=1)
+        present, own = self.parties | {party}, frozenset({party})
+        for coalition, bits in limits.items():
+            before = self._memory.bits(coalition & self.parties)
+            if memory.bits(coalition & present) > max(bits, before) + _ROUNDING:
+                return None
+        covered = tuple(
+            tuple(sorted(each))
+            for each in limits
+            if each != present and memory.view(each & present) is None
+        )
+        told = replace(solution, leakage={(): memory.bits(own), _EVERYONE: memory.everyone_bits})
+        return Design(
+            party,
+            variable,
+            told,
+            solution.channel,
+            self._memory.class_of_x,
+            limits,
+            {each: keys.get(each, _EVERYONE) for each in limits},
+            dict.fromkeys(limits, 0.0),
+            covered,
+            caps,
+            number,
+        )
 
-    def _redrawn(self, index: int, earlier: Release) -> Array | None:
-        """The letter of an earlier release as the memory knows it, p(rhat | m, x), [m, x, rhat].
-
-        ``None`` where the memory tells it only together with other letters.
-        """
-        n_m, n_x = self._memory.mass.shape
-        n_rhat = earlier.table.shape[2]
-        if isinstance(self._memory, ExactHistory):
-            copied = np.eye(n_rhat)[self._memory.letters[:, index]]
-            return np.broadcast_to(copied[:, None], (n_m, n_x, n_rhat)).copy()
-        view = self._memory.view(frozenset({earlier.party}))
-        occurs = earlier.p_rhat_given_r.any(axis=0)
-        is_only_one = sum(step.party == earlier.party for step in self._steps) == 1
-        if view is None or not is_only_one or view.n_letters != occurs.sum():
-            return None
-        redrawn = np.zeros((n_m, n_x, n_rhat))
-        redrawn[..., occurs] = _given_mx(view, self._memory.mass)
-        return redrawn
+    def _after_copy(
+        self,
+        party: str,
+        source: int,
+        limits: Mapping[Parties, float],
+        caps: Mapping[Parties, float],
+    ) -> Memory | None:
+        """The memory if the letters of a step were handed to a party."""
+        p_class = class_sums(self._memory.class_of_x, self.p_x)
+        handed = self._memory.after_copy(
+            party, self._steps, Copy(source), p_class, limits=limits, caps=caps
+        )
+        return None if handed is None else handed[0]
 
     def _limits(
         self, party: str, individual: float | None, collusion: float | None
@@ -827,23 +934,21 @@ def _most_answers(utility: Utility, variable: Variable) -> int:
     return len(np.asarray(utility))
 
 
-def _is_same_variable(earlier: Release, variable: Variable, problem: Problem) -> bool:
-    asked, then = earlier.variable.p_r_given_x, earlier.solution.problem
-    return (
-        np.array_equal(asked, variable.p_r_given_x)
-        and not then.is_information
-        and not then.is_shares
-        and np.array_equal(then.distortion, problem.distortion)
-        and (then.objective, then.ceilings) == (problem.objective, problem.ceilings)
-    )
-
-
-def _alone(earlier: Release, problem: Problem) -> Solution | None:
-    """The earlier design, if it was made without history and under the same limit."""
+def _alone(earlier: Step, problem: Problem) -> Solution | None:
+    """An earlier design, if it was made without history, judged alike and under the same limit."""
+    if not isinstance(earlier, Release):
+        return None
     then = earlier.solution.problem
+    if then.is_information or then.is_shares or problem.is_shares:
+        return None
+    is_alike = (then.objective, then.ceilings, then.analysable) == (
+        problem.objective,
+        problem.ceilings,
+        problem.analysable,
+    ) and np.array_equal(then.distortion, problem.distortion)
     is_alone = len(then.joint_zxr) == 1 and min(then.limits.values()) == problem.individual
     is_alone = is_alone and then.caps.get(()) == problem.caps.get(())
-    return earlier.solution if is_alone else None
+    return earlier.solution if is_alike and is_alone else None
 
 
 def _given_mx(view: CoalitionView, mass: Array) -> Array:
