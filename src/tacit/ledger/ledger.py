@@ -199,25 +199,23 @@ class Ledger:
         Raises:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
         """
-        [entry] = self.append_all(study, kind, [(body, payload)], head=head, sketch=sketch)
+        [entry] = self.append_all(study, [(kind, body, payload)], head=head, sketch=sketch)
         return entry
 
     def append_all(
         self,
         study: str,
-        kind: str,
-        contents: Sequence[tuple[Mapping[str, object], bytes]],
+        contents: Sequence[tuple[str, Mapping[str, object], bytes]],
         *,
         head: Head,
         sketch: Sketch | None = None,
         joining: Sketch | None = None,
         accepting: Collection[str] = (),
     ) -> list[Entry]:
-        """As ``append``, for several entries of a kind, each a body and a payload: all or none.
+        """As ``append``, for several entries, each a kind, a body and a payload: all or none.
 
         Args:
             study: a registered study.
-            kind: what happened, in a word.
             contents: of each entry.
             head: the last entry that the caller has taken into account.
             sketch: as for ``append``.
@@ -237,7 +235,7 @@ class Ledger:
             last = connection.execute(end).one_or_none()
             if last is None or Head(*last) != head:
                 raise self._other_head(study, last, head)
-            for body, payload in contents:
+            for kind, body, payload in contents:
                 new = seal_entry(study, head, kind, body, payload)
                 added.append(new.entry())
                 connection.execute(insert(entries), asdict(new))

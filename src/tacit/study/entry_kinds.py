@@ -36,6 +36,7 @@ from tacit.study.books.records import (
     ApprovalRecord,
     ClosedRecord,
     CohortRecord,
+    CopyRecord,
     CreatedRecord,
     DeliveredRecord,
     ErasedRecord,
@@ -46,6 +47,7 @@ from tacit.study.books.records import (
     PolicyRecord,
     Reading,
     Record,
+    ReleaseRecord,
     RemovedRecord,
     RenamedRecord,
     RollbackRecord,
@@ -54,7 +56,7 @@ from tacit.study.books.records import (
     refuse_nonsense,
 )
 from tacit.study.proofs.caps import told_steps
-from tacit.study.proofs.replay import SAME, Replay, check_intent
+from tacit.study.proofs.replay import SAME, Replay, check_copy, check_intent
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import value_in_words
 from tacit.tables.encoding.ids import ID_HASH_DIGITS
@@ -130,7 +132,8 @@ def read_books(entries: Sequence[Entry]) -> Books:
 
 def read_around(entries: Sequence[Entry], number: int) -> tuple[Books, Books]:
     """The books before and after a release, for its cohort; raises as ``read_books`` does."""
-    cohort = IntentRecord.of(entries[number - 1]).cohort
+    entry = entries[number - 1]
+    cohort = _kind_of(entry).model.of(entry).cohort
     before = read_books(entries[: number - 1]).look_at(cohort)
     _ = before.proved_account  # so that the books after it go on from there
     return before, read_on(before, entries[number - 1 : number])
@@ -454,9 +457,9 @@ def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterato
 
 def _check_policy_in(replay: Replay, after: Books) -> Iterator[str]:
     """What is wrong with a policy in a cohort; what coalitions hold there is proved anew."""
-    account = after.empty_account
-    for intent in after.intents.values():
-        account, _ = intent.prove_after(account)
+    account, intents = after.empty_account, [*after.intents.values()]
+    for number, intent in enumerate(intents):
+        account, _ = intent.prove_after(account, intents[:number])
     replay.account = account
     for coalition, limit in after.all_limits.limits_among(after.holders).items():
         held = account.upper_bits(coalition)
@@ -490,14 +493,19 @@ register_kind(
 
 
 def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
-    cohort = books.cohorts[record.cohort - FIRST_COHORT]
-    view = books if cohort is books.cohort else books.look_at(record.cohort)
+    view = books.look_at(record.cohort)
     intent = _read_intent(view, record, entry)
+    return _with_release(books, view.cohort, intent, intent.past)
+
+
+def _with_release(books: Books, cohort: Cohort, intent: Intent, past: str) -> Books:
+    """The books with one more release about a cohort, and what was released about it then."""
+    account, number = cohort.account, intent.entry.number
     after = replace(
         cohort,
-        intents=cohort.intents | {entry.number: intent},
-        past=intent.past,
-        account=None if cohort.account is None else intent.add_to(cohort.account),
+        intents=cohort.intents | {number: intent},
+        past=past,
+        account=None if account is None else intent.add_to(account, cohort.intents.values()),
     )
     cohorts = (*books.cohorts[: cohort.number - 1], after, *books.cohorts[cohort.number :])
     return replace(books, cohorts=cohorts, cohort=cohorts[books.cohort.number - 1])
@@ -534,14 +542,14 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
     )
 
 
-def _describe_intent(record: IntentRecord) -> str:
+def _describe_intent(record: ReleaseRecord) -> str:
     measure = record.measure
     worth = value_in_words(measure.kind, record.value, record.blind, measure.objective)
     cohort = "" if record.cohort == FIRST_COHORT else f", cohort {record.cohort}"
     return f"{record.question.name} for {record.party}{cohort}: {worth}"
 
 
-def _release_action(record: IntentRecord) -> tuple[str, dict[str, Any]]:
+def _release_action(record: ReleaseRecord) -> tuple[str, dict[str, Any]]:
     question, measure = record.question, record.measure
     asked = {"asked": [question.name]} if question.sql is None else {"sql": question.sql}
     utility = measure.kind if measure.costs is None else [list(row) for row in measure.costs]
@@ -567,6 +575,47 @@ register_kind(
         has_payload=True,
         action=_release_action,
     )
+)
+
+
+# -- copy: the letters of an earlier release are handed to one more party ------------------------
+
+
+def _apply_copy(books: Books, record: CopyRecord, entry: Entry) -> Books:
+    view = books.look_at(record.cohort)
+    cohort = view.cohort
+    source = cohort.intents.get(record.source)
+    if source is None or source.source is not None:
+        raise ValueError(f"entry {record.source} is no release that was drawn about the cohort")
+    request = Request(
+        record.party,
+        view.question(record.question),
+        record.measure,
+        record.bits,
+        record.analysable,
+    )
+    copy = replace(
+        source,
+        entry=entry,
+        record=record,
+        request=request,
+        party_limit=books.limits[record.party],
+        own_limit=books.own_limit(record.party),
+        policy=books.policy,
+        n_cohorts=len(books.cohorts),
+        delivery=None,
+        digest=None,
+        source=source,
+    )
+    return _with_release(books, cohort, copy, cohort.past)
+
+
+def _describe_copy(record: CopyRecord) -> str:
+    return f"{_describe_intent(record)} (a copy of the answers of release {record.source})"
+
+
+register_kind(
+    EntryKind("copy", CopyRecord, _apply_copy, _describe_copy, check_copy, action=_release_action)
 )
 
 

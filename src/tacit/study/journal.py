@@ -30,9 +30,9 @@ from tacit.study.books.records import (
     AUTHOR,
     FIRST_COHORT,
     CohortRecord,
-    IntentRecord,
     JoinedRecord,
     Record,
+    ReleaseRecord,
     RollbackRecord,
     other_studies,
 )
@@ -229,26 +229,26 @@ class Journal:
             record = make(books)
             if record is None:
                 return False
-            after = self._try_append(kind, [(record, payload)], books, sketch)
+            after = self._try_append([(kind, record, payload)], books, sketch)
             if after is not None:
                 update_high_water_mark(self.layout, after.head, after.accepted)
                 return True
             self.refresh()
 
     def record_intents(
-        self, drafted: Sequence[tuple[IntentRecord, bytes]], books: Books
+        self, drafted: Sequence[tuple[str, ReleaseRecord, bytes]], books: Books
     ) -> list[Intent] | None:
         """Spend the bits of releases: append all or none, and remember that the ledger has them.
 
         Args:
-            drafted: the record of each, and the integer table that is sampled.
+            drafted: of each its kind, its record, and the integer table that is sampled, if any.
             books: that they were designed for.
 
         Returns:
             The releases; ``None`` where something was appended after these books, so that they
             have to be designed again.
         """
-        after = self._try_append("intent", drafted, books)
+        after = self._try_append(drafted, books)
         if after is None:
             return None
         try:
@@ -259,7 +259,7 @@ class Journal:
                 f"({error.strerror}): mend that and ask for the same release again, which costs "
                 "nothing"
             ) from error
-        new = [record.cohort for record, _ in drafted]
+        new = [record.cohort for _, record, _ in drafted]
         numbers = range(books.head.number + 1, after.head.number + 1)
         return [
             after.cohorts[cohort - FIRST_COHORT].intents[number]
@@ -293,8 +293,7 @@ class Journal:
         try:
             [entry] = self.ledger.append_all(
                 self.study,
-                "cohort",
-                [(record.model_dump(mode="json") | self._author, b"")],
+                [("cohort", record.model_dump(mode="json") | self._author, b"")],
                 head=books.head,
                 joining=joining,
                 sketch=sketch,
@@ -308,19 +307,17 @@ class Journal:
 
     def _try_append(
         self,
-        kind: str,
-        contents: Sequence[tuple[Record, bytes]],
+        contents: Sequence[tuple[str, Record, bytes]],
         books: Books,
         sketch: Sketch | None = None,
     ) -> Books | None:
         """The books after records that are appended to them; ``None`` if the ledger has more."""
         bodies = [
-            (record.model_dump(mode="json") | self._author, payload) for record, payload in contents
+            (kind, record.model_dump(mode="json") | self._author, payload)
+            for kind, record, payload in contents
         ]
         try:
-            entries = self.ledger.append_all(
-                self.study, kind, bodies, head=books.head, sketch=sketch
-            )
+            entries = self.ledger.append_all(self.study, bodies, head=books.head, sketch=sketch)
         except HeadMovedError:
             return None
         self.books = read_on(books, entries)

@@ -29,13 +29,14 @@ from tacit.policy import Parties
 from tacit.problem import INFORMATION, MEAN, SHARES
 from tacit.sampling import IntegerChannel, StudyKey
 from tacit.scheme import Policy, Scheme, Step
-from tacit.scheme.memory import Transition, Transitions
+from tacit.scheme.memory import Copy, Transition, Transitions
 from tacit.scheme.views import ClassOfX, class_rows, refine_classes
 from tacit.similar_names import nearest_first
 from tacit.solvers.shares import share_variances
 from tacit.study.books.records import (
     FIRST_COHORT,
     CohortRecord,
+    CopyRecord,
     CreatedRecord,
     DeliveredRecord,
     ErasedCohortRecord,
@@ -44,6 +45,7 @@ from tacit.study.books.records import (
     JoinedRecord,
     Measure,
     QuestionRecord,
+    ReleaseRecord,
     refuse_nonsense,
 )
 from tacit.tables import Question
@@ -259,9 +261,12 @@ class Request:
             before: what every coalition held before it, on the classes of the channel.
             channel: the integer table that is sampled.
         """
-        p_x_letter = np.einsum("mx,mxa->xa", before.memory.mass, channel.law)
+        return self.told_letters(before, channel.law)
+
+    def told_letters(self, before: Account, letters: Array) -> Array:
+        """The same of letters p(letter | m, x), [m, class of x, letter], that were told already."""
         rows = class_rows(before.memory.class_of_x, self.question.p_r_given_x)
-        return np.asarray(rows.T @ p_x_letter)
+        return np.asarray(rows.T @ np.einsum("mx,mxa->xa", before.memory.mass, letters))
 
     def level_errors(self, law: Array) -> dict[str, float]:
         """Label of a level that records have -> mean cost of answers with law p(r, letter) there.
@@ -348,7 +353,7 @@ def record_of(question: Question) -> QuestionRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intent:
-    """A release as it was recorded, before the first letter was drawn.
+    """A release as it was recorded, before the first letter was drawn, or a copy of one.
 
     Attributes:
         entry: where it stands in the ledger; people call it by the entry's number.
@@ -356,9 +361,9 @@ class Intent:
         request: what it answers.
         channel: the integer table that is sampled, [m, class of x, letter].
         class_of_x: class of each cell, see ``Books.classes_for``.
-        transition: what it does to the memory, as recorded.
+        transition: what drawing it does to the memory, as recorded.
         draw: name of the random numbers that it is drawn with, see ``draw_of``.
-        past: name of all that was released up to it, itself included.
+        past: name of all that was released up to where it is drawn, its own letters included.
         party_limit: its party's limit at that time, as it was set.
         own_limit: that, or the limit of a coalition around the party where it was lower.
         policy: limits on coalitions at that time.
@@ -366,10 +371,12 @@ class Intent:
         delivery: says that its file was written; ``None`` until then.
         digest: of what its file says when it is written now, without records that were erased;
             ``None`` until it was delivered.
+        source: the release whose letters it hands on: table, classes, transition, draw and past are
+            of that one; ``None`` for a release that is drawn itself.
     """
 
     entry: Entry
-    record: IntentRecord
+    record: ReleaseRecord
     request: Request
     channel: IntegerChannel
     class_of_x: ClassOfX
@@ -382,6 +389,12 @@ class Intent:
     n_cohorts: int
     delivery: DeliveredRecord | None = None
     digest: str | None = None
+    source: Intent | None = None
+
+    @property
+    def drawn(self) -> Intent:
+        """The release whose letters these are: itself, or the one that it is a copy of."""
+        return self if self.source is None else self.source
 
     @property
     def first_digest(self) -> str | None:
@@ -390,8 +403,9 @@ class Intent:
 
     @property
     def is_of_0_1(self) -> bool:
-        """Whether 0.1 recorded it, which drew by the hash of the entry."""
-        return self.record.draw is None
+        """Whether 0.1 recorded what is drawn, which drew by the hash of the entry."""
+        record = self.drawn.record
+        return isinstance(record, IntentRecord) and record.draw is None
 
     def derive_keys(self, key: StudyKey) -> tuple[bytes, bytes]:
         """The key of its random numbers, and the key that the content of its file is digested by.
@@ -406,16 +420,24 @@ class Intent:
     @property
     def state_name(self) -> str:
         """Of the file with every record's state after it: only the same past has the same name."""
-        named_by = self.entry.hash if self.is_of_0_1 else self.past
-        return f"{self.entry.number}-{named_by[:16]}"
+        entry = self.drawn.entry
+        named_by = entry.hash if self.is_of_0_1 else self.past
+        return f"{entry.number}-{named_by[:16]}"
 
     @property
     def next_state(self) -> Transitions:
         """State after it, [m, letter]; -1 where that cannot occur."""
         return self.transition.next_state
 
-    def add_to(self, account: Account) -> Account:
-        """What every coalition holds after it, its recorded bound and slacks being believed."""
+    def add_to(self, account: Account, before: Iterable[Intent]) -> Account:
+        """What every coalition holds after it, its recorded bound and slacks being believed.
+
+        Args:
+            account: what they hold before it.
+            before: all releases about the cohort before it, in order.
+        """
+        if isinstance(self.record, CopyRecord):
+            return self._hand_on(account, before, self.record, is_proved=False)[0]
         after, _ = account.refine(self.class_of_x).after(
             self.request.party,
             self.channel,
@@ -424,10 +446,24 @@ class Intent:
         )
         return after
 
-    def prove_after(self, account: Account) -> tuple[Account, Transition]:
+    def prove_after(
+        self, account: Account, before: Iterable[Intent]
+    ) -> tuple[Account, Transition | Copy]:
         """What every coalition holds after it, every bound and slack being proved again."""
+        if isinstance(self.record, CopyRecord):
+            return self._hand_on(account, before, self.record, is_proved=True)
         made = replace(self.transition, slacks={})
         return account.refine(self.class_of_x).after(self.request.party, self.channel, made)
+
+    def _hand_on(
+        self, account: Account, before: Iterable[Intent], record: CopyRecord, *, is_proved: bool
+    ) -> tuple[Account, Copy]:
+        earlier = list(before)
+        copy = record.copy_of([each.entry.number for each in earlier if each.source is None])
+        made = replace(copy, slacks={}) if is_proved else copy
+        told = account.after_copy(self.request.party, steps_of(earlier), made, is_new=False)
+        assert told is not None  # only a new copy may be refused
+        return told
 
 
 def record_holdings(
@@ -459,6 +495,19 @@ def record_holdings(
         )
         for coalition, held in account.holdings(limits).items()
     )
+
+
+def steps_of(intents: Iterable[Intent]) -> list[Step]:
+    """Everything that was drawn, in order, and who holds it, from all releases about a cohort."""
+    steps: dict[int, Step] = {}
+    for each in intents:
+        party, number = each.request.party, each.drawn.entry.number
+        if each.source is not None:
+            steps[number] = replace(steps[number], copied_to=steps[number].copied_to | {party})
+            continue
+        bits = each.record.everyone_bits
+        steps[number] = Step(party, each.channel.law, each.class_of_x, each.transition, bits)
+    return list(steps.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,6 +579,11 @@ class Cohort:
             record.snapshot_digest,
             record.snapshot_seal,
         )
+
+    @property
+    def drawn(self) -> list[Intent]:
+        """The releases that were drawn, in order: all but copies."""
+        return [each for each in self.intents.values() if each.source is None]
 
     @property
     def n_left(self) -> int:
@@ -726,9 +780,9 @@ class Books:
         intents = [*self.cohort.intents.values()]
         if intents:
             with refuse_nonsense(intents[0].entry) as reading:
-                for intent in intents:
+                for number, intent in enumerate(intents):
                     reading.entry = intent.entry
-                    account = intent.add_to(account)
+                    account = intent.add_to(account, intents[:number])
         object.__setattr__(self.cohort, "account", account)
         return account
 
@@ -741,8 +795,13 @@ class Books:
     @property
     def class_of_x(self) -> ClassOfX:
         """Class of each cell: what no release or request so far has told apart."""
-        last = next(reversed(self.cohort.intents.values()), None)
+        last = self._last_drawn
         return np.zeros(len(self.cohort.counts), dtype=np.intp) if last is None else last.class_of_x
+
+    @property
+    def _last_drawn(self) -> Intent | None:
+        last = (each for each in reversed(self.cohort.intents.values()) if each.source is None)
+        return next(last, None)
 
     def classes_for(self, question: Question) -> ClassOfX:
         """The classes, refined so that a question has one law in each ([M] fact 10).
@@ -766,16 +825,7 @@ class Books:
         return self._scheme(self.all_limits, self.proved_account)
 
     def _scheme(self, policy: Policy, account: Account) -> Scheme:
-        steps = [
-            Step(
-                intent.request.party,
-                intent.channel.law,
-                intent.class_of_x,
-                intent.transition,
-                intent.record.everyone_bits,
-            )
-            for intent in self.cohort.intents.values()
-        ]
+        steps = steps_of(self.cohort.intents.values())
         return Scheme.resume(self.p_x, account.memory, steps, policy, reserve=RESERVE_BITS)
 
     @property
@@ -795,7 +845,7 @@ class Books:
     @property
     def n_states(self) -> int:
         """States that a record can be in now."""
-        last = next(reversed(self.cohort.intents.values()), None)
+        last = self._last_drawn
         return 1 if last is None else int(last.next_state.max()) + 1
 
     @property
@@ -872,6 +922,7 @@ class Books:
         nothing else. That is so where its table reads r only, and for a copy of the letters of such
         a release.
         """
+        intent = intent.drawn
         some_x = np.unique(
             np.where(self.cohort.counts > 0, intent.class_of_x, -1), return_index=True
         )[1]
@@ -881,7 +932,7 @@ class Books:
         # with the letters that are possible in each state.
         reached = np.ones((1, len(some_x)), dtype=bool)
         drawn: list[tuple[Array, NDArray[np.bool_]]] = []
-        for each in self.cohort.intents.values():
+        for each in self.cohort.drawn:
             rows = each.channel.law[:, each.class_of_x[some_x]]
             if each.entry.number == intent.entry.number:
                 break

@@ -32,6 +32,8 @@ from tacit.information.laws import bits_up, percent_used
 from tacit.ledger import Entry, Overlap
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs, Utility
 from tacit.scheme import Policy, Transition
+from tacit.scheme.memory import Copy
+from tacit.scheme.views import Labels
 
 STUDY_FORMAT = 2
 """Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
@@ -589,8 +591,8 @@ class MergeRecord(Record):
     slack: Bits
 
 
-class IntentRecord(Record):
-    """A release, recorded before the first letter is drawn; its integer channel is the payload.
+class ReleaseRecord(Record):
+    """A release, as its party and the coalitions around it have it.
 
     Attributes:
         identity: requests with the same identity get the same release.
@@ -601,7 +603,6 @@ class IntentRecord(Record):
         letters: what each answer is called.
         time_shares: how many channels take turns, disclosed as ``t``.
         p_rhat_given_r: what the recipient may know, [r, (t, rhat)].
-        next_state: state after it, [m, letter]; -1 where that cannot occur.
         holdings: every limited coalition that the release feeds.
         everyone_bits: what all parties together hold at most after it.
         everyone_worst_answer: bits that the worst single answer of all parties together has at
@@ -612,12 +613,6 @@ class IntentRecord(Record):
         bound: no release within these limits does better; ``None`` where no proof is known.
         is_out_of_time: whether the search for a better one was ended by the clock; 0.1 and 0.2
             recorded nothing of it.
-        draw: which random numbers it uses, see ``draw_of``; ``None`` in releases that 0.1
-            recorded, whose numbers go by the hash of their entry.
-        merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
-            all letters apart, and their table has a row for each cell and not for each class.
-        everyone_labels: of every letter (y, rhat) of all parties together, -1 where it cannot
-            occur; letters with the same label are one. ``None`` where they become the states.
         analysable: whether an answer may depend on nothing but what was asked.
         level_multipliers: level -> its weight in the bound on the worst level, [M] fact 13.
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
@@ -635,22 +630,18 @@ class IntentRecord(Record):
     letters: tuple[str, ...]
     time_shares: Annotated[int, Field(ge=1)]
     p_rhat_given_r: list[list[Weight]]
-    next_state: list[list[Annotated[int, Field(ge=-1)]]]
     holdings: tuple[HoldingRecord, ...]
     everyone_bits: Bits
     value: float
     blind: float | None
     bound: float | None
     is_out_of_time: bool = False
-    draw: str | None = None
-    merges: tuple[MergeRecord, ...] | None = None
     analysable: bool = False
     level_multipliers: dict[str, Weight] = Field(default_factory=dict)
     ceiling_multipliers: dict[str, Weight] = Field(default_factory=dict)
     level_errors: dict[str, Weight] = Field(default_factory=dict)
     reason: Text | None = None
     everyone_worst_answer: Bits | None = None
-    everyone_labels: Letters | None = None
     cohort: Annotated[int, Field(ge=FIRST_COHORT)] = FIRST_COHORT
 
     @model_serializer(mode="wrap")
@@ -658,20 +649,49 @@ class IntentRecord(Record):
         """As earlier versions wrote it, which knew one cohort and no letters of everyone."""
         body: dict[str, Any] = serialize(self)
         unknown = ["cohort"] if self.cohort == FIRST_COHORT else []
-        unknown += ["everyone_labels"] if self.everyone_labels is None else []
+        unknown += ["everyone_labels"] if body.get("everyone_labels", ()) is None else []
         return _without(body, *unknown)
 
     @model_validator(mode="after")
-    def _has_tables_of_one_size(self) -> Self:
-        told, states = self.p_rhat_given_r, self.next_state
+    def _tells_its_party_something(self) -> Self:
+        told = self.p_rhat_given_r
         _require(len(told) == len(self.question.labels), "the law has other rows than labels")
         _require(_is_table(told, self.n_letters), "the law has other columns than letters")
+        own = [each for each in self.holdings if each.parties == (self.party,)]
+        _require(len(own) == 1, "the party's own holding is missing")
+        return self
+
+    @property
+    def n_letters(self) -> int:
+        """Columns of the integer channel: every answer of every channel that takes turns."""
+        return self.time_shares * len(self.letters)
+
+
+class IntentRecord(ReleaseRecord):
+    """A release, recorded before the first letter is drawn; its integer channel is the payload.
+
+    Attributes:
+        next_state: state after it, [m, letter]; -1 where that cannot occur.
+        draw: which random numbers it uses, see ``draw_of``; ``None`` in releases that 0.1
+            recorded, whose numbers go by the hash of their entry.
+        merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
+            all letters apart, and their table has a row for each cell and not for each class.
+        everyone_labels: of every letter (y, rhat) of all parties together, -1 where it cannot
+            occur; letters with the same label are one. ``None`` where they become the states.
+    """
+
+    next_state: list[list[Annotated[int, Field(ge=-1)]]]
+    draw: str | None = None
+    merges: tuple[MergeRecord, ...] | None = None
+    everyone_labels: Letters | None = None
+
+    @model_validator(mode="after")
+    def _has_tables_of_one_size(self) -> Self:
+        states = self.next_state
         _require(_is_table(states, self.n_letters), "the states have other columns than letters")
         # States are numbered without gaps. A larger number would allocate unused states.
         n_moves = len(states) * self.n_letters
         _require(all(state < n_moves for row in states for state in row), "unknown states")
-        own = [each for each in self.holdings if each.parties == (self.party,)]
-        _require(len(own) == 1, "the party's own holding is missing")
         merged = [frozenset(each.parties) for each in self.merges or ()]
         _require(len(set(merged)) == len(merged), "letters of a coalition are merged twice")
         return self
@@ -692,10 +712,47 @@ class IntentRecord(Record):
             None if self.everyone_labels is None else np.array(self.everyone_labels, dtype=np.intp),
         )
 
-    @property
-    def n_letters(self) -> int:
-        """Columns of the integer channel: every answer of every channel that takes turns."""
-        return self.time_shares * len(self.letters)
+
+class LaterMergeRecord(MergeRecord):
+    """Letters that became one when what a coalition holds was followed again ([M] fact 16).
+
+    Attributes:
+        after: number of the release after which they did.
+    """
+
+    after: int
+
+
+class CopyRecord(ReleaseRecord):
+    """The letters of an earlier release, handed to one more party: nothing is drawn.
+
+    Attributes:
+        source: number of the earlier release.
+        merges: of the coalitions of the party, followed again from the first release on.
+    """
+
+    source: int
+    merges: tuple[LaterMergeRecord, ...] = ()
+
+    @model_validator(mode="after")
+    def _merges_once(self) -> Self:
+        merged = [(each.after, frozenset(each.parties)) for each in self.merges]
+        _require(len(set(merged)) == len(merged), "letters of a coalition are merged twice")
+        return self
+
+    def copy_of(self, drawn: Sequence[int]) -> Copy:
+        """What it does to what coalitions hold.
+
+        Args:
+            drawn: numbers of all releases before it that were drawn, in order.
+        """
+        merges: dict[int, dict[frozenset[str], Labels]] = {}
+        slacks: dict[int, dict[frozenset[str], float]] = {}
+        for each in self.merges:
+            step, parties = drawn.index(each.after), frozenset(each.parties)
+            merges.setdefault(step, {})[parties] = np.array(each.labels, dtype=np.intp)
+            slacks.setdefault(step, {})[parties] = each.slack
+        return Copy(drawn.index(self.source), merges, slacks)
 
 
 class DeliveredRecord(Record):

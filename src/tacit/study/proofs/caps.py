@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from tacit.accounting import Account, Counts
 from tacit.policy import Parties
 from tacit.sampling import IntegerChannel
-from tacit.scheme.memory import Transition
+from tacit.scheme.memory import Copy, Transition
 from tacit.scheme.views import ClassOfX, Labels
 from tacit.study.books.books import Books
+from tacit.study.books.records import CopyRecord
 
 MOST_ENTRIES = 2**18
 """Whole numbers of one view: with more, the bound in double precision has to do."""
@@ -42,7 +43,7 @@ class ToldStep:
     """A release as it is proved.
 
     Attributes:
-        party: who received it.
+        party: who received it first.
         channel: the integer table, [m, class of x, letter].
         class_of_x: class of each cell.
         transition: what it does to the memory.
@@ -54,10 +55,29 @@ class ToldStep:
     transition: Transition
 
 
-def told_steps(books: Books) -> list[ToldStep]:
-    """Every release that is recorded."""
+@dataclass(frozen=True, slots=True)
+class ToldCopy:
+    """Letters that were handed to one more party, as that is proved.
+
+    Attributes:
+        party: who received them.
+        copy: which letters, and how others became one.
+    """
+
+    party: str
+    copy: Copy
+
+
+Told = ToldStep | ToldCopy
+
+
+def told_steps(books: Books) -> list[Told]:
+    """Every release that is recorded, copies included."""
+    drawn = [each.entry.number for each in books.cohort.drawn]
     return [
-        ToldStep(each.request.party, each.channel, each.class_of_x, each.transition)
+        ToldCopy(each.request.party, each.record.copy_of(drawn))
+        if isinstance(each.record, CopyRecord)
+        else ToldStep(each.request.party, each.channel, each.class_of_x, each.transition)
         for each in books.intents.values()
     ]
 
@@ -73,7 +93,7 @@ class ExactLaws:
         self._known: dict[Parties | None, tuple[int, _Told | None]] = {}
 
     def keeps_cap(
-        self, account: Account, steps: Sequence[ToldStep], coalition: Parties, cap: float
+        self, account: Account, steps: Sequence[Told], coalition: Parties, cap: float
     ) -> bool:
         """Whether no answer that a coalition can hold makes an x more than 2**cap times as likely.
 
@@ -94,25 +114,48 @@ class ExactLaws:
         except TooLargeError:
             return account.worst_answer(holders) <= cap
 
-    def _follow(
-        self, counts: Counts, steps: Sequence[ToldStep], coalition: Parties | None
-    ) -> _Told:
+    def _follow(self, counts: Counts, steps: Sequence[Told], coalition: Parties | None) -> _Told:
         """What a coalition holds after all steps, everyone for ``None``."""
         n_followed, law = self._known.get(coalition, (0, _start(counts)))
         self._known[coalition] = len(steps), None  # unless all of them can be followed
         if law is None:
             raise TooLargeError
-        present = frozenset(step.party for step in steps[:n_followed])
-        for step in steps[n_followed:]:
+        drawn: list[tuple[ToldStep, Parties]] = []  # with everybody who holds it
+        present: Parties = frozenset()
+        for number, step in enumerate(steps):
             present |= {step.party}
-            refined = law.refined(step, counts)
-            law = (
-                refined.everyone_after(step, counts)
-                if coalition is None
-                else refined.after(step, counts, coalition & present)
-            )
+            is_new = number >= n_followed
+            if isinstance(step, ToldCopy):
+                source, holders = drawn[step.copy.source]
+                if is_new and coalition is not None and step.party in coalition:
+                    known = coalition & present
+                    if not known & holders:
+                        law = _followed_again(counts, drawn, known, step.copy)
+                drawn[step.copy.source] = source, holders | {step.party}
+                continue
+            drawn.append((step, frozenset({step.party})))
+            if is_new:
+                refined = law.refined(step, counts)
+                if coalition is None:
+                    law = refined.everyone_after(step, counts)
+                else:
+                    labels = step.transition.merges.get(coalition & present)
+                    is_told = step.party in coalition
+                    law = refined.after(step, counts, labels, is_told=is_told)
         self._known[coalition] = len(steps), law
         return law
+
+
+def _followed_again(
+    counts: Counts, drawn: Sequence[tuple[ToldStep, Parties]], coalition: Parties, copy: Copy
+) -> _Told:
+    """What a coalition holds that gets the letters of a copy, from the first step on."""
+    law = _start(counts)
+    for number, (step, holders) in enumerate(drawn):
+        labels = copy.merges.get(number, {}).get(coalition)
+        is_told = number == copy.source or bool(holders & coalition)
+        law = law.refined(step, counts).after(step, counts, labels, is_told=is_told)
+    return law
 
 
 def ratio_of(cap: float) -> Fraction:
@@ -151,11 +194,12 @@ class _Told:
         some_x = np.flatnonzero(counts)[np.unique(self.class_of, return_index=True)[1]]
         return step.channel.weights[:, step.class_of_x[some_x]].astype(object)
 
-    def after(self, step: ToldStep, counts: Counts, holders: Parties) -> _Told:
-        """With one more release, which ``holders`` may have received."""
-        labels = step.transition.merges.get(holders)
+    def after(
+        self, step: ToldStep, counts: Counts, labels: Labels | None, *, is_told: bool
+    ) -> _Told:
+        """With one more release: its letters are told to the coalition, or not."""
         moved = self._moved(step, self._weights(step, counts))  # [x, y, letter, m]
-        if step.party not in holders:
+        if not is_told:
             return _merged(replace(self, law=moved.sum(axis=2)), labels)
         n_x, n_y, n_letters, n_states = moved.shape
         factors = tuple(each for each in self.factors for _ in range(n_letters))

@@ -133,6 +133,39 @@ def prove(
     return Proof(bound - paid, reserve_worth, min(float(room_worth), gain - reserve_worth))
 
 
+def prove_copy(
+    before: Account,
+    request: Request,
+    letters: Array,
+    holdings: tuple[HoldingRecord, ...],
+    levels: Mapping[str, float] = NO_LEVELS,
+    ceilings: Mapping[str, float] = NO_LEVELS,
+) -> Proof:
+    """The same for letters of an earlier release: the better of two bounds ([M] fact 16).
+
+    No release under the party's own limit does better, whatever was released before; nor does one
+    that is drawn anew under all limits.
+
+    Args:
+        before: what every coalition held before the copy.
+        request: what it answers.
+        letters: what is known of them, p(letter | m, x), [m, class, letter].
+        holdings, levels, ceilings: as for ``prove``.
+    """
+    memory = before.memory
+    alone = Account.start(before.counts, memory.cap, memory.policy, memory.class_of_x)
+    own = tuple(each for each in holdings if each.parties == (request.party,))
+    law = np.einsum("mx,mxa->xa", memory.mass, letters)
+    total = law.sum(axis=1, keepdims=True)
+    law = np.where(total > 0, law / np.where(total > 0, total, 1.0), 1 / law.shape[1])
+    best = prove(alone, request, IntegerChannel.quantised(law[None]), own, levels, ceilings)
+    proofs = (
+        replace(best, room_worth=0.0),  # without history there are no letters to merge
+        prove(before, request, IntegerChannel.quantised(letters), holdings, levels, ceilings),
+    )
+    return max(proofs, key=lambda each: each.bound - each.reserve_worth - each.room_worth)
+
+
 def _level_weights(
     request: Request, p_r: Array, levels: Mapping[str, float], ceilings: Mapping[str, float]
 ) -> tuple[Array, float]:

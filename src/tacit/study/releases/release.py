@@ -26,7 +26,7 @@ from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
 from tacit.study.folder import Layout, StudyKeys, note_copy
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Certificate, certificate_of, certificate_path
-from tacit.study.requests.draft import Draft, draft, intent_record
+from tacit.study.requests.draft import Draft, draft, entry_of
 from tacit.study.requests.refusals import (
     ceiling_refusal,
     coarse_refusal,
@@ -137,7 +137,7 @@ def record_intents(
         for each, request, found in answers:
             if found is None:
                 best = draft_or_refuse(each, request, max_error, watch)
-                drafted.append((intent_record(best, each.cohort, reason), best.channel.to_bytes()))
+                drafted.append(entry_of(best, each.cohort, reason))
         if drafted and confirm is not None:
             confirm()
         recorded = journal.record_intents(drafted, books) if drafted else []
@@ -242,9 +242,9 @@ class ReleaseWriter:
             progress: called with steps done and steps in all.
         """
         states = StateStore(self.layout.states, self.keys.states)
-        number, records = intent.entry.number, self.records_of(intent)
-        same = books.cohorts[intent.record.cohort - FIRST_COHORT].intents
-        earlier = [each for each in same.values() if each.entry.number < number]
+        records = self.records_of(intent)
+        drawn = books.cohorts[intent.record.cohort - FIRST_COHORT].drawn
+        earlier = [each for each in drawn if each.entry.number < intent.drawn.entry.number]
         before = self.release_of(earlier[-1]) if earlier else None
         deliver = partial(
             self.engine.deliver,
@@ -287,7 +287,8 @@ class ReleaseWriter:
                 yield from self._redraw_cohort(list(each.intents.values()))
 
     def _redraw_cohort(self, intents: list[Intent]) -> Iterator[tuple[Intent, str, bool]]:
-        """The same of all releases about a cohort."""
+        """The same of all releases about a cohort; copies beside what they are copies of."""
+        intents = sorted(intents, key=lambda each: (each.drawn.entry.number, each.source is None))
         releases = list(map(self.release_of, intents))
         states = StateStore(self.layout.states, self.keys.states)
         redrawn = self.engine.redraw(self.records_of(intents[0]), states, releases)
@@ -312,6 +313,7 @@ class ReleaseWriter:
             digest_key,
             Alphabet(intent.record.letters, shares if shares > 1 else None),
             None if self.is_id_public else self.keys.pseudonym_key(party, intent.record.cohort),
+            is_copy=intent.source is not None,
         )
 
     def _remember_all(self, states: StateStore, intents: list[Intent]) -> None:
@@ -328,7 +330,7 @@ class ReleaseWriter:
 
     def _forget_old_states(self, books: Books, states: StateStore) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
-        past = (list(cohort.intents.values())[:-_STATES_KEPT] for cohort in books.cohorts)
+        past = (cohort.drawn[:-_STATES_KEPT] for cohort in books.cohorts)
         old = [intent.state_name for intents in past for intent in intents]
         if not old:
             return

@@ -42,7 +42,7 @@ from tacit.tables.delivery.release_file import csv_text
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.ledger import Entry
     from tacit.study.books.books import Books, Intent
-    from tacit.study.books.records import IntentRecord
+    from tacit.study.books.records import ReleaseRecord
 
 PAPER_FORMAT = 4
 """Of papers, pages included: a page that looks different is another format.
@@ -457,7 +457,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     )
 
 
-def _answers(record: IntentRecord) -> tuple[str, ...]:
+def _answers(record: ReleaseRecord) -> tuple[str, ...]:
     """What each column of a release's law is: a letter, and which channel's where several do."""
     if record.time_shares == 1:
         return record.letters

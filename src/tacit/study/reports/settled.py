@@ -75,8 +75,8 @@ def settled_by_answers(books: Books) -> tuple[SettledFacts, ...]:
 def _settled_in_cohort(books: Books) -> Iterator[SettledFacts]:
     """Those of a cohort, from p(m given class) before each release, [m, class]."""
     classes, states = np.zeros(len(books.counts), dtype=np.intp), np.ones((1, 1))
-    p_x = books.p_x
-    for number, intent in books.intents.items():
+    p_x, copies = books.p_x, [each for each in books.intents.values() if each.source is not None]
+    for intent in books.cohort.drawn:
         states = states[:, parent_classes(classes, intent.class_of_x)]
         classes = intent.class_of_x
         told = states[..., None] * intent.channel.law  # p(m, letter | class), [m, class, letter]
@@ -86,14 +86,16 @@ def _settled_in_cohort(books: Books) -> Iterator[SettledFacts]:
             if (levels := certain_levels(variable, told.sum(axis=0).T))
         }
         if certain:
-            yield SettledFacts(
-                number,
-                books.shown_name(intent.request.party),
-                intent.request.question.name,
-                books.cohort.number,
-                books.cohort.record.records,
-                certain,
-            )
+            same = [each for each in copies if each.drawn.entry == intent.entry]
+            for each in (intent, *same):
+                yield SettledFacts(
+                    each.entry.number,
+                    books.shown_name(each.request.party),
+                    intent.request.question.name,
+                    books.cohort.number,
+                    books.cohort.record.records,
+                    certain,
+                )
         states = _states_after(told, intent)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from tacit.policy import (
 from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
-from tacit.scheme.memory import Transition
+from tacit.scheme.memory import Copy, Step, Transition
 from tacit.scheme.scheme import without_rare_letters
 from tacit.solution import GAP_TOL, Status, TimeSharing
 from tacit.solvers import Progress
@@ -33,15 +35,28 @@ from tacit.study.books.books import (
     RESERVE_BITS,
     Books,
     Cohort,
+    Intent,
     Request,
     Shares,
     draw_of,
     recipient_law,
     record_holdings,
+    steps_of,
 )
-from tacit.study.books.records import HoldingRecord, IntentRecord, MergeRecord
-from tacit.study.proofs.caps import ExactLaws, ToldStep, told_steps
-from tacit.study.proofs.optimality import SPENT_BITS, prove
+from tacit.study.books.records import (
+    CopyRecord,
+    HoldingRecord,
+    IntentRecord,
+    LaterMergeRecord,
+    MergeRecord,
+    ReleaseRecord,
+)
+from tacit.study.proofs.caps import ExactLaws, Told, ToldCopy, ToldStep, told_steps
+from tacit.study.proofs.optimality import SPENT_BITS, prove, prove_copy
+from tacit.tables import Question
+
+Recorded = tuple[str, ReleaseRecord, bytes]
+"""Of an entry: its kind, its record, and the integer table that is sampled, if any."""
 
 _WORST_GAP = 1e-3
 """Largest certified gap of a design that is released. A larger gap means that the solver failed."""
@@ -71,7 +86,7 @@ class Draft:
         request: what it answers.
         design: the certified optimum that it was rounded from.
         channel: the integer table to be sampled, [m, class of x, letter].
-        transition: what it would do to the memory.
+        told: what it would do to the memory; or which letters it hands on.
         before: what every coalition holds now, on the classes of the channel.
         after: what every coalition would hold.
         law: p(r, letter), [r, letter].
@@ -79,18 +94,20 @@ class Draft:
         blind: what answering without looking at the record is worth.
         capped: a coalition whose cap the design would break once rounded and remembered, so that it
             was mixed with a constant answer; ``None`` where that was not needed.
+        source: the release whose letters it hands on; ``None`` for one that is drawn.
     """
 
     request: Request
     design: Design
     channel: IntegerChannel
-    transition: Transition
+    told: Transition | Copy
     before: Account
     after: Account
     law: Array
     value: float
     blind: float | None
     capped: Parties | None
+    source: Intent | None = None
 
     @property
     def gain(self) -> float:
@@ -132,7 +149,7 @@ class Draft:
             bound = bound_for_more(solution.problem, solution.bound, self._unused_bits)
             # Of R, an answer tells no more than of the record, which every limit is on.
             return max(min(bound, *self.limits.values()), self.value)
-        if self._has_spent_coalition or self.saw_fewer_states:
+        if self._has_spent_coalition or self.saw_fewer_states or self.source is not None:
             return min(self._proved_bound, self.value)
         prices = solution.multipliers
         unused = RESERVE_BITS * sum(prices.values()) + sum(
@@ -147,14 +164,12 @@ class Draft:
     @property
     def _proved_bound(self) -> float:
         """What ``verify`` will prove: no release within the limits does better, caps or not."""
-        proof = prove(
-            self.before,
-            self.request,
-            self.channel,
-            self.holdings,
-            self.level_multipliers,
-            self.ceiling_multipliers,
-        )
+        prices = self.level_multipliers, self.ceiling_multipliers
+        if self.source is None:
+            proof = prove(self.before, self.request, self.channel, self.holdings, *prices)
+        else:
+            letters = self.design.table
+            proof = prove_copy(self.before, self.request, letters, self.holdings, *prices)
         return proof.bound - proof.reserve_worth - proof.room_worth
 
     @property
@@ -195,7 +210,12 @@ class Draft:
         solution = self.design.solution
         prices = [*solution.multipliers.items(), *solution.cap_multipliers.items()]
         is_own_only = not any(price for key, price in prices if key != ())
-        return not is_own_only and len(self.design.solution.channel) < len(self.before.memory.mass)
+        is_drawn = self.source is None
+        return (
+            is_drawn
+            and not is_own_only
+            and len(self.design.solution.channel) < len(self.before.memory.mass)
+        )
 
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
@@ -244,6 +264,16 @@ class Draft:
         """Limits on every coalition that this release feeds."""
         return self.design.limits
 
+    def steps_after(self, books: Books) -> list[Step]:
+        """Everything that would have been drawn, in order, and who would hold it."""
+        steps, party, told = steps_of(books.intents.values()), self.request.party, self.told
+        if isinstance(told, Copy):
+            step = steps[told.source]
+            steps[told.source] = replace(step, copied_to=step.copied_to | {party})
+            return steps
+        bits, classes = self.after.everyone_bits, self.design.class_of_x
+        return [*steps, Step(party, self.channel.law, classes, told, bits)]
+
 
 def draft(
     books: Books, request: Request, watch: Progress | None = None, seconds: float = inf
@@ -263,7 +293,59 @@ def draft(
     """
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
-    design = _design(books, before, request, ceiling, watch, min(seconds, _MOST_SECONDS))
+    design = partial(_design, books, before, request, ceiling, watch, min(seconds, _MOST_SECONDS))
+    best = design(_same_asked(books, request))
+    if best.source is not None:
+        copied = _copied(books, request, best, best.source, before)
+        if copied is not None:
+            return copied
+        best = design(())
+    return _drawn(books, request, best, before)
+
+
+def _same_asked(books: Books, request: Request) -> list[int]:
+    """Numbers of the steps, from 0, whose letters answer the same question by the same names."""
+    asked = request.question
+    return [
+        number
+        for number, each in enumerate(books.cohort.drawn)
+        if each.record.time_shares == 1
+        and each.record.letters == asked.labels
+        and _is_same(each.request.question, asked)
+    ]
+
+
+def _is_same(one: Question, other: Question) -> bool:
+    if one is other:
+        return True
+    if one.external is not None or other.external is not None:
+        return one.external == other.external
+    return np.array_equal(one.r_of_x, other.r_of_x)
+
+
+def _copied(
+    books: Books, request: Request, design: Design, number: int, before: Account
+) -> Draft | None:
+    """The letters of an earlier step, if they meet every limit strictly and keep every cap."""
+    source, steps = books.cohort.drawn[number], steps_of(books.intents.values())
+    handed = before.after_copy(
+        request.party, steps, Copy(number), limits=design.limits, caps=design.caps
+    )
+    if handed is None:
+        return None
+    after, copy = handed
+    told = ToldCopy(request.party, copy)
+    law = request.told_letters(before, design.table)
+    is_within = not _broken_limits(design, before, after) and not request.broken_ceilings(law)
+    if not is_within or _broken_cap(books, design, told, after) is not None:
+        return None
+    value, blind = request.utility.value(law), request.blind_value(books.p_x)
+    parts = before, after, law, value, blind
+    return Draft(request, design, source.channel, copy, *parts, capped=None, source=source)
+
+
+def _drawn(books: Books, request: Request, design: Design, before: Account) -> Draft:
+    """A design that is to be drawn, in whole numbers."""
     channel, after, transition, capped = _round(books, request, design, before)
     for coalition, held in _broken_limits(design, before, after).items():
         raise _too_much(books, design, coalition, held, after)
@@ -288,7 +370,8 @@ def _round(
         after, transition = before.after(
             request.party, channel, limits=design.limits, caps=design.caps
         )
-        broken = _broken_cap(books, design, channel, after, transition)
+        told = ToldStep(request.party, channel, design.class_of_x, transition)
+        broken = _broken_cap(books, design, told, after)
         is_whole = channel is not frequent or not (
             _broken_limits(design, before, after)
             or request.broken_ceilings(request.told_law(before, channel))
@@ -299,20 +382,14 @@ def _round(
     return channel, after, transition, capped
 
 
-def _broken_cap(
-    books: Books,
-    design: Design,
-    channel: IntegerChannel,
-    after: Account,
-    transition: Transition,
-) -> Parties | None:
-    """A coalition whose cap a rounded design breaks; decided exactly where rounding decides."""
+def _broken_cap(books: Books, design: Design, told: Told, after: Account) -> Parties | None:
+    """A coalition whose cap a release breaks; decided exactly where rounding decides."""
     held = {coalition: after.worst_answer(coalition) for coalition in design.caps}
     over = {each: held[each] - cap for each, cap in design.caps.items() if held[each] > cap}
     worst = max(over, key=over.__getitem__, default=None)
     if worst is None or over[worst] > _ROUNDED_CAP:
         return worst
-    steps = [*told_steps(books), ToldStep(design.party, channel, design.class_of_x, transition)]
+    steps = [*told_steps(books), told]
     keeps_cap = ExactLaws().keeps_cap
     return next(
         (each for each in over if not keeps_cap(after, steps, each, design.caps[each])), None
@@ -403,6 +480,7 @@ def _design(
     ceiling: float,
     watch: Progress | None,
     seconds: float,
+    told: Collection[int],
 ) -> Design:
     question = request.question
     try:
@@ -418,6 +496,7 @@ def _design(
             gap_tol=GAP_TOL,
             time_limit=seconds,
             progress=watch,
+            told=told,
         )
     except CeilingError as error:
         raise CeilingError(question.labels[error.level], error.ceiling, error.reachable) from None
@@ -510,46 +589,64 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
     return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 
-def intent_record(drafted: Draft, cohort: Cohort, reason: str | None) -> IntentRecord:
-    """What the ledger is to say of a draft; the integer channel goes beside it.
+def entry_of(drafted: Draft, cohort: Cohort, reason: str | None) -> Recorded:
+    """What the ledger is to say of a draft: the kind of its entry, its record, its payload.
 
     Args:
         drafted: what is to be released.
         cohort: whom it is about, as it was designed for.
         reason: why it is released, as the custodian says it.
     """
-    transition = drafted.transition
-    return IntentRecord(
-        identity=drafted.request.identity,
-        party=drafted.request.party,
-        question=drafted.request.asked,
-        measure=drafted.request.measure,
-        bits=drafted.request.bits,
-        time_shares=drafted.time_shares,
-        letters=drafted.letters,
-        p_rhat_given_r=recipient_law(drafted.law).tolist(),
-        next_state=transition.next_state.tolist(),
-        holdings=drafted.holdings,
-        everyone_bits=drafted.after.everyone_bits,
-        everyone_worst_answer=drafted.after.worst_answer(drafted.after.memory.present),
-        value=drafted.value,
-        blind=drafted.blind,
-        bound=drafted.bound,
-        is_out_of_time=drafted.is_out_of_time,
-        level_multipliers=drafted.level_multipliers,
-        ceiling_multipliers=drafted.ceiling_multipliers,
-        level_errors=drafted.request.level_errors(drafted.law),
+    request, after = drafted.request, drafted.after
+    said: dict[str, Any] = {
+        "identity": request.identity,
+        "party": request.party,
+        "question": request.asked,
+        "measure": request.measure,
+        "bits": request.bits,
+        "time_shares": drafted.time_shares,
+        "letters": drafted.letters,
+        "p_rhat_given_r": recipient_law(drafted.law).tolist(),
+        "holdings": drafted.holdings,
+        "everyone_bits": after.everyone_bits,
+        "everyone_worst_answer": after.worst_answer(after.memory.present),
+        "value": drafted.value,
+        "blind": drafted.blind,
+        "bound": drafted.bound,
+        "is_out_of_time": drafted.is_out_of_time,
+        "level_multipliers": drafted.level_multipliers,
+        "ceiling_multipliers": drafted.ceiling_multipliers,
+        "level_errors": request.level_errors(drafted.law),
+        "analysable": request.analysable,
+        "reason": reason,
+        "cohort": cohort.number,
+    }
+    told = drafted.told
+    if isinstance(told, Copy):
+        drawn = [each.entry.number for each in cohort.drawn]
+        later = tuple(
+            LaterMergeRecord(
+                parties=tuple(sorted(coalition)),
+                labels=tuple(labels.tolist()),
+                slack=told.slacks[step][coalition],
+                after=drawn[step],
+            )
+            for step, merges in told.merges.items()
+            for coalition, labels in merges.items()
+        )
+        return "copy", CopyRecord(**said, source=drawn[told.source], merges=later), b""
+    record = IntentRecord(
+        **said,
+        next_state=told.next_state.tolist(),
         draw=draw_of(cohort.past, drafted.channel, drafted.design.class_of_x),
         merges=tuple(
             MergeRecord(
                 parties=tuple(sorted(coalition)),
                 labels=tuple(labels.tolist()),
-                slack=transition.slacks[coalition],
+                slack=told.slacks[coalition],
             )
-            for coalition, labels in transition.merges.items()
+            for coalition, labels in told.merges.items()
         ),
-        everyone_labels=None if transition.letters is None else tuple(transition.letters.tolist()),
-        analysable=drafted.request.analysable,
-        reason=reason,
-        cohort=cohort.number,
+        everyone_labels=None if told.letters is None else tuple(told.letters.tolist()),
     )
+    return "intent", record, drafted.channel.to_bytes()

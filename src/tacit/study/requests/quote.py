@@ -233,6 +233,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
     never = [each.level for each in levels if each.is_released is False]
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
     curve = tuple(_curve(books, drafted, own, until))
+    new = [drafted.channel] if drafted.source is None else []
     own_cap = books.caps.get(request.party)
     cap = (suggest_cap(books, request.party) if own_cap is None else own_cap) if compare else None
     if compare:
@@ -252,7 +253,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
         curve=curve,
         compared_cap=cap,
         answered_by=None,
-        others_bits=_others_bits(books, drafted.design.class_of_x, drafted.channel),
+        others_bits=_others_bits(books, drafted.design.class_of_x, *new),
         risks=foresee_risks(books, drafted),
         remarks=(
             *remarks_on(request.question.external),
@@ -330,7 +331,7 @@ def _others_bits(books: Books, class_of_x: ClassOfX, *more: IntegerChannel) -> f
     counts = class_sums(class_of_x, books.counts.astype(float)).astype(np.int64)
     tables = [
         intent.channel.weights[:, parent_classes(intent.class_of_x, class_of_x)]
-        for intent in books.intents.values()
+        for intent in books.cohort.drawn
     ]
     return other_rows_upper_bits(counts, [*tables, *(channel.weights for channel in more)])
 

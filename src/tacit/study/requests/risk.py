@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.auditing import infer_held
 from tacit.errors import InvalidInputError
-from tacit.scheme import Scheme, Step, Variable
+from tacit.scheme import Scheme, Variable
 from tacit.study.books.books import Books
 from tacit.study.books.records import HoldingRecord
 from tacit.study.reports.receipts import Receipt
@@ -39,14 +39,7 @@ def _variable(question: Question) -> Variable:
 def foresee_risks(books: Books, drafted: Draft) -> tuple[Risk, ...]:
     """What could be told after a release that is not recorded yet; see ``tell_risks``."""
     party, question = drafted.request.party, drafted.request.question
-    step = Step(
-        party,
-        drafted.channel.law,
-        drafted.design.class_of_x,
-        drafted.transition,
-        drafted.after.everyone_bits,
-    )
-    steps = [*books.scheme(drafted.before).steps, step]
+    steps = drafted.steps_after(books)
     scheme = Scheme.resume(books.p_x, drafted.after.memory, steps, books.policy)
     known = list(list_variables(books))
     is_new = question.name not in {each.name for each in known}

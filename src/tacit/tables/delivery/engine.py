@@ -249,6 +249,9 @@ class Engine(Protocol[SomeRecords]):
     ) -> Iterator[tuple[str, bool]]:
         """Draw every release of a study again, from the first, and write nothing.
 
+        After a copy, states are as before it: the release that it is a copy of comes behind it,
+        and only that one's states are compared.
+
         Yields:
             For each release, the content digest that its file must have, and whether the states
             kept after it, if any, are the right ones.

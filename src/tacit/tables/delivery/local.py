@@ -178,7 +178,11 @@ class LocalEngine:
         files = StateFiles.of(states, records.n_records)
         reached = files.after(None)
         for release in releases:
-            digest, reached = _redraw(records, release, reached)
+            digest, after = _redraw(records, release, reached)
+            if release.is_copy:
+                yield digest, True
+                continue
+            reached = after
             yield digest, files.agrees(release, reached)
 
     def forget(self, states: StateStore, names: Sequence[str]) -> None:

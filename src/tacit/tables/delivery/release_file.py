@@ -128,6 +128,7 @@ class RecordedRelease:
             attempt without a collision counts, the same for all releases to the party. ``None``
             where records are called by their own ids, because the custodian said these are public.
             To be called where the study's key is: an engine hands on what it returns, and no more.
+        is_copy: whether the same letters are another release's, too, which moves the states on.
         n_states: how many states a record may be in afterwards.
     """
 
@@ -139,6 +140,7 @@ class RecordedRelease:
     digest_key: bytes
     alphabet: Alphabet
     pseudonym_key: Callable[[int], bytes] | None
+    is_copy: bool = False
     n_states: int = field(init=False)
 
     def __post_init__(self) -> None:

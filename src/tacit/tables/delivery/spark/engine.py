@@ -287,6 +287,9 @@ class SparkEngine:
                     return digest_release(release, blocks)
 
                 content = _in_order(records, scratch, reached, release, digest)
+                if release.is_copy:
+                    yield content, True
+                    continue
                 folder = scratch / f"{number}.parquet"
                 write_folder(draw_states(reached, release), folder)
                 reached = read_folder(session, folder)
