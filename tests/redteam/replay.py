@@ -93,7 +93,7 @@ def replay_ledger(
         if row.kind == "cohort":
             walks.append(walks[0].beside(ledger, row, len(walks) + 1))
         for cohort, walk in enumerate(walks, 1):
-            if row.kind != "intent" or cohort == cohort_of(row):
+            if row.kind not in ("intent", "copy") or cohort == cohort_of(row):
                 walk.follow(row)
     return walks[0].found
 
@@ -106,6 +106,7 @@ class _Walk:
         joined: what is said of the cohort's records, in the entry that they joined with.
         classes: number of a release -> class of each cell.
         cells: cells that have records.
+        drawn: number of a release -> the release, who has its letters, and masses before it.
         views: every coalition of parties that hold something, and nobody.
         bits: what each of them holds.
         chain: sum of I(Rhat; X | M), above what everyone holds.
@@ -124,6 +125,7 @@ class _Walk:
     limits: Limits
     caps: Limits
     found: Replayed = field(default_factory=Replayed)
+    drawn: dict[int, tuple[Release, set[str], View]] = field(default_factory=dict)
 
     @staticmethod
     def start(ledger: RawLedger, drawn_from: DrawnFrom, most_seen: int) -> _Walk:
@@ -155,6 +157,7 @@ class _Walk:
             views={NOBODY: View.of_nothing([counts[x] for x in cells])},
             bits={},
             chain=arb(0),
+            drawn={},
         )
 
     @property
@@ -175,6 +178,8 @@ class _Walk:
                 self.caps = self.caps.with_policy_caps(row.body)
             case "intent":
                 self._release(row)
+            case "copy":
+                self._copy(row)
         self._compare_limits(row)
 
     def _release(self, row: Row) -> None:
@@ -194,6 +199,7 @@ class _Walk:
         with ctx.workprec(PRECISION):
             self.chain += _told_beside_memory(before, release)
         self._advance(release)
+        self.drawn[row.number] = release, {party}, before
         self._compare_gain(row.number, body, held_before)
         self.found.held[row.number] = dict(self.bits)
         self._compare_records(row.number, body, fed)
@@ -212,6 +218,29 @@ class _Walk:
         for who in self.views:
             if party in who:
                 self.bits[who] = self.views[who].bits()
+
+    def _copy(self, row: Row) -> None:
+        """Letters of an earlier release, for one more party: nothing is drawn."""
+        body, party = row.body, row.body["party"]
+        release, having, before = self.drawn[body["source"]]
+        fed = self.limits.fed_by(party, self.holders)
+        held_before = self.bits.get(frozenset({party}))
+        known = {who | {party} for who in self.views if party not in self.holders or party in who}
+        self.views |= {who: self._with_copy(who, body) for who in known}
+        having.add(party)
+        self.bits |= {who: self.views[who].bits() for who in known}
+        self._compare_gain(row.number, body, held_before)
+        self.found.held[row.number] = dict(self.bits)
+        self._compare_records(row.number, body, fed)
+        self._compare_worth(row.number, body, release, before)
+
+    def _with_copy(self, who: Coalition, body: Mapping[str, Any]) -> View:
+        """What a coalition knows that its party is given a copy: all releases once more."""
+        view = View.of_nothing([self.joined["counts"][x] for x in self.cells])
+        for number, (release, having, _) in self.drawn.items():
+            is_told = number == body["source"] or bool(having & who)
+            view = view.after(release, is_told=is_told, most_seen=self.most_seen)
+        return view
 
     def _held(self, coalition: Coalition) -> Bits:
         """What a coalition holds; its upper bound is also that of everyone around it."""

@@ -110,6 +110,7 @@ def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
         "erasure",
         "erased",
         "cohort",
+        "copy",
     }
     assert all(described.values())
 

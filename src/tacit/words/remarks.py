@@ -381,6 +381,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{file} was written as release {release} and is something else now: whether it holds "
         "records that were erased since is not known"
     ),
+    "copied": _as_in_papers("copied"),
     "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
     "entry_lost": _fill_trace("the ledger has lost entries, {trace}: verify the study"),

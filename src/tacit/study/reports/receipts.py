@@ -426,6 +426,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     if intent.record.cohort != books.cohort.number:
         books = books.look_at(intent.record.cohort)
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
+    common["remarks"] += remarks_on_source(intent.source)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     levels, answers = record.question.labels, _answers(record)
     limit, cap = intent.policy.bits_for_everyone(inf), intent.policy.everyone_cap
@@ -549,6 +550,11 @@ def remarks_on_time(is_out: bool, value: float, bound: float | None) -> tuple[Re
     return (Remark("out_of_time", {"value": value, "bound": bound}),) if is_out else ()
 
 
+def remarks_on_source(source: Intent | None) -> tuple[Remark, ...]:
+    """That answers are those of an earlier release. For the custodian: parties are not told."""
+    return () if source is None else (Remark("copied", {"release": source.entry.number}),)
+
+
 def remark_in_words(remark: Remark) -> str:
     """A remark of a paper, for people."""
     return _WORDS[remark.code](**remark.values)
@@ -604,7 +610,17 @@ def _text(text: str) -> str:
     return text
 
 
+@_checked
+def _copied_in_words(release: int) -> str:
+    """What it means that answers are handed on."""
+    return (
+        f"these are the answers of release {release}, handed to one more party: nothing is drawn, "
+        "and everyone together learns nothing new"
+    )
+
+
 _WORDS: dict[str, Callable[..., str]] = {
+    "copied": _copied_in_words,
     "external_column": _external_in_words,
     "out_of_time": _out_of_time_in_words,
     "records_erased": _erased_in_words,

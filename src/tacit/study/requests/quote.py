@@ -21,7 +21,7 @@ from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.study.books.books import Books, Intent, Request
-from tacit.study.reports.receipts import remarks_on, remarks_on_time
+from tacit.study.reports.receipts import remarks_on, remarks_on_source, remarks_on_time
 from tacit.study.reports.risk import Risk
 from tacit.study.reports.status import Holding, loose_bounds, loose_caps
 from tacit.study.requests.draft import Draft, draft
@@ -257,6 +257,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
         risks=foresee_risks(books, drafted),
         remarks=(
             *remarks_on(request.question.external),
+            *remarks_on_source(drafted.source),
             *priced,
             *loose_bounds(shares),
             *loose_caps(shares),
@@ -292,6 +293,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         risks=(),
         remarks=(
             *remarks_on(request.question.external),
+            *remarks_on_source(intent.source),
             *loose_bounds(shares),
             *loose_caps(shares),
             *remarks_on_time(record.is_out_of_time, record.value, record.bound),
