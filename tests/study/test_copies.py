@@ -108,6 +108,7 @@ def test_receipt_log_and_status_say_what_a_copy_is(kept: Path) -> None:
         assert receipt.remarks[0].values == {"release": numbers[0] - 6}
         own = next(k for k, each in enumerate(receipt.holdings) if each.parties == ("d",))
         assert receipt.held_before[own] == 0
+        assert study.source_of(numbers[0]) == numbers[0] - 6
         assert "a copy of the answers of release" in study.log()[numbers[0] - 1].in_words
         assert study.status().releases == len(VISITS)
         assert study.audit(records=200).verdict

@@ -98,7 +98,8 @@ def release(
             beside = {"beside": [each.model_dump(mode="json") for each in others]} if others else {}
             show_json(study.receipt(certificate.entry).model_dump(mode="json") | beside)
             return
-    _show_release(certificate, folder, out)
+        source = study.source_of(certificate.entry)
+    _show_release(certificate, folder, out, source)
     for each in others:
         _show_release(each, folder, cohort_file(out, each.cohort or 1))
 
@@ -155,14 +156,18 @@ def _show_note(remark: Remark) -> None:
     print(f"note: {plain(remark_in_words(remark))}", file=sys.stderr, flush=True)
 
 
-def _show_release(paper: Certificate | Receipt, folder: Path, out: Path) -> None:
+def _show_release(
+    paper: Certificate | Receipt, folder: Path, out: Path, source: int | None = None
+) -> None:
     from tacit.information.laws import bits_up
+    from tacit.remark import Remark
 
     party, request = plain(paper.party), plain(paper.request)
     cohort = "" if paper.cohort is None else f" of cohort {paper.cohort}"
     print(f"{plain(str(out))}: {request} for {party}, {counted(paper.records, 'record')}{cohort}")
     print(f"  {paper.in_words}")
-    for remark in paper.remarks:
+    copied = () if source is None else (Remark("copied", {"release": source}),)
+    for remark in (*paper.remarks, *copied):
         print(f"  {plain(remark_in_words(remark))}")
     held = bits_up(paper.party_bits)
     print(f"  after this release, {party} held at most {held} bits about a record")

@@ -730,6 +730,14 @@ class Study:
                 notify(Remark("guarded_labels", {"file": str(file)}))
         return certificates[0]
 
+    def source_of(self, number: int) -> int | None:
+        """The release whose answers a release hands on, by their numbers in the ledger.
+
+        ``None`` for a release that was drawn. For the custodian: parties are not told.
+        """
+        source = self._journal.books.releases[number].source
+        return None if source is None else source.entry.number
+
     def receipts_beside(self, number: int) -> tuple[Receipt, ...]:
         """Receipts, without seals, of the releases that answer the same request for other cohorts.
 

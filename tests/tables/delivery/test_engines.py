@@ -350,6 +350,19 @@ def test_redrawing_gives_the_digests_and_finds_wrong_states(delivered: Delivered
     assert list(engine.redraw(*place, releases)) == [(first, False), (second, True)]
 
 
+def test_a_copy_is_redrawn_beside_what_it_is_a_copy_of(delivered: Delivered) -> None:
+    """The same letters under other names; states stay those before it."""
+    clinic, digest = delivered.clinic, delivered.first
+    first, second = clinic.first, clinic.second
+    copy = replace(first, digest_key=b"c" * 32, pseudonym_key=lambda _: b"n" * 32, is_copy=True)
+    same = replace(first, is_copy=True)
+    redrawn = clinic.engine.redraw(clinic.records, clinic.states, [same, copy, first, second])
+    [again, (other, _), *drawn] = redrawn
+    assert again == (digest, True)
+    assert other != digest
+    assert drawn == [(digest, True), (delivered.second, True)]
+
+
 # -- erasure ----------------------------------------------------------------------------------
 
 
