@@ -146,21 +146,48 @@ def test_a_coalition_that_is_not_carried_is_covered_by_everyone():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_coalition_dropped_for_want_of_memory_never_comes_back_cheaper(seed, monkeypatch):
+def test_views_without_room_become_one_letter_and_are_never_covered(seed, monkeypatch):
     monkeypatch.setattr(bounded_memory, "CARRIED_BYTES", 170)
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 9, size=3)
     account = Account.start(counts, 4, Policy(sizes={2: 1.0}))
-    releases, was_covered = [], False
+    releases, transitions = [], []
     for party in ("a", "b", *rng.choice(["a", "b"], size=3)):
         channel = random_weights(rng, (len(account.memory.mass), 3, 3))
         account, transition = account.after(str(party), channel)
         releases.append((party, channel, transition.next_state))
+        transitions.append(transition)
         for parties in ({"a"}, {"b"}, {"a", "b"}):
             exact = exact_bits(told(counts, releases, parties))
             assert arb(account.upper_bits(frozenset(parties))) >= exact.lower()
-            was_covered |= account.is_covered(frozenset(parties))
-    assert was_covered  # else the budget was never felt
+            if parties <= account.memory.present:
+                assert not account.is_covered(frozenset(parties))
+    views = [account.view(frozenset(parties)) for parties in ("a", "b", "ab")]
+    assert min(view.n_letters for view in views) == 1  # else the budget was never felt
+    replayed = Account.start(counts, 4, Policy(sizes={2: 1.0}))
+    for (party, channel, _), transition in zip(releases, transitions, strict=True):
+        replayed, _ = replayed.after(party, channel, transition)
+    for parties in map(frozenset, ("a", "b", "ab")):
+        assert replayed.upper_bits(parties) == account.upper_bits(parties)
+
+
+def test_a_coalition_that_is_limited_later_has_a_law_of_its_own_without_room(monkeypatch):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 9, size=3)
+    account, releases = Account.start(counts, 4, Policy()), []
+    again = Account.start(counts, 4, Policy(sizes={2: 1.0}))
+    for party in ("a", "b", "c", "a"):
+        channel = random_weights(rng, (len(account.memory.mass), 3, 3))
+        account, transition = account.after(party, channel)
+        releases.append((party, channel, transition.next_state))
+        monkeypatch.setattr(bounded_memory, "CARRIED_BYTES", 170)
+        again, _ = again.after(party, channel, transition)
+        monkeypatch.undo()
+    for parties in map(frozenset, ("ab", "ac", "bc")):
+        assert account.is_covered(parties)
+        assert not again.is_covered(parties)
+        exact = exact_bits(told(counts, releases, parties))
+        assert arb(again.upper_bits(parties)) >= exact.lower()
 
 
 def test_a_view_with_many_letters_stays_small_and_above_the_truth(monkeypatch):

@@ -44,6 +44,7 @@ from tacit.scheme.views import (
     merge_views,
     move_states,
     parent_classes,
+    room_of,
     split_classes,
     tell,
     told_bits,
@@ -354,7 +355,7 @@ class BoundedMemory:
             tightest = sorted(fed, key=lambda each: rises.get(each, inf))
             told = tell({each: fed[each] for each in tightest}, channel, state)
             merged = merge_views(told, roundings, room, most, rises, caps)
-            if merged is not None and (n_states == 1 or len(merged.views) == len(fed)):
+            if merged is not None:
                 return merged, state
             fewer = merge_states(_gathered(grown, state), n_states // 2)
             state = np.where(state < 0, -1, fewer[state])
@@ -386,7 +387,7 @@ class BoundedMemory:
     def _room(self, party: str, n_states: int) -> float:
         """Bytes for views of coalitions that a release to a party feeds, beside the others."""
         waiting = (view for coalition, view in self.carried.items() if party not in coalition)
-        return CARRIED_BYTES - sum(view.law[..., 0].nbytes * n_states for view in waiting)
+        return CARRIED_BYTES - sum(room_of(view, n_states) for view in waiting)
 
     def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
         """See ``Memory``; 0 where no letters will have to be merged.
@@ -480,20 +481,9 @@ class BoundedMemory:
             key=lambda each: (len(each), sorted(each)),
         )
         again = self._follow_again(heard, steps, made, p_x, caps, is_new=is_new)
-        room = CARRIED_BYTES - sum(
-            view.law[..., 0].nbytes * len(self.mass)
-            for each, view in self.carried.items()
-            if party not in each
-        )
-        for coalition, view in again.views.items():
-            limit = self._least_limit(coalition, limits)
-            most = MERGING_SHARE * (view.bits if limit == inf else limit)
-            if is_new and view.rise > most + ROUNDING_BITS:
-                return None
-            room -= view.law.nbytes
-            if room < 0:
-                break
-            told[coalition] = view
+        if is_new and not self._is_worth_following(party, again.views, limits):
+            return None
+        told |= again.views
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         memory = replace(
             self,
@@ -503,6 +493,23 @@ class BoundedMemory:
             moved={each: view for each, view in self.moved.items() if each and party not in each},
         )
         return memory, Copy(made.source, again.merges, again.slacks)
+
+    def _is_worth_following(
+        self,
+        party: str,
+        followed_again: Mapping[Parties, CoalitionView],
+        limits: Mapping[Parties, float],
+    ) -> bool:
+        """Whether views that were followed from the first step on rise little, and fit."""
+        n_states = len(self.mass)
+        room = self._room(party, n_states)
+        for coalition, view in followed_again.items():
+            limit = self._least_limit(coalition, limits)
+            most = MERGING_SHARE * (view.bits if limit == inf else limit)
+            room -= room_of(view, n_states)
+            if room < 0 or view.rise > most + ROUNDING_BITS:
+                return False
+        return True
 
     def _follow_again(
         self,

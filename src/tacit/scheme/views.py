@@ -249,33 +249,55 @@ def merge_views(
     rises: Mapping[Parties, float],
     caps: Mapping[Parties, float],
 ) -> MergedViews | None:
-    """Merge letters of views until each has ``most``; ``None`` if one of them rises too much.
+    """Merge letters of views until each has ``most``; ``None`` if one rises too much, or is large.
 
     Where merging would raise the worst single answer of a coalition above its cap, only letters in
-    proportion are merged.
+    proportion are merged. With a single state, merging costs no rise: where there is no room, all
+    letters become one, and no view is dropped.
 
     Args:
         told: coalition -> its view, letters not merged.
         roundings: behind each mass.
-        room: bytes for all views; the first that does not fit and those after it are dropped.
+        room: bytes for all views, see ``room_of``.
         most: letters.
         rises: coalition -> bits by which merging may raise what it is said to hold.
         caps: coalition -> bits that its worst single answer may have.
     """
     merged = MergedViews({}, {}, {})
     for coalition, view in told:
-        labels = merge_letters(view, most)
-        fewer, slack = merge(view, labels, roundings)
-        if _breaks_cap(fewer, caps.get(coalition, inf), roundings):
-            labels = merge_letters(view, MOST_CAPPED_LETTERS)
-            fewer, slack = merge(view, labels, roundings)
+        cap = caps.get(coalition, inf)
+        fewer, labels, slack = _merge_few(view, most, roundings, cap)
         if fewer.rise - view.rise > rises.get(coalition, inf):
             return None
-        room -= fewer.law.nbytes
-        if room < 0:
-            break
+        n_states = fewer.law.shape[2]
+        if room_of(fewer, n_states) > room:
+            if n_states > 1:
+                return None
+            fewer, labels, slack = _merge_few(view, 1, roundings, inf)
+        room -= room_of(fewer, n_states)
         merged.keep(coalition, fewer, labels, slack)
     return merged
+
+
+def _merge_few(
+    view: CoalitionView, most: int, roundings: int, cap: float
+) -> tuple[CoalitionView, Labels, float]:
+    """A view with ``most`` letters, their labels, and the slack; more if that breaks its cap."""
+    labels = merge_letters(view, most)
+    fewer, slack = merge(view, labels, roundings)
+    if _breaks_cap(fewer, cap, roundings):
+        labels = merge_letters(view, MOST_CAPPED_LETTERS)
+        fewer, slack = merge(view, labels, roundings)
+    return fewer, labels, slack
+
+
+def room_of(view: CoalitionView, n_states: int) -> int:
+    """Bytes of its law on so many states.
+
+    None where it has one letter: p(m, x) is all that is to be known then, and views of one letter
+    are always kept.
+    """
+    return view.law[..., 0].nbytes * n_states if view.n_letters > 1 else 0
 
 
 def _breaks_cap(view: CoalitionView, cap: float, roundings: int) -> bool:
@@ -291,17 +313,21 @@ def merge_as_recorded(
 ) -> MergedViews:
     """Merge letters of views as it was done before; arguments as for ``merge_views``.
 
+    Letters of a coalition that was not followed then, under another policy, are kept apart. Where
+    there is no room for that, they become one.
+
     Args:
-        labels: coalition -> label of each of its letters; those of others are kept apart.
+        labels: coalition -> label of each of its letters.
         slacks: coalition -> bits, where that is believed.
     """
     merged = MergedViews({}, {}, {})
     for coalition, view in told:
-        known = labels[coalition] if coalition in labels else _apart(view)
+        is_recorded, n_states = coalition in labels, view.law.shape[2]
+        known = labels[coalition] if is_recorded else _apart(view)
         fewer, slack = merge(view, known, roundings, slacks.get(coalition))
-        room -= fewer.law.nbytes
-        if room < 0:
-            break
+        if not is_recorded and room_of(fewer, n_states) > room:
+            fewer, known, slack = _merge_few(view, 1, roundings, inf)
+        room -= room_of(fewer, n_states)
         merged.keep(coalition, fewer, known, slack)
     return merged
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.cli import run
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
 from tacit.ledger import Entry
-from tacit.policy import Group
+from tacit.policy import Group, Limit, Parties
+from tacit.policy.policy import LIMITS
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tacit.words.commands import command_of
 from tests.study.clinic import PRIVATE, entries_of, intents_of, make_clinic, write_patients
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
@@ -115,62 +114,58 @@ def test_names_that_0_1_let_in_can_still_be_used(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """What a and b hold together is next to too much to be counted apart; c holds most."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tacit.scheme.bounded_memory.CARRIED_BYTES", 410)
-    study = make_clinic(Path(), memory=4, private=["diagnosis", "smoker"])
-    for party in "abc":
-        study.set_party(party, 0.9)
-    study.set_collusion(Policy(groups={("a", "b"): 0.2}))
-    study.release("c", ("diagnosis", "smoker"), out="c.csv", bits=0.3)
-    study.release("a", "smoker", out="a.csv", bits=0.05)
-    study.release("b", "smoker", out="b.csv", bits=0.05)
-    return study
+def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Study]:
+    """A kind of limit that does not say whom to follow: a, b and c once all three hold something.
+
+    d holds most.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class Together(Limit):
+        kind = "together"
+
+        @property
+        def in_words(self) -> str:
+            return "a, b and c"
+
+        def coalitions_among(self, holders: Parties) -> Iterator[Parties]:
+            return (each for each in [frozenset("abc")] if each <= holders)
+
+        def holds_for(self, parties: Parties) -> bool:
+            return parties <= frozenset("abc")
+
+    monkeypatch.setitem(LIMITS, "together", Together)
+    with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
+        for party in "abcd":
+            study.set_party(party, 0.9)
+        study.set_collusion(Policy(limits=[Together(0.2)]))
+        study.release("d", ("diagnosis", "smoker"), out=tmp_path / "d.csv", bits=0.3)
+        for party in "ab":
+            study.release(party, "smoker", out=tmp_path / "ab.csv", bits=0.05)
+        yield study
 
 
-def _follow(error: InfeasibleError, bits: str) -> None:
-    """Run the one command that an error suggests."""
-    [suggestion] = error.suggestions
-    command = command_of(suggestion, {"folder": "clinic"})
-    assert run([*shlex.split(command or "")[1:-1], f"a,b={bits}"]) == 0
-
-
-def test_a_release_after_which_a_coalition_counts_as_everyone(forgetful: Study) -> None:
-    with forgetful as study:
-        n_entries = len(entries_of(Path("clinic")))
-        with pytest.raises(InfeasibleError) as refused:
-            study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.06)
-        said = str(refused.value)
-        assert said.startswith("with this release a + b would hold too many different answers")
-        assert "of their 0.2 bits (a request with fewer levels may fit)" in said
-        assert (refused.value.coalition, refused.value.limited_by) == (("a", "b"), "a + b")
-        assert study.quote("a", "smoker", bits=0.06).own.added > 0.05  # it does
-        assert len(entries_of(Path("clinic"))) == n_entries
-        assert "; a may learn more only if limits are raised" in said
-        _follow(refused.value, "0.5")
-        study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.06)
-        assert study.verify().problems == ()
-
-
-def test_a_coalition_that_counts_as_everyone_is_told_so(forgetful: Study) -> None:
-    with forgetful as study:
-        study.set_collusion(Policy(groups={("a", "b"): 0.5}))
-        study.release("a", ("diagnosis", "smoker"), out="a.csv", bits=0.06)
-        [held] = study.status().coalitions
-        assert held.is_covered
-        study.release("c", ("diagnosis", "smoker"), out="c.csv", bits=0.29)
-        with pytest.raises(InfeasibleError) as refused:
-            study.release("a", "smoker", out="a.csv", bits=0.02)
-        said = str(refused.value)
-        assert said.startswith("a + b count as everyone does, with 0.")
-        assert "of 0.5 bits, and may be told nothing more; a may learn more only if limits" in said
-        _follow(refused.value, "0.9")
-        with pytest.raises(InfeasibleError, match="bits that it asks to hold") as refused:
-            study.release("b", ("diagnosis", "smoker"), out="b.csv", bits=0.02)
-        assert str(refused.value).endswith("(a request with fewer levels may fit)")
-        study.release("b", ("diagnosis", "smoker"), out="b.csv")
-        assert study.verify().problems == ()
+def test_a_coalition_that_counts_as_everyone_is_told_so(together: Study, tmp_path: Path) -> None:
+    [limit] = together.policy.limits
+    n_entries = len(entries_of(tmp_path / "clinic"))
+    with pytest.raises(InfeasibleError, match="a \\+ b \\+ c count as everyone does") as refused:
+        together.release("c", "diagnosis", out=tmp_path / "c.csv", bits=0.06)
+    assert (refused.value.coalition, refused.value.limited_by) == (("a", "b", "c"), "a, b and c")
+    assert "; c may learn more only if limits are raised" in str(refused.value)
+    assert len(entries_of(tmp_path / "clinic")) == n_entries
+    together.set_collusion(Policy(limits=[replace(limit, bits=0.5)]))
+    together.release("c", "diagnosis", out=tmp_path / "c.csv", bits=0.06)
+    [held] = together.status().coalitions
+    assert held.is_covered
+    together.release("d", ("diagnosis", "smoker"), out=tmp_path / "d.csv", bits=0.29)
+    with pytest.raises(InfeasibleError) as refused:
+        together.release("a", "diagnosis", out=tmp_path / "a.csv", bits=0.02)
+    said = str(refused.value)
+    assert said.startswith("a + b + c count as everyone does, with 0.")
+    assert "of 0.5 bits" in said
+    with pytest.raises(InfeasibleError, match="already, counted as everyone does: give"):
+        together.set_collusion(Policy(limits=[replace(limit, bits=0.1)]))
+    assert together.verify().problems == ()
 
 
 # -- an office of twelve --------------------------------------------------------------------------

@@ -348,7 +348,7 @@ def _drawn(books: Books, request: Request, design: Design, before: Account) -> D
     """A design that is to be drawn, in whole numbers."""
     channel, after, transition, capped = _round(books, request, design, before)
     for coalition, held in _broken_limits(design, before, after).items():
-        raise _too_much(books, design, coalition, held, after)
+        raise _too_much(books, design, coalition, held)
     law = request.told_law(before, channel)
     value, blind = request.utility.value(law), request.blind_value(books.p_x)
     return Draft(request, design, channel, transition, before, after, law, value, blind, capped)
@@ -409,21 +409,12 @@ def _broken_limits(design: Design, before: Account, after: Account) -> dict[Part
     }
 
 
-def _too_much(
-    books: Books, design: Design, coalition: Parties, held: float, after: Account
-) -> InfeasibleError:
+def _too_much(books: Books, design: Design, coalition: Parties, held: float) -> InfeasibleError:
     """A release that would tell a coalition more than its limit, as far as can be proved."""
     name, allowed = " + ".join(sorted(coalition)), _allowed(books, coalition)
     if coalition == {design.party} and design.limits[coalition] < books.own_limit(design.party):
         allowed = f"the {bits_up(design.limits[coalition])} bits that it asks to hold"
-    if after.is_covered(coalition) and coalition != after.memory.present:
-        reason = (
-            f"with this release {name} would hold too many different answers to be counted apart, "
-            f"and count as everyone does: up to {bits_up(held)} bits, of {allowed} (a request "
-            "with fewer levels may fit)"
-        )
-    else:
-        reason = f"the rounded release would tell {name} up to {held:.9f} bits, of {allowed}"
+    reason = f"the rounded release would tell {name} up to {held:.9f} bits, of {allowed}"
     return refusal(books, reason, coalition)
 
 

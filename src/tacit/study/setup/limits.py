@@ -90,7 +90,7 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
     who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
     holds = "holds" if len(coalition) == 1 else "together hold"
     is_everyone = account.memory.present <= coalition
-    covered = ", counted as everyone does," * (account.is_covered(coalition) and not is_everyone)
+    covered = ", counted as everyone does" * (account.is_covered(coalition) and not is_everyone)
     raise InfeasibleError(
         tuple(sorted(coalition)),
         limit.bits,
