@@ -22,7 +22,7 @@ from tacit.service.jobs import CANCELLED, QUEUED, RECORDING, RUNNING, CancelledE
 from tacit.study import verify_study
 from tacit.tables import Column
 from tests.service.server import JOB_SECONDS, Server, ask, designing, ended, serving
-from tests.study.clinic import intents_of, make_clinic
+from tests.study.clinic import make_clinic, releases_of
 
 PAGES = 20
 """That are looked at while a design runs; one that waits for the design would outlast it."""
@@ -42,8 +42,8 @@ def clinic_at(place: Path) -> Path:
     return place / "clinic"
 
 
-def own_intents(folder: Path) -> list[Entry]:
-    return [each for each in intents_of(folder) if each.body["party"] == "lab-a"]
+def own_releases(folder: Path) -> list[Entry]:
+    return [each for each in releases_of(folder) if each.body["party"] == "lab-a"]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_cancelling_spends_nothing(own: Server) -> None:
         # The process was ended, and another one works: it does not wait for the long design.
         next_one = ask(client, "/api/own/requests", asked=["age"], bits=0.02)
         assert ended(client, next_one)["state"] == "done"
-    assert [each.body["question"]["name"] for each in own_intents(own.folder)] == ["age"]
+    assert [each.body["question"]["name"] for each in own_releases(own.folder)] == ["age"]
 
 
 def test_what_is_done_cannot_be_cancelled(own: Server) -> None:
@@ -156,7 +156,7 @@ def test_a_killed_server_finishes_its_jobs_once(
     with serving(folder, None, "--workers", "1") as server, server.custodian() as custodian:
         found = ended(custodian, job)
         assert found["state"] == "done", found
-        [intent] = own_intents(folder)
+        [intent] = own_releases(folder)
         assert found["entry"] == intent.number
         file = custodian.get(f"/api/study/releases/{intent.number}/file.csv")
         assert file.status_code == 200

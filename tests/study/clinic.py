@@ -16,7 +16,9 @@ from pyarrow import parquet
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel
 from tacit.study import Study
+from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout
+from tacit.study.requests.draft import Draft, entry_of
 from tacit.tables import Column
 from tests.redteam.raw_ledger import classes_of_cells, read_ledger
 
@@ -113,6 +115,34 @@ def entries_of(folder: Path) -> list[Entry]:
 
 def intents_of(folder: Path) -> list[Entry]:
     return [entry for entry in entries_of(folder) if entry.kind == "intent"]
+
+
+def releases_of(folder: Path) -> list[Entry]:
+    """Everything that was handed out, copies included."""
+    return [entry for entry in entries_of(folder) if entry.kind in ("intent", "copy")]
+
+
+def holders_of(folder: Path) -> dict[int, set[str]]:
+    """Number of each intent -> everybody who has its letters, some of them by a copy."""
+    holders: dict[int, set[str]] = {}
+    for entry in releases_of(folder):
+        first = entry.body["source"] if entry.kind == "copy" else entry.number
+        holders.setdefault(first, set()).add(entry.body["party"])
+    return holders
+
+
+def record_draft(folder: Path, drafted: Draft) -> None:
+    """Append what was drafted as ``Study.release`` does."""
+    configuration, books = Configuration.read(folder), read_books(entries_of(folder))
+    kind, said, payload = entry_of(drafted, books.cohort, None)
+    with Ledger.open(configuration.ledger or Layout(folder).ledger) as ledger:
+        ledger.append(
+            configuration.study,
+            kind,
+            said.model_dump(mode="json"),
+            payload,
+            head=ledger.head(configuration.study),
+        )
 
 
 def channel_of(intent: Entry) -> IntegerChannel:

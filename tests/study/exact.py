@@ -15,7 +15,14 @@ from pathlib import Path
 from flint import arb, ctx
 
 from tacit.scheme import Policy
-from tests.study.clinic import channel_of, classes_of, counts_of, intents_of, next_state_of
+from tests.study.clinic import (
+    channel_of,
+    classes_of,
+    counts_of,
+    holders_of,
+    intents_of,
+    next_state_of,
+)
 
 _PRECISION = 200
 
@@ -44,14 +51,15 @@ def exact_law(folder: Path, coalition: Collection[str]) -> list[list[int]]:
     """p(y, x) of all that a coalition has received, in whole numbers, [y, x]."""
     counts: list[int] = counts_of(folder).tolist()
     masses: dict[tuple[tuple[int, ...], int], list[int]] = {((), 0): counts}
-    classes = classes_of(folder)
+    classes, holders = classes_of(folder), holders_of(folder)
     for intent in intents_of(folder):
         weights = channel_of(intent).weights[:, classes[intent.number]].tolist()
         next_state = next_state_of(intent).tolist()
+        is_told = not holders[intent.number].isdisjoint(coalition)
         grown: dict[tuple[tuple[int, ...], int], list[int]] = defaultdict(lambda: [0] * len(counts))
         for (seen, state), mass in masses.items():
             for letter, after in enumerate(next_state[state]):
-                told = (*seen, letter) if intent.body["party"] in coalition else seen
+                told = (*seen, letter) if is_told else seen
                 sums = grown[told, after]
                 for x, count in enumerate(mass):
                     sums[x] += count * weights[state][x][letter]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import numpy as np
 import pytest
 
 from tacit.errors import InfeasibleError
+from tacit.ledger import Entry
 from tacit.policy import AnySize, Everyone, Group, Policy
 from tacit.study import Certificate, Study, verify_study
 from tacit.study.backup import back_up, restore
 from tests.redteam.replay import replay
 from tests.study.clinic import entries_of, make_clinic, read_release
 from tests.study.filled_clinic import assert_found
-from tests.study.forging import forge_last
+from tests.study.forging import forge, forge_last
 
 LIMITS = Policy(limits=[AnySize(0.45, 2, cap=4.0), Everyone(0.9)])
 
@@ -184,6 +186,36 @@ def test_a_copy_of_a_copy_is_refused(tmp_path: Path, kept: Path) -> None:
     first = next(each.number for each in entries_of(folder) if each.kind == "copy")
     forge_last(folder, "copy", lambda body: body.update(source=first))
     assert_found(verify_study(folder), f"entry {first} is no release that was drawn")
+
+
+def test_poor_answers_do_not_pass_for_the_best(tmp_path: Path) -> None:
+    """A ledger that says that b got a's letters, which tell little, where b may be told much."""
+    with make(tmp_path, Policy()) as study:
+        ask(study, tmp_path, "a smoker 0.02")
+        ask(study, tmp_path, "b smoker 0.3")
+    first, last = (each for each in entries_of(tmp_path / "clinic") if each.kind == "intent")
+    [held] = first.body["holdings"]
+    [allowed] = last.body["holdings"]
+    drawn = {"draw", "next_state", "merges", "everyone_labels"}
+    told = {name: value for name, value in first.body.items() if name not in drawn}
+    copy = told | {
+        "identity": last.body["identity"],
+        "party": "b",
+        "bits": last.body["bits"],
+        "holdings": [allowed | {name: held[name] for name in ("bits", "worst_answer", "letters")}],
+        "source": first.number,
+        "merges": [],
+        "bound": first.body["value"],
+    }
+
+    def edited(entries: list[Entry]) -> list[Entry]:
+        at = entries.index(last)
+        return [*entries[:at], replace(last, kind="copy", body=copy, payload=b"")]
+
+    forge(tmp_path / "clinic", edited)
+    found = verify_study(tmp_path / "clinic")
+    assert_found(found, "a release within the limits that is better by")
+    assert len(found.problems) == 1
 
 
 # --- in a study's life ---------------------------------------------------------------------------

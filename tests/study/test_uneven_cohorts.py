@@ -12,10 +12,10 @@ from tacit.study import Study, verify_study
 from tacit.study.recipient import estimate_file
 from tacit.tables import Column
 from tests.study.clinic import (
-    intents_of,
     make_clinic,
     read_patients,
     read_release,
+    releases_of,
     write_patients,
     write_rows,
 )
@@ -96,7 +96,7 @@ def test_a_cohort_of_which_all_were_erased(study: Study, tmp_path: Path, ending:
         estimate_file(empty)
     study.release("lab-b", "diagnosis", out=tmp_path / f"later.{ending}", bits=0.1)
     assert not (tmp_path / f"later.cohort-2.{ending}").exists()
-    assert [each.body.get("cohort", 1) for each in intents_of(tmp_path / "clinic")] == [1, 2, 1]
+    assert [each.body.get("cohort", 1) for each in releases_of(tmp_path / "clinic")] == [1, 2, 1]
     with pytest.raises(InvalidInputError, match="all records of cohort 2 were erased"):
         study.release("lab-b", "age", out=out, bits=0.1, cohort=2)
     assert study.plan(["age"]).others == ()

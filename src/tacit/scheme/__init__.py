@@ -3,7 +3,7 @@
 from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
 from tacit.scheme.bounded_memory import BoundedMemory
-from tacit.scheme.memory import Memory, Step, Transition
+from tacit.scheme.memory import Copy, Memory, Step, Transition
 from tacit.scheme.release import Design, Release
 from tacit.scheme.scheme import Scheme
 from tacit.scheme.variable import Attributes, Variable
@@ -13,6 +13,7 @@ __all__ = [
     "Attributes",
     "BoundedMemory",
     "CoalitionView",
+    "Copy",
     "Design",
     "EveryoneView",
     "Memory",

@@ -42,7 +42,7 @@ def worst_ratio(counts: NDArray[np.int64], steps: list[ToldStep], who: Parties) 
             for letter, after in enumerate(step.transition.next_state[state].tolist()):
                 told = [m * weights[state][x][letter] for m, x in zip(mass, cells, strict=True)]
                 if any(told):
-                    own = (*seen, letter) if step.holders & {*who} else seen
+                    own = (*seen, letter) if step.party in who else seen
                     before = grown[own, after]
                     grown[own, after] = [one + two for one, two in zip(before, told, strict=True)]
         masses = grown

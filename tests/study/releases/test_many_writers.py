@@ -12,9 +12,9 @@ import pytest
 
 from tacit.scheme import Policy
 from tacit.study import StudyStatus
-from tacit.study.books.records import DeliveredRecord, IntentRecord
+from tacit.study.books.records import CopyRecord, DeliveredRecord, IntentRecord
 from tests.processes import forks
-from tests.study.clinic import entries_of, intents_of, make_clinic
+from tests.study.clinic import entries_of, make_clinic, releases_of
 from tests.study.requesting import PARTIES, PARTY_BITS, fire
 
 WRITERS = 8
@@ -76,7 +76,10 @@ def assert_no_limit_is_exceeded(status: StudyStatus) -> None:
 
 def assert_every_intent_is_counted_once(folder: Path, status: StudyStatus) -> None:
     """One intent for each request, one delivery for each intent, and budgets are their sum."""
-    intents = {entry.number: IntentRecord.of(entry) for entry in intents_of(folder)}
+    intents = {
+        entry.number: (CopyRecord if entry.kind == "copy" else IntentRecord).of(entry)
+        for entry in releases_of(folder)
+    }
     assert len({intent.identity for intent in intents.values()}) == len(intents)
     delivered = [
         DeliveredRecord.of(entry).intent

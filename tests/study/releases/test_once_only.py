@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tacit.ledger import Entry, Ledger
+from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.scheme.views import class_rows
 from tacit.solution import TimeSharing
@@ -22,7 +22,7 @@ from tacit.study import Study
 from tacit.study.books.books import Request, draw_of, first_past
 from tacit.study.books.records import IntentRecord, Measure
 from tacit.study.entry_kinds import read_books
-from tacit.study.requests.draft import Draft, draft, intent_record
+from tacit.study.requests.draft import Draft, draft
 from tacit.tables.questions.cells import Cells
 from tests.study.clinic import (
     N_CELLS,
@@ -37,6 +37,7 @@ from tests.study.clinic import (
     next_state_of,
     read_patients,
     read_release,
+    record_draft,
     write_patients,
     write_rows,
 )
@@ -206,7 +207,7 @@ def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) 
     """Shares that are known, recorded by hand; ``test_time_sharing`` has those of the engine."""
     folder = tmp_path / "clinic"
     shared = time_shared(drafted_by_hand(folder, study), shares=(0.75, 0.25), flips=(0.4, 0.2))
-    record(folder, study, shared)
+    record_draft(folder, shared)
     for name in ("a.parquet", "a.csv"):
         study.release("lab-a", "diagnosis", out=tmp_path / name, utility="information", bits=0.1)
     names, rows = read_release(tmp_path / "a.parquet")
@@ -240,24 +241,12 @@ def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, .
         request=wish,
         design=replace(drafted.design, solution=solution),
         channel=channel,
-        transition=transition,
+        told=transition,
         after=after,
         law=wish.told_law(drafted.before, channel),
         value=wish.utility.value(wish.told_law(drafted.before, channel)),
         blind=0.0,
     )
-
-
-def record(folder: Path, study: Study, drafted: Draft) -> None:
-    configuration, books = study.configuration, read_books(entries_of(folder))
-    with Ledger.open(configuration.ledger or folder / "ledger.sqlite") as ledger:
-        ledger.append(
-            configuration.study,
-            "intent",
-            intent_record(drafted, books.cohort, None).model_dump(mode="json"),
-            drafted.channel.to_bytes(),
-            head=ledger.head(configuration.study),
-        )
 
 
 # -- the draws --------------------------------------------------------------------------------

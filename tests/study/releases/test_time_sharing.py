@@ -16,15 +16,14 @@ from pathlib import Path
 import pytest
 
 from tacit import Problem, Solution, TimeSharing, estimate_file, solve
-from tacit.ledger import Ledger
 from tacit.sampling import IntegerChannel
 from tacit.study import Study
 from tacit.study.books.books import Request
 from tacit.study.books.records import Measure
 from tacit.study.entry_kinds import read_books
-from tacit.study.requests.draft import Draft, draft, intent_record
+from tacit.study.requests.draft import Draft, draft
 from tests.cli.clinic import done
-from tests.study.clinic import entries_of, read_release
+from tests.study.clinic import entries_of, read_release, record_draft
 
 COUNTS = {"a": (135, 0), "b": (30, 60), "c": (60, 75), "d": (9, 36)}
 """Group -> records whose answer is against, and for."""
@@ -71,7 +70,7 @@ def test_two_letters_share_time_from_the_engine_to_the_estimate(
     assert solution.time_sharing is TimeSharing.DISCLOSED
     assert min(solution.weights) > 0.05
     n_shares = len(solution.weights)
-    record(tmp_path / "survey", survey, drafted)
+    record_draft(tmp_path / "survey", drafted)
     for name in ("second.parquet", "second.csv"):
         out = tmp_path / name
         survey.release("second", "answer", out=out, utility="information", bits=BITS)
@@ -128,7 +127,7 @@ def drafted_with_two_letters(folder: Path) -> Draft:
         drafted,
         design=replace(drafted.design, solution=solution, table=solution.channel),
         channel=channel,
-        transition=transition,
+        told=transition,
         after=after,
         law=law,
         value=wish.utility.value(law),
@@ -137,17 +136,3 @@ def drafted_with_two_letters(folder: Path) -> Draft:
 
 def solved_with_two_letters(problem: Problem) -> Solution:
     return solve(replace(problem, rhat_size=2))
-
-
-def record(folder: Path, study: Study, drafted: Draft) -> None:
-    """Append the intent as ``Study.release`` does."""
-    books = read_books(entries_of(folder))
-    configuration = study.configuration
-    with Ledger.open(configuration.ledger or folder / "ledger.sqlite") as ledger:
-        ledger.append(
-            configuration.study,
-            "intent",
-            intent_record(drafted, books.cohort, None).model_dump(mode="json"),
-            drafted.channel.to_bytes(),
-            head=ledger.head(configuration.study),
-        )

@@ -22,7 +22,7 @@ from tacit.scheme import Policy
 from tacit.study import Study, StudyStatus
 from tacit.study.books.records import IntentRecord
 from tacit.words.commands import command_of
-from tests.study.clinic import entries_of, files_in, intents_of, make_clinic
+from tests.study.clinic import entries_of, files_in, intents_of, make_clinic, releases_of
 from tests.study.exact import coalitions, exact_bits, limit_on
 
 PARTIES = ("lab-a", "lab-b", "registry")
@@ -99,7 +99,7 @@ def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
             study.set_party(party, 0.3)
             custodian.limits[party] = 0.3
         n_acts = 0
-        while len(intents_of(folder)) < 6 and n_acts < 20:
+        while len(releases_of(folder)) < 6 and n_acts < 20:
             n_acts += 1
             n_entries = len(entries_of(folder))
             try:

@@ -18,7 +18,7 @@ from tacit.policy import Group, Limit, Parties
 from tacit.policy.policy import LIMITS
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tests.study.clinic import PRIVATE, entries_of, intents_of, make_clinic, write_patients
+from tests.study.clinic import PRIVATE, entries_of, make_clinic, releases_of, write_patients
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge, forge_last
 from tests.words import in_words
@@ -199,7 +199,7 @@ def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
             if turn == 8:
                 policy = Policy(sizes={1: 0.28, 2: 0.3, 3: 0.36}, groups=policy.groups)
                 study.set_collusion(policy)
-        holders = {entry.body["party"] for entry in intents_of(folder)}
+        holders = {entry.body["party"] for entry in releases_of(folder)}
         assert len(holders) > 6
         limited = [each for size in (1, 2, 3) for each in combinations(sorted(holders), size)]
         some = [limited[place] for place in rng.choice(len(limited), 60, replace=False)]

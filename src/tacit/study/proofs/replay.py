@@ -179,7 +179,7 @@ def _release_problems(
     """
     yield from _limit_problems(replay, intent, before)
     yield from _cap_problems(replay, after, intent)
-    yield from _worth_problems(replay, intent, law, proof, spare)
+    yield from _worth_problems(replay, intent, before, law, proof, spare)
     yield from _paper_problems(intent, law)
     yield from _level_problems(intent, law)
     if intent.request.analysable and not np.array_equal(*after.range_given_r(intent)):
@@ -311,7 +311,12 @@ def _holding_problems(
 
 
 def _worth_problems(
-    replay: Replay, intent: Intent, law: Array, proof: Proof | None, spare: float
+    replay: Replay,
+    intent: Intent,
+    before: Account,
+    law: Array,
+    proof: Proof | None,
+    spare: float,
 ) -> Iterator[str]:
     """Whether the answers are worth what is recorded, and as near to the best as that."""
     request, record = intent.request, intent.record
@@ -328,7 +333,10 @@ def _worth_problems(
         return
     replay.proved_gaps[intent.entry.number] = max(value - proof.bound, 0.0)
     replay.reserve_worths[intent.entry.number] = proof.reserve_worth
-    known = better_value(replay.account, request, record.holdings, value)
+    mixed = replay.account, value
+    if isinstance(record, CopyRecord) and blind is not None:
+        mixed = before, blind
+    known = min(value, better_value(mixed[0], request, record.holdings, mixed[1]))
     if any(each.cap is not None for each in record.holdings):
         known = value  # a release that is better on average may break a cap
     yield from _bound_problems(record, value, proof, known, spare)
