@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tacit import accounting
 from tacit.accounting import Account, information_added_upper_bits, information_upper_bits
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme import Policy, bounded_memory
+from tacit.scheme import Policy, bounded_memory, views
 
 TIGHT_BITS = 1e-10
 """Rounding behind a handful of releases is far below this; a lost term would be far above."""
@@ -145,9 +145,15 @@ def test_a_coalition_that_is_not_carried_is_covered_by_everyone():
     assert not account.is_covered(frozenset("a"))
 
 
+def set_room(monkeypatch, n_bytes):
+    """As if laws could take no more than this."""
+    for room in (bounded_memory, views):
+        monkeypatch.setattr(room, "CARRIED_BYTES", n_bytes)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_views_without_room_become_one_letter_and_are_never_covered(seed, monkeypatch):
-    monkeypatch.setattr(bounded_memory, "CARRIED_BYTES", 170)
+    set_room(monkeypatch, 170)
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 9, size=3)
     account = Account.start(counts, 4, Policy(sizes={2: 1.0}))
@@ -162,8 +168,8 @@ def test_views_without_room_become_one_letter_and_are_never_covered(seed, monkey
             assert arb(account.upper_bits(frozenset(parties))) >= exact.lower()
             if parties <= account.memory.present:
                 assert not account.is_covered(frozenset(parties))
-    views = [account.view(frozenset(parties)) for parties in ("a", "b", "ab")]
-    assert min(view.n_letters for view in views) == 1  # else the budget was never felt
+    held = [account.view(frozenset(parties)) for parties in ("a", "b", "ab")]
+    assert min(view.n_letters for view in held) == 1  # else the budget was never felt
     replayed = Account.start(counts, 4, Policy(sizes={2: 1.0}))
     for (party, channel, _), transition in zip(releases, transitions, strict=True):
         replayed, _ = replayed.after(party, channel, transition)
@@ -180,7 +186,7 @@ def test_a_coalition_that_is_limited_later_has_a_law_of_its_own_without_room(mon
         channel = random_weights(rng, (len(account.memory.mass), 3, 3))
         account, transition = account.after(party, channel)
         releases.append((party, channel, transition.next_state))
-        monkeypatch.setattr(bounded_memory, "CARRIED_BYTES", 170)
+        set_room(monkeypatch, 170)
         again, _ = again.after(party, channel, transition)
         monkeypatch.undo()
     for parties in map(frozenset, ("ab", "ac", "bc")):

@@ -119,7 +119,9 @@ def test_no_limited_coalition_is_covered_by_everyone_where_cells_are_many(
     monkeypatch, n_letters, is_single_state
 ):
     """There is room for ``n_letters`` of all views in a single state; 16 states would not fit."""
-    monkeypatch.setattr(memories, "CARRIED_BYTES", 8 * N_CELLS * n_letters)
+    most = 8 * N_CELLS * n_letters
+    for room in (memories, views):
+        monkeypatch.setattr(room, "CARRIED_BYTES", most)
     rng = np.random.default_rng(1)
     policy = tacit.Policy(sizes={2: 0.2})
     scheme = tacit.Scheme(rng.dirichlet(np.ones(N_CELLS)), policy=policy, memory=16)
@@ -135,7 +137,7 @@ def test_no_limited_coalition_is_covered_by_everyone_where_cells_are_many(
     limits = policy.limits_among(scheme.parties)
     assert len(limits) == 6  # pairs
     laws = [scheme.view(each).law for each in (*limits, *({party} for party in scheme.parties))]
-    assert sum(law.nbytes for law in laws) <= memories.CARRIED_BYTES
+    assert sum(law.nbytes for law in laws) <= most
     for coalition, limit in limits.items():
         assert true_bits(scheme, coalition) - LIMIT_TOL <= scheme.leakage(coalition)
         assert scheme.leakage(coalition) <= limit + LIMIT_TOL

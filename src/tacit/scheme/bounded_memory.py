@@ -25,6 +25,7 @@ from tacit.scheme.memory import (
     information_added_bits,
 )
 from tacit.scheme.views import (
+    CARRIED_BYTES,
     MOST_LETTERS,
     ROUNDING_BITS,
     ClassOfX,
@@ -35,6 +36,7 @@ from tacit.scheme.views import (
     class_sums,
     condense,
     followed,
+    have_room,
     is_lossless,
     largest_group,
     least_worst_answer,
@@ -44,15 +46,10 @@ from tacit.scheme.views import (
     merge_views,
     move_states,
     parent_classes,
-    room_of,
     split_classes,
     tell,
     told_bits,
 )
-
-CARRIED_BYTES = 2**30
-"""Laws p(y, m, x) of all coalitions take no more than this: with more, a release leaves fewer
-states, in the end one, and then fewer letters."""
 
 CARRIED_ENTRIES = 2**26
 """Entries of these laws before a release: with more, it leaves fewer states."""
@@ -165,7 +162,9 @@ class BoundedMemory:
         state = merge_laws(self.mass, n_states)
         tells_nothing = np.ones((*self.mass.shape, 1))
         made = Transition(state[:, None])
-        step = Step("", tells_nothing, self.class_of_x, made, self.everyone_bits)
+        step = Step(
+            "", tells_nothing, self.class_of_x, made, self.everyone_bits, holders=frozenset()
+        )
         coarse = replace(
             self,
             mass=_gathered(self.mass, state),
@@ -289,6 +288,14 @@ class BoundedMemory:
         mass = _gathered(grown, state)
         # Of nobody, all that is to be known is p(m, x).
         waiting[frozenset()] = CoalitionView(mass.T[:, None], n_moves=self.n_moves + 1)
+        step = Step(
+            party,
+            channel,
+            self.class_of_x,
+            transition,
+            everyone_bits,
+            holders=frozenset({party}),
+        )
         memory = BoundedMemory(
             mass,
             self.cap,
@@ -300,7 +307,7 @@ class BoundedMemory:
             self.class_of_x,
             self.everyone.after(channel, state, letters, roundings),
             self.is_sufficient and is_lossless(grown, state.reshape(-1), mass),
-            (*self.steps, Step(party, channel, self.class_of_x, transition, everyone_bits)),
+            (*self.steps, step),
             self.n_moves + 1,
             self.carried_entries,
             self.remembered_entries,
@@ -350,11 +357,11 @@ class BoundedMemory:
             share = min(AFFORDED_STATES / n_states, 1.0)
             rises = {each: share * bits + ROUNDING_BITS for each, bits in allowed.items()}
             rises = rises if n_states > 1 else {}
-            most, room = self._most_letters(n_states, n_rhat), self._room(party, n_states)
+            most, beside = self._most_letters(n_states, n_rhat), self._beside(party)
             # The least allowed rise first: it is the likeliest to be exceeded.
             tightest = sorted(fed, key=lambda each: rises.get(each, inf))
             told = tell({each: fed[each] for each in tightest}, channel, state)
-            merged = merge_views(told, roundings, room, most, rises, caps)
+            merged = merge_views(told, roundings, beside, most, rises, caps)
             if merged is not None:
                 return merged, state
             fewer = merge_states(_gathered(grown, state), n_states // 2)
@@ -373,21 +380,20 @@ class BoundedMemory:
         Earlier versions merged letters of coalitions that received nothing, too.
         """
         told = tell(fed, channel, made.next_state)
-        room = self._room(party, int(made.next_state.max()) + 1)
-        merged = merge_as_recorded(told, roundings, room, made.merges, made.slacks)
+        beside = self._beside(party)
+        merged = merge_as_recorded(told, roundings, beside, made.merges, made.slacks)
         others = {each for each in made.merges.keys() & self.carried if party not in each}
         if others:
             moved = move_states(self._move(others), channel, made.next_state).items()
-            again = merge_as_recorded(moved, roundings, inf, made.merges, made.slacks)
+            again = merge_as_recorded(moved, roundings, None, made.merges, made.slacks)
             merged.views.update(again.views)
             merged.labels.update(again.labels)
             merged.slacks.update(again.slacks)
         return merged
 
-    def _room(self, party: str, n_states: int) -> float:
-        """Bytes for views of coalitions that a release to a party feeds, beside the others."""
-        waiting = (view for coalition, view in self.carried.items() if party not in coalition)
-        return CARRIED_BYTES - sum(room_of(view, n_states) for view in waiting)
+    def _beside(self, party: str) -> list[CoalitionView]:
+        """Views of coalitions that a release to a party does not feed."""
+        return [view for coalition, view in self.carried.items() if party not in coalition]
 
     def allowance(self, coalition: Parties, n_rhat: int, limits: Mapping[Parties, float]) -> float:
         """See ``Memory``; 0 where no letters will have to be merged.
@@ -481,9 +487,10 @@ class BoundedMemory:
             key=lambda each: (len(each), sorted(each)),
         )
         again = self._follow_again(heard, steps, made, p_x, caps, is_new=is_new)
-        if is_new and not self._is_worth_following(party, again.views, limits):
-            return None
         told |= again.views
+        is_small = have_room([*self._beside(party), *told.values()], len(self.mass))
+        if is_new and not (is_small and self._rise_little(again.views, limits)):
+            return None
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         memory = replace(
             self,
@@ -494,20 +501,14 @@ class BoundedMemory:
         )
         return memory, Copy(made.source, again.merges, again.slacks)
 
-    def _is_worth_following(
-        self,
-        party: str,
-        followed_again: Mapping[Parties, CoalitionView],
-        limits: Mapping[Parties, float],
+    def _rise_little(
+        self, followed_again: Mapping[Parties, CoalitionView], limits: Mapping[Parties, float]
     ) -> bool:
-        """Whether views that were followed from the first step on rise little, and fit."""
-        n_states = len(self.mass)
-        room = self._room(party, n_states)
+        """Whether merging raised views that were followed from the first step on by little."""
         for coalition, view in followed_again.items():
             limit = self._least_limit(coalition, limits)
             most = MERGING_SHARE * (view.bits if limit == inf else limit)
-            room -= room_of(view, n_states)
-            if room < 0 or view.rise > most + ROUNDING_BITS:
+            if view.rise > most + ROUNDING_BITS:
                 return False
         return True
 
@@ -537,12 +538,12 @@ class BoundedMemory:
             told, behind = tell(hear, table, state), self.roundings + roundings
             if is_new:
                 most = self._most_letters(int(state.max()) + 1, table.shape[2])
-                merged = merge_views(told, behind, inf, most, {}, caps)
+                merged = merge_views(told, behind, None, most, {}, caps)
                 assert merged is not None  # no rise is too large yet
                 merges[number], slacks[number] = merged.labels, merged.slacks
             else:
                 labels, known = merges.get(number, {}), slacks.get(number, {})
-                merged = merge_as_recorded(told, behind, inf, labels, known)
+                merged = merge_as_recorded(told, behind, None, labels, known)
                 slacks[number] = merged.slacks
             roundings += max(map(largest_group, merged.labels.values()), default=0)
             views = move_states(silent, table, state) | merged.views

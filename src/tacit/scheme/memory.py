@@ -53,7 +53,7 @@ class Step:
         class_of_x: class of each cell, [x].
         transition: what it does to the memory.
         everyone_bits: upper bound on the leakage of all releases up to this one.
-        copied_to: who received its letters later, as a copy.
+        holders: everybody who has its letters now: the party, and who received a copy.
     """
 
     party: str
@@ -61,12 +61,7 @@ class Step:
     class_of_x: ClassOfX
     transition: Transition
     everyone_bits: float
-    copied_to: Parties = field(default=frozenset(), kw_only=True)
-
-    @property
-    def holders(self) -> Parties:
-        """Everybody who has its letters now."""
-        return self.copied_to | {self.party}
+    holders: Parties = field(kw_only=True)
 
     @property
     def channel(self) -> Array:

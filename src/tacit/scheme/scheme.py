@@ -372,6 +372,7 @@ class Scheme:
             design.solution,
             p_rhat_given_r,
             design.covered,
+            holders=frozenset({design.party}),
         )
         self._steps.append(release)
         self._releases.append(release)
@@ -393,9 +394,10 @@ class Scheme:
             design.solution,
             p_rhat_given_r,
             design.covered,
+            holders=frozenset({design.party}),
             source=source,
         )
-        self._steps[source] = replace(step, copied_to=step.copied_to | {design.party})
+        self._steps[source] = replace(step, holders=step.holders | {design.party})
         self._releases.append(release)
         return release
 
@@ -485,13 +487,17 @@ class Scheme:
         )
         if told is None:
             told = self._steps_about(variable)
-        letters = self._letters_told(told, variable, pose, party)
-        if letters:
-            known = self._known_best(letters, variable, pose, party, limits, caps, gap_tol)
-            if known is not None:
-                return known
-        design = self._design(variable, pose, party, limits, caps, gap_tol, time_limit, progress)
-        return self._no_worse(letters, design, gap_tol) or design
+        design = partial(
+            self._design, variable, pose, party, limits, caps, gap_tol, time_limit, progress
+        )
+        letters = self._letters_told(told, variable, pose, party) if told else {}
+        if not letters:
+            return design()
+        known = self._known_best(letters, variable, pose, party, limits, caps, gap_tol)
+        if known is not None:
+            return known
+        best = design()
+        return self._no_worse(letters, best, gap_tol) or best
 
     def _recipient_law(self, design: Design) -> Array:
         """What the recipient of a design may know, p(rhat | r), [r, rhat]."""

@@ -25,7 +25,7 @@ a request that tells cells of a class apart refines the classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nextafter, sqrt
 from typing import NamedTuple
@@ -38,6 +38,10 @@ from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma, information_upper_nats
 from tacit.policy import Parties
+
+CARRIED_BYTES = 2**30
+"""Laws p(y, m, x) of all coalitions take no more than this: with more, a release leaves fewer
+states, in the end one, and then fewer letters."""
 
 MOST_LETTERS = 512
 """Letters that a view has after a release at most."""
@@ -134,6 +138,11 @@ class CoalitionView:
     def n_letters(self) -> int:
         """How many letters y are told apart."""
         return int(self.law.shape[1])
+
+    @property
+    def n_states(self) -> int:
+        """Of the memory, as it was after ``n_moves`` releases."""
+        return int(self.law.shape[2])
 
     @property
     def held(self) -> Array:
@@ -244,7 +253,7 @@ def _moves(channel: Array, state: NDArray[np.intp], n_states: int) -> Array:
 def merge_views(
     told: Iterable[tuple[Parties, CoalitionView]],
     roundings: int,
-    room: float,
+    beside: Sequence[CoalitionView] | None,
     most: int,
     rises: Mapping[Parties, float],
     caps: Mapping[Parties, float],
@@ -258,23 +267,22 @@ def merge_views(
     Args:
         told: coalition -> its view, letters not merged.
         roundings: behind each mass.
-        room: bytes for all views, see ``room_of``.
+        beside: other views, which take room; ``None`` where room does not matter.
         most: letters.
         rises: coalition -> bits by which merging may raise what it is said to hold.
         caps: coalition -> bits that its worst single answer may have.
     """
-    merged = MergedViews({}, {}, {})
+    merged, taken = MergedViews({}, {}, {}), [*(beside or ())]
     for coalition, view in told:
         cap = caps.get(coalition, inf)
         fewer, labels, slack = _merge_few(view, most, roundings, cap)
         if fewer.rise - view.rise > rises.get(coalition, inf):
             return None
-        n_states = fewer.law.shape[2]
-        if room_of(fewer, n_states) > room:
-            if n_states > 1:
+        if beside is not None and not have_room([*taken, fewer], fewer.n_states):
+            if fewer.n_states > 1:
                 return None
             fewer, labels, slack = _merge_few(view, 1, roundings, inf)
-        room -= room_of(fewer, n_states)
+        taken.append(fewer)
         merged.keep(coalition, fewer, labels, slack)
     return merged
 
@@ -291,13 +299,14 @@ def _merge_few(
     return fewer, labels, slack
 
 
-def room_of(view: CoalitionView, n_states: int) -> int:
-    """Bytes of its law on so many states.
+def have_room(views: Iterable[CoalitionView], n_states: int) -> bool:
+    """Whether laws of views on so many states take ``CARRIED_BYTES`` at most.
 
-    None where it has one letter: p(m, x) is all that is to be known then, and views of one letter
-    are always kept.
+    One that has one letter takes none: p(m, x) is all that is to be known then, and views of one
+    letter are always kept.
     """
-    return view.law[..., 0].nbytes * n_states if view.n_letters > 1 else 0
+    entries = sum(view.law[..., 0].size for view in views if view.n_letters > 1)
+    return 8 * entries * n_states <= CARRIED_BYTES
 
 
 def _breaks_cap(view: CoalitionView, cap: float, roundings: int) -> bool:
@@ -307,7 +316,7 @@ def _breaks_cap(view: CoalitionView, cap: float, roundings: int) -> bool:
 def merge_as_recorded(
     told: Iterable[tuple[Parties, CoalitionView]],
     roundings: int,
-    room: float,
+    beside: Sequence[CoalitionView] | None,
     labels: Mapping[Parties, Labels],
     slacks: Mapping[Parties, float],
 ) -> MergedViews:
@@ -320,14 +329,14 @@ def merge_as_recorded(
         labels: coalition -> label of each of its letters.
         slacks: coalition -> bits, where that is believed.
     """
-    merged = MergedViews({}, {}, {})
+    merged, taken = MergedViews({}, {}, {}), [*(beside or ())]
     for coalition, view in told:
-        is_recorded, n_states = coalition in labels, view.law.shape[2]
-        known = labels[coalition] if is_recorded else _apart(view)
+        is_recorded = coalition in labels or beside is None
+        known = labels[coalition] if coalition in labels else _apart(view)
         fewer, slack = merge(view, known, roundings, slacks.get(coalition))
-        if not is_recorded and room_of(fewer, n_states) > room:
+        if not is_recorded and not have_room([*taken, fewer], fewer.n_states):
             fewer, known, slack = _merge_few(view, 1, roundings, inf)
-        room -= room_of(fewer, n_states)
+        taken.append(fewer)
         merged.keep(coalition, fewer, known, slack)
     return merged
 

@@ -493,22 +493,9 @@ register_kind(
 
 
 def _apply_intent(books: Books, record: IntentRecord, entry: Entry) -> Books:
-    view = books.look_at(record.cohort)
+    view = books if books.cohort.number == record.cohort else books.look_at(record.cohort)
     intent = _read_intent(view, record, entry)
-    return _with_release(books, view.cohort, intent, intent.past)
-
-
-def _with_release(books: Books, cohort: Cohort, intent: Intent, past: str) -> Books:
-    """The books with one more release about a cohort, and what was released about it then."""
-    account, number = cohort.account, intent.entry.number
-    after = replace(
-        cohort,
-        intents=cohort.intents | {number: intent},
-        past=past,
-        account=None if account is None else intent.add_to(account, cohort.intents.values()),
-    )
-    cohorts = (*books.cohorts[: cohort.number - 1], after, *books.cohorts[cohort.number :])
-    return replace(books, cohorts=cohorts, cohort=cohorts[books.cohort.number - 1])
+    return books.with_release(view.cohort, intent, intent.past)
 
 
 def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
@@ -607,7 +594,7 @@ def _apply_copy(books: Books, record: CopyRecord, entry: Entry) -> Books:
         digest=None,
         source=source,
     )
-    return _with_release(books, cohort, copy, cohort.past)
+    return books.with_release(cohort, copy, cohort.past)
 
 
 def _describe_copy(record: CopyRecord) -> str:

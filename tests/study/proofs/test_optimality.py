@@ -95,7 +95,14 @@ def designs(
         channel = IntegerChannel.quantised(design.channel)
         account, transition = account.after(party, channel)
         steps.append(
-            Step(party, channel.law, np.arange(len(counts)), transition, account.everyone_bits)
+            Step(
+                party,
+                channel.law,
+                np.arange(len(counts)),
+                transition,
+                account.everyone_bits,
+                holders=frozenset({party}),
+            )
         )
 
 
@@ -115,7 +122,10 @@ def best_without_reserve(account, wish, limit, policy):
     memory = account.memory
     nothing, classes = np.ones((1, 1, 1)), np.zeros(len(memory.class_of_x), dtype=np.intp)
     made = Transition(np.zeros((1, 1), dtype=np.intp))
-    held = [Step(party, nothing, classes, made, 0.0) for party in memory.present]
+    held = [
+        Step(party, nothing, classes, made, 0.0, holders=frozenset({party}))
+        for party in memory.present
+    ]
     scheme = Scheme.resume(memory.mass.sum(axis=0), memory, held, policy)
     design = scheme.design(wish.question.p_r_given_x, **asked_of(wish), individual=limit)
     return design.solution.value

@@ -503,11 +503,25 @@ def steps_of(intents: Iterable[Intent]) -> list[Step]:
     for each in intents:
         party, number = each.request.party, each.drawn.entry.number
         if each.source is not None:
-            steps[number] = replace(steps[number], copied_to=steps[number].copied_to | {party})
+            steps[number] = replace(steps[number], holders=steps[number].holders | {party})
             continue
-        bits = each.record.everyone_bits
-        steps[number] = Step(party, each.channel.law, each.class_of_x, each.transition, bits)
+        steps[number] = Step(
+            party,
+            each.channel.law,
+            each.class_of_x,
+            each.transition,
+            each.record.everyone_bits,
+            holders=frozenset({party}),
+        )
     return list(steps.values())
+
+
+def _is_same(one: Question, other: Question) -> bool:
+    if one is other:
+        return True
+    if one.external is not None or other.external is not None:
+        return one.external == other.external
+    return np.array_equal(one.r_of_x, other.r_of_x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,6 +598,24 @@ class Cohort:
     def drawn(self) -> list[Intent]:
         """The releases that were drawn, in order: all but copies."""
         return [each for each in self.intents.values() if each.source is None]
+
+    def drawn_before(self, intent: Intent) -> list[Intent]:
+        """Those that were drawn before a release, or before what it is a copy of."""
+        return [each for each in self.drawn if each.entry.number < intent.drawn.entry.number]
+
+    def steps_about(self, question: Question) -> list[int]:
+        """Numbers of the steps, from 0, whose letters answer a question by the same names."""
+        return [
+            number
+            for number, each in enumerate(self.drawn)
+            if each.record.time_shares == 1
+            and each.record.letters == question.labels
+            and _is_same(each.request.question, question)
+        ]
+
+    def names_of_old_states(self, n_kept: int) -> list[str]:
+        """Of the files with states after all that was drawn, but the last few."""
+        return [intent.state_name for intent in self.drawn[:-n_kept]]
 
     @property
     def n_left(self) -> int:
@@ -908,6 +940,18 @@ class Books:
                 suggestions=[Suggestion("set_party", {"name": party})],
             )
         return party
+
+    def with_release(self, cohort: Cohort, intent: Intent, past: str) -> Books:
+        """The books with one more release about a cohort, and what was drawn about it then."""
+        account, number = cohort.account, intent.entry.number
+        after = replace(
+            cohort,
+            intents=cohort.intents | {number: intent},
+            past=past,
+            account=None if account is None else intent.add_to(account, cohort.intents.values()),
+        )
+        cohorts = (*self.cohorts[: cohort.number - 1], after, *self.cohorts[cohort.number :])
+        return replace(self, cohorts=cohorts, cohort=cohorts[self.cohort.number - 1])
 
     def find(self, identity: str) -> Intent | None:
         """The latest release for a request about the cohort, if there is one."""

@@ -2,10 +2,10 @@
 
 Leakages and mean costs: I(Rhat, Y_S; X) is convex in the channel and the mean cost is linear
 ([M] fact 1). So telling the best answer with probability t, and else what that one tells, costs
-(1 - t) V + t V_best and leaks at most t H(best answer) more: within every limit for some t > 0, where every
-limit leaves something. It shows that a bound at V is false. A copy is not mixed with: what is drawn
-reads the memory, which may have forgotten its letters ([M] fact 16). There the constant answer is,
-which everybody has. Where what was asked
+(1 - t) V + t V_best and leaks at most t H(best answer) more: within every limit for some t > 0,
+where every limit leaves something. It shows that a bound at V is false. A copy is not mixed with:
+what is drawn reads the memory, which may have forgotten its letters ([M] fact 16). The constant
+answer is mixed with there. Where what was asked
 is a function of x, the best answer reads nothing else and is the best at every level: the same
 holds for the worst level, for ceilings and for analysable releases.
 """

@@ -243,8 +243,7 @@ class ReleaseWriter:
         """
         states = StateStore(self.layout.states, self.keys.states)
         records = self.records_of(intent)
-        drawn = books.cohorts[intent.record.cohort - FIRST_COHORT].drawn
-        earlier = [each for each in drawn if each.entry.number < intent.drawn.entry.number]
+        earlier = books.cohorts[intent.record.cohort - FIRST_COHORT].drawn_before(intent)
         before = self.release_of(earlier[-1]) if earlier else None
         deliver = partial(
             self.engine.deliver,
@@ -330,8 +329,9 @@ class ReleaseWriter:
 
     def _forget_old_states(self, books: Books, states: StateStore) -> None:
         """Remove states of older releases; what the ledger does not know is left as evidence."""
-        past = (cohort.drawn[:-_STATES_KEPT] for cohort in books.cohorts)
-        old = [intent.state_name for intents in past for intent in intents]
+        old = [
+            name for cohort in books.cohorts for name in cohort.names_of_old_states(_STATES_KEPT)
+        ]
         if not old:
             return
         with free_to_clear(self.layout.folder) as is_free:

@@ -53,7 +53,6 @@ from tacit.study.books.records import (
 )
 from tacit.study.proofs.caps import ExactLaws, Told, ToldCopy, ToldStep, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove, prove_copy
-from tacit.tables import Question
 
 Recorded = tuple[str, ReleaseRecord, bytes]
 """Of an entry: its kind, its record, and the integer table that is sampled, if any."""
@@ -269,10 +268,11 @@ class Draft:
         steps, party, told = steps_of(books.intents.values()), self.request.party, self.told
         if isinstance(told, Copy):
             step = steps[told.source]
-            steps[told.source] = replace(step, copied_to=step.copied_to | {party})
+            steps[told.source] = replace(step, holders=step.holders | {party})
             return steps
         bits, classes = self.after.everyone_bits, self.design.class_of_x
-        return [*steps, Step(party, self.channel.law, classes, told, bits)]
+        law = self.channel.law
+        return [*steps, Step(party, law, classes, told, bits, holders=frozenset({party}))]
 
 
 def draft(
@@ -294,33 +294,13 @@ def draft(
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
     design = partial(_design, books, before, request, ceiling, watch, min(seconds, _MOST_SECONDS))
-    best = design(_same_asked(books, request))
+    best = design(books.cohort.steps_about(request.question))
     if best.source is not None:
         copied = _copied(books, request, best, best.source, before)
         if copied is not None:
             return copied
         best = design(())
     return _drawn(books, request, best, before)
-
-
-def _same_asked(books: Books, request: Request) -> list[int]:
-    """Numbers of the steps, from 0, whose letters answer the same question by the same names."""
-    asked = request.question
-    return [
-        number
-        for number, each in enumerate(books.cohort.drawn)
-        if each.record.time_shares == 1
-        and each.record.letters == asked.labels
-        and _is_same(each.request.question, asked)
-    ]
-
-
-def _is_same(one: Question, other: Question) -> bool:
-    if one is other:
-        return True
-    if one.external is not None or other.external is not None:
-        return one.external == other.external
-    return np.array_equal(one.r_of_x, other.r_of_x)
 
 
 def _copied(
