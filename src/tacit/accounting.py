@@ -194,7 +194,8 @@ class Account:
         """Upper bound on what a carried coalition holds, by its law and slack."""
         counts, law = self._class_counts, view.held
         roundings = self.memory.roundings + view.n_summed
-        return add_up(information_upper_bits(law, counts, roundings), view.slack)
+        bits = information_upper_bits(law, counts, roundings)
+        return add_up(bits, view.slack) if view.slack else bits
 
     @cached_property
     def _class_counts(self) -> Counts:

@@ -171,3 +171,27 @@ def test_assert_same_optimum_can_fail() -> None:
         assert_same_optimum(here, there)
     with pytest.raises(AssertionError):
         assert_same_optimum(there, here)
+
+
+@settings(max_examples=40)
+@given(own.limited_releases(rooms=(0.0, 1e-3, 0.02, 0.1, inf)))
+def test_merging_what_only_everyone_tells_apart_changes_no_optimum(release: Release) -> None:
+    """Where everyone is free and any optimum will do, histories merge that no view tells apart."""
+    history = tuple(range(release.joint.ndim - 2))
+    free = {axes: bits for axes, bits in release.limits.items() if axes != history or not history}
+    problem = problem_of(replace(release, limits=free))
+    assert_same_optimum(solve(problem), solve(problem, frugal=False))
+
+
+def test_a_history_that_no_limit_reads_is_merged() -> None:
+    """A hundred histories, R - X - Z: what is solved has one."""
+    rng = np.random.default_rng(0)
+    p_zx, p_r_given_x = rng.dirichlet(np.ones(500)).reshape(100, 5), rng.dirichlet(np.ones(3), 5)
+    problem = Problem(p_zx[..., None] * p_r_given_x, individual=0.2)
+    statement = Statement.of(problem)
+    whole = statement.program(
+        statement.cost_of(problem.distortion)[None], statement.limits(problem.limits)[None]
+    )
+    chosen = np.arange(whole.rows.n_views)
+    assert Reduction.of(whole, chosen, is_everyone_free=True).program.mass.shape == (1, 5)
+    assert Reduction.of(whole, chosen).program.mass.shape == (100, 5)

@@ -40,19 +40,21 @@ class Reduction:
     scale: Array
 
     @staticmethod
-    def of(whole: Program, chosen: Indices) -> Reduction:
+    def of(whole: Program, chosen: Indices, *, is_everyone_free: bool = False) -> Reduction:
         """Merge what no limit and no cost can tell apart.
 
         Args:
-            whole: the program. Full collusion counts as limited always, because the frugal answer
-                depends on it ([M] fact 5).
+            whole: the program.
             chosen: the partial views to keep; the others' limits are dropped.
+            is_everyone_free: whether any optimum will do, and no limit or cap is on full collusion.
+                Else it counts as limited, because the frugal answer depends on it ([M] fact 5).
         """
         mass, cost = whole.mass, whole.cost
         views = [whole.rows.views[view] for view in chosen]
         features = np.concatenate([_comparable_costs(mass, cost), *_cap_features(whole)])
         class_of_x = _merge_records(mass, features, views)
-        class_of_z = _merge_histories(mass, features, views)
+        merge_histories = _merge_seen_alike if is_everyone_free else _merge_histories
+        class_of_z = merge_histories(mass, features, views)
         merged = [_merged_view(view, mass, class_of_z, class_of_x) for view in views]
         n_z = int(class_of_z.max()) + 1
         groups = _distinct_views(merged, n_z)
@@ -235,6 +237,25 @@ def _merge_histories(mass: Array, features: Array, views: list[View]) -> Indices
     classes = _classes(np.concatenate(signature, axis=1))
     letters = [view.letter_of_z for view in views if view.letter_of_z is not None]
     return _split_by_views(classes, letters)
+
+
+def _merge_seen_alike(mass: Array, features: Array, views: list[View]) -> Indices:
+    """Classes of z with equal costs that every view sees alike, whatever p(x | z) is.
+
+    Nobody who sees more is limited: averaging the channel over such histories, weighted by
+    p(z | x), changes neither the cost nor what a view is told.
+    """
+    n_z = mass.shape[0]
+    first = (mass > 0).argmax(axis=0)  # what a cell without mass costs does not matter
+    alike = np.where(mass > 0, features, features[:, first, np.arange(mass.shape[1])][:, None])
+    signature = [_rounded(alike).transpose(1, 0, 2).reshape(n_z, -1)]
+    for view in views:
+        if view.law is not None:
+            law = np.where(mass[..., None] > 0, view.law, 0.0)
+            signature.append(_rounded(law).reshape(n_z, -1))
+        if view.letter_of_z is not None:
+            signature.append(view.letter_of_z[:, None].astype(float))
+    return _classes(np.concatenate(signature, axis=1))
 
 
 def _split_by_views(classes: Indices, letters: list[Indices]) -> Indices:

@@ -414,10 +414,11 @@ def _solve_binding(whole: Program, gap_tol: float, way: _Way) -> tuple[Reduction
         is_kept = whole.is_exact[limited] | whole.is_view_capped[limited]
         chosen = limited[(sizes[limited] == 1) | is_kept]
     is_rough = len(chosen) < len(limited)
+    is_everyone_free = way.frugal_tol == inf and not is_limited[-1]
     # The rest is for undoing and repairing; exact views take more of it.
     share = 0.2 if whole.is_exact.any() else 0.8
     while True:
-        reduction = Reduction.of(whole, chosen)
+        reduction = Reduction.of(whole, chosen, is_everyone_free=is_everyone_free)
         tolerance = np.minimum(share * gap_tol / reduction.scale, _COARSEST_TOL)
         tolerance = np.maximum(tolerance, _ROUGH_TOL * is_rough)
         tolerance = np.broadcast_to(tolerance, len(whole.budgets))

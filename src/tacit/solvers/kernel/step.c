@@ -6,7 +6,7 @@
 
 #define BOUNDARY_FRACTION 0.98
 #define BEHIND 1e-3     /* how far complementarity may fall below infeasibility */
-#define CORRECTIONS 2   /* of centrality, at most, in one step */
+#define CORRECTIONS 3   /* of centrality, at most, in one step */
 #define EXPLAINED 100.0 /* residual beside complementarity that curvature explains */
 #define CENTRAL 10.0    /* products within this factor of the aimed ones are left alone */
 
