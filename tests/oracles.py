@@ -296,6 +296,8 @@ def least_collusion_by_cvxpy(
     value: float,
     limits: Limits,
     views: Views | None = None,
+    *,
+    caps: Mapping[Axes | str, float] | None = None,
     **clarabel_settings: object,
 ) -> OracleAnswer:
     """Minimise I(Rhat, Z; X) such that E d(Rhat, R) <= ``value``, under the other limits.
@@ -305,7 +307,7 @@ def least_collusion_by_cvxpy(
     """
     everyone = tuple(range(np.ndim(joint) - 2))
     others = {axes: bits for axes, bits in limits.items() if axes != everyone}
-    instance = _Instance.of(joint, distortion, {**others, everyone: inf}, views)
+    instance = _Instance.of(joint, distortion, {**others, everyone: inf}, views, caps)
     channel = cp.Variable((instance.n_cells, instance.n_rhat))
     collusion = next(view for view in instance.views if view.key == everyone)
     means, constraints = _as_variable(collusion.to_letter @ channel)
