@@ -3,13 +3,15 @@
 For a record with letters y of a coalition, p(x | y) follows from the releases: all states of the
 memory are carried, nothing is merged. The mean of D(p(x | y) || p(x)) over records drawn from the
 scheme is I(Y; X). What the merged letter w of the same record tells is subtracted, and its mean,
-I(W; X), is added: the difference varies far less.
+I(W; X), is added: the difference varies far less. Where a coalition was given a copy of letters, it
+was followed again from the first release on, by merges that a scheme does not keep: w tells nothing
+then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from scipy.special import xlogy
 
 import tacit
 from tacit.policy import Parties
-from tacit.scheme import BoundedMemory, CoalitionView, Release
+from tacit.scheme import BoundedMemory, CoalitionView, Step
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -53,15 +55,24 @@ def estimate(
     x = rng.choice(len(scheme.p_x), size=n_records, p=scheme.p_x)
     letters = scheme.sample(x, rng)
     carried = [frozenset(each) for each in coalitions]
-    merged = dict.fromkeys(carried, np.zeros(n_records, dtype=np.intp))
+    merged = dict.fromkeys(
+        (each for each in carried if not has_copy(scheme, each)),
+        np.zeros(n_records, dtype=np.intp),
+    )
     laws = dict.fromkeys(carried, np.repeat(scheme.p_x[:, None, None], n_records, axis=1))
-    for release, own, before in _replay(scheme, memory, letters):
+    for step, own, before in _replay(scheme, memory, letters):
         for each in carried:
-            laws[each] = _follow(laws[each], release, own if release.party in each else None)
+            laws[each] = _follow(laws[each], step, own if step.holders & each else None)
+        for each in merged:
             view = before.view(each & before.present)
             assert view is not None, f"{sorted(each)} is not carried"
-            merged[each] = _follow_merges(merged[each], view, each, release, own)
-    return [_truth(scheme, each, laws[each], merged[each]) for each in carried]
+            merged[each] = _follow_merges(merged[each], view, each, step, own)
+    return [_truth(scheme, each, laws[each], merged.get(each)) for each in carried]
+
+
+def has_copy(scheme: tacit.Scheme, coalition: Parties) -> bool:
+    """Whether a coalition has letters that none of its parties received when they were drawn."""
+    return any(step.holders & coalition and step.party not in coalition for step in scheme.steps)
 
 
 def estimate_everyone(scheme: tacit.Scheme, *, n_records: int, seed: int = 0) -> Truth:
@@ -71,30 +82,36 @@ def estimate_everyone(scheme: tacit.Scheme, *, n_records: int, seed: int = 0) ->
     letters = scheme.sample(x, rng)
     state = np.zeros(n_records, dtype=np.intp)
     law = np.repeat(scheme.p_x[None], n_records, axis=0)
-    for release, own in zip(scheme.history, letters.T, strict=True):
-        rows = release.table[state, :, own]
-        law = law * rows[:, release.class_of_x]
+    for step, own in zip(scheme.steps, letters.T, strict=True):
+        rows = step.table[state, :, own]
+        law = law * rows[:, step.class_of_x]
         law /= law.sum(axis=1, keepdims=True)
-        state = release.next_state[state, own]
+        state = step.next_state[state, own]
     told = _told_bits(law, scheme.p_x)
     return Truth(("everyone",), scheme.leakage(), float(told.mean()), _error(told))
 
 
 def _replay(
     scheme: tacit.Scheme, cap: int, letters: Codes
-) -> Iterator[tuple[Release, Codes, BoundedMemory]]:
-    """Every release, the records' letters, and the memory before it."""
+) -> Iterator[tuple[Step, Codes, BoundedMemory]]:
+    """Every step, the records' letters, and the memory before it, as if nothing was copied."""
     nothing_told = np.zeros(len(scheme.p_x), dtype=np.intp)
     memory = BoundedMemory.start(scheme.p_x, cap, scheme.policy, nothing_told)
-    for release, own in zip(scheme.history, letters.T, strict=True):
-        memory = memory.refine(release.class_of_x, scheme.p_x)
-        yield release, own, memory
-        memory, _ = memory.after(release.party, release.table, release.transition)
+    for step, own in zip(scheme.steps, letters.T, strict=True):
+        memory = memory.refine(step.class_of_x, scheme.p_x)
+        yield step, own, memory
+        merges = {
+            each: labels
+            for each, labels in step.transition.merges.items()
+            if not has_copy(scheme, each)
+        }
+        made = replace(step.transition, merges=merges)
+        memory, _ = memory.after(step.party, step.table, made)
 
 
-def _follow(law: Array, release: Release, letters: Codes | None) -> Array:
+def _follow(law: Array, step: Step, letters: Codes | None) -> Array:
     """p(y, m, x) of every record after a release, [x, record, m]; ``None`` if it is not told."""
-    state, channel = release.next_state, release.channel
+    state, channel = step.next_state, step.channel
     moves = np.zeros((channel.shape[2], channel.shape[1], len(state), int(state.max()) + 1))
     m, letter = np.nonzero(state >= 0)
     moves[letter, :, m, state[m, letter]] = channel[m, :, letter]
@@ -107,23 +124,26 @@ def _follow(law: Array, release: Release, letters: Codes | None) -> Array:
 
 
 def _follow_merges(
-    merged: Codes, view: CoalitionView, coalition: Parties, release: Release, letters: Codes
+    merged: Codes, view: CoalitionView, coalition: Parties, step: Step, letters: Codes
 ) -> Codes:
     """Every record's merged letter after a release."""
-    is_told, n_rhat = release.party in coalition, release.table.shape[2]
-    labels = release.transition.merges.get(coalition)
+    is_told, n_rhat = step.party in coalition, step.table.shape[2]
+    labels = step.transition.merges.get(coalition)
     if labels is None:
         if not is_told:
             return merged
-        occurs = np.einsum("xym,mxa->ya", view.law, release.table, optimize=True).reshape(-1) > 0
+        occurs = np.einsum("xym,mxa->ya", view.law, step.table, optimize=True).reshape(-1) > 0
         labels = np.cumsum(occurs) - 1
     return labels[merged * n_rhat + letters if is_told else merged]
 
 
-def _truth(scheme: tacit.Scheme, coalition: Parties, law: Array, merged: Codes) -> Truth:
+def _truth(scheme: tacit.Scheme, coalition: Parties, law: Array, merged: Codes | None) -> Truth:
     view = scheme.view(coalition)
     assert view is not None, "followed above"
     told = _told_bits(law.sum(axis=2).T, scheme.p_x)
+    if merged is None:
+        held_by = tuple(sorted(coalition)), scheme.leakage(coalition)
+        return Truth(*held_by, float(told.mean()), _error(told))
     held = view.held
     by_letter = _told_bits(held, held.sum(axis=0))
     difference = told - by_letter[merged]
