@@ -10,6 +10,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidInputError
 from tacit.problem import WORST_LEVEL, Problem
+from tacit.solvers.shares import blurred, largest_variance
 from tests import oracles
 from tests.solvers.solutions import assert_within_limits, held_bits
 from tests.strategies import Array
@@ -146,6 +147,22 @@ def test_without_limits_shares_are_exact_and_with_no_bits_they_are_lost() -> Non
         0, abs=1e-9
     )
     assert tacit.solve(Problem(joint, "shares", 0.0, analysable=True)).value == inf
+
+
+def test_a_matrix_that_is_all_but_singular_estimates_nothing() -> None:
+    """A design that was found: its rank is 3 up to 1e-12, and that of its square is 2."""
+    matrix = np.array(
+        [
+            [0.36196411590085925, 0.24318381044270423, 0.3062204270428492],
+            [0.3051548024911673, 0.36196411590085925, 0.3318154570562916],
+            [0.3328810816079735, 0.39485207365643643, 0.36196411590085925],
+        ]
+    )
+    p_r = np.array([0.30000000000000004, 0.30000000000000004, 0.4])
+    assert largest_variance(p_r, matrix) > 1e9
+    # Where the best worst level is such a matrix, the descent starts beside it.
+    assert largest_variance(p_r, blurred(p_r, matrix)) < 1e6
+    assert largest_variance(p_r, blurred(p_r, np.full((3, 3), 1 / 3))) < 1e6
 
 
 def test_levels_without_records_are_left_out() -> None:

@@ -42,6 +42,9 @@ _KEPT = 0.99
 """Share of the way to where a slack or a multiplier is 0 that one step goes at most."""
 
 _LEAST_VARIANCE = 1e-12
+_SINGULAR = 1e9
+"""A larger variance is that of a matrix that rounding keeps from being singular."""
+
 _LEAST_CURVATURE = 1e-14
 """Relative to the largest one."""
 
@@ -65,7 +68,7 @@ def solve_shares(problem: Problem, gap_tol: float) -> Solution:
     if least > _LEAST_VARIANCE and (search.budgets > 0).all():
         # Without caps first: from the best within them a descent may find no way around a corner.
         for stage in (replace(search, caps=search.caps[:0]), search)[: 1 + (search.caps.size > 0)]:
-            found, status, taken = stage.descend((1 - _BLUR) * best + _BLUR / len(best))
+            found, status, taken = stage.descend(blurred(search.p_r, best))
             kept = make_feasible(statement, found[None, :, None], limits[None])[0][0, :, 0]
             steps += taken
             if (value := largest_variance(search.p_r, kept)) < least:
@@ -82,6 +85,14 @@ def solve_shares(problem: Problem, gap_tol: float) -> Solution:
         status=status,
         steps=steps,
     )
+
+
+def blurred(p_r: Array, matrix: Array) -> Array:
+    """A matrix p(rhat | r) that a descent can start from: no entry is 0, and it is invertible."""
+    mixed = (1 - _BLUR) * matrix + _BLUR / len(matrix)
+    if largest_variance(p_r, mixed) < _SINGULAR:
+        return np.asarray(mixed)
+    return np.asarray((1 - _BLUR) * mixed + _BLUR * np.eye(*matrix.shape))
 
 
 def share_variances(p_r: Array, matrix: Array) -> Array:
@@ -102,9 +113,13 @@ def _variances(p_r: Array, matrix: Array) -> tuple[Array, Array]:
     q = matrix @ p_r
     used = q > 0
     scaled = matrix[used] / np.sqrt(q[used])[:, None]
+    nothing_known = np.full(len(p_r), inf), np.zeros((len(p_r), len(p_r)))
     if np.linalg.matrix_rank(scaled, tol=1e-12) < len(p_r):
-        return np.full(len(p_r), inf), np.zeros((len(p_r), len(p_r)))
-    inverse = np.linalg.inv(scaled.T @ scaled)
+        return nothing_known
+    try:
+        inverse = np.linalg.inv(scaled.T @ scaled)
+    except np.linalg.LinAlgError:  # the square is singular up to rounding before its root is
+        return nothing_known
     return np.maximum(np.diag(inverse) - p_r, 0.0), np.asarray(inverse, dtype=np.float64)
 
 
