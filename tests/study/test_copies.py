@@ -18,6 +18,8 @@ from tacit.ledger import Entry
 from tacit.policy import AnySize, Everyone, Group, Policy
 from tacit.study import Certificate, Study, verify_study
 from tacit.study.backup import back_up, restore
+from tacit.study.entry_kinds import read_books
+from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tests.redteam.replay import replay
 from tests.study.clinic import entries_of, make_clinic, read_release
 from tests.study.filled_clinic import assert_found
@@ -129,6 +131,17 @@ def test_a_quote_says_that_it_would_be_a_copy(kept: Path) -> None:
         assert "copied" in [each.code for each in quote.remarks]
         everyone = next(share for share in quote.coalitions if len(share.parties) == 7)
         assert everyone.added == 0
+
+
+@pytest.mark.parametrize("party", ["a", "e"])
+def test_a_paper_behind_what_could_be_replayed_is_not_held_against(kept: Path, party: str) -> None:
+    """Of a release that was drawn, and of a copy: the replay knows neither."""
+    entries = entries_of(kept)
+    paper = KeptPaper.read(kept.parent / f"{party}-smoker.csv.certificate.json")
+    check = PaperCheck(paper, None)
+    check.against(read_books(entries[: paper.entry - 1]), entries)
+    assert check.problems == []
+    assert "paper_not_compared" in [note.code for note in check.notes]
 
 
 # --- forged ledgers ------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ class PaperCheck:
             self._blame("paper_of_0_1_forged", release=intent.entry.number)
         if intent is not None:
             self._compare(self._of_release(books, intent, entries))
-        elif entries[paper.entry - 1].kind == "intent":
+        elif entries[paper.entry - 1].kind in ("intent", "copy"):
             self._note("paper_not_compared")
             return
         else:
