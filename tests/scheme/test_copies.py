@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tacit
 from tacit.datasets import adult
 from tacit.policy import AnySize
+from tacit.scheme import bounded_memory
 from tests.scheme.laws import true_bits, true_worst_answer
 from tests.strategies import weights
 
@@ -78,6 +79,25 @@ def test_a_copy_that_breaks_a_limit_on_a_coalition_is_not_made():
     release = scheme.release("education", party="c", individual=0.3)
     assert release.source is None
     assert scheme.leakage({"b", "c"}) <= 0.32 + 1e-9
+
+
+def test_a_copy_that_tells_its_party_too_much_is_followed_for_that_party_only(monkeypatch):
+    """Many coalitions are around it, and each is followed from the first release on."""
+    policy = tacit.Policy(limits=[AnySize(0.9, 2)])
+    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, policy=policy, memory=16)
+    for party, asked in (("a", "education"), ("b", "income"), ("c", "age"), ("d", "income")):
+        scheme.release(asked, party=party, individual=0.3)
+    told = []
+
+    def spy(views, *arguments):
+        told.extend(views)
+        return tell(views, *arguments)
+
+    tell = bounded_memory.tell
+    monkeypatch.setattr(bounded_memory, "tell", spy)
+    design = scheme.design("education", party="d", individual=0.35)
+    assert design.source is None
+    assert {*told} == {frozenset(), frozenset({"d"})}  # nobody: what is known of the letters
 
 
 def test_letters_are_handed_on_once():

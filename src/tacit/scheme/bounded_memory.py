@@ -486,10 +486,15 @@ class BoundedMemory:
             (each | {party} for each in feeding if each not in knowing),
             key=lambda each: (len(each), sorted(each)),
         )
-        again = self._follow_again(heard, steps, made, p_x, caps, is_new=is_new)
+        again = _Followed({}, {}, {}, 0)
+        # The smallest first, alone: it is followed quickest, and most copies fail by it.
+        for some in (heard[:1], heard) if is_new and len(heard) > 1 else (heard,):
+            found = self._follow_again(some, steps, made, p_x, limits, caps, is_new=is_new)
+            if found is None or (is_new and not self._are_within(found.views, limits)):
+                return None
+            again = found
         told |= again.views
-        is_small = have_room([*self._beside(party), *told.values()], len(self.mass))
-        if is_new and not (is_small and self._rise_little(again.views, limits)):
+        if is_new and not have_room([*self._beside(party), *told.values()], len(self.mass)):
             return None
         waiting = {each: view for each, view in self.carried.items() if party not in each}
         memory = replace(
@@ -501,16 +506,22 @@ class BoundedMemory:
         )
         return memory, Copy(made.source, again.merges, again.slacks)
 
-    def _rise_little(
+    def _are_within(
         self, followed_again: Mapping[Parties, CoalitionView], limits: Mapping[Parties, float]
     ) -> bool:
-        """Whether merging raised views that were followed from the first step on by little."""
+        """Whether views that were followed from the first step on rise little and keep limits."""
         for coalition, view in followed_again.items():
-            limit = self._least_limit(coalition, limits)
-            most = MERGING_SHARE * (view.bits if limit == inf else limit)
-            if view.rise > most + ROUNDING_BITS:
+            most = max(limits.get(coalition, inf), self.bits(coalition & self.present))
+            is_within = min(view.bits, self.everyone_bits) <= most + ROUNDING_BITS
+            rise = self._most_rise(coalition, limits)
+            rise = MERGING_SHARE * view.bits if rise == inf else rise
+            if not is_within or view.rise > rise + ROUNDING_BITS:
                 return False
         return True
+
+    def _most_rise(self, coalition: Parties, limits: Mapping[Parties, float]) -> float:
+        """Bits by which merging letters may raise what a coalition is said to hold, in all."""
+        return MERGING_SHARE * self._least_limit(coalition, limits)
 
     def _follow_again(
         self,
@@ -518,11 +529,15 @@ class BoundedMemory:
         steps: Sequence[Step],
         made: Copy,
         p_x: Array,
+        limits: Mapping[Parties, float],
         caps: Mapping[Parties, float],
         *,
         is_new: bool,
-    ) -> _Followed:
-        """What coalitions hold that get the letters of a copy, from the first step on."""
+    ) -> _Followed | None:
+        """What coalitions hold that get the letters of a copy, from the first step on.
+
+        ``None`` as soon as one of them rises too much by merges that are chosen: it only rises on.
+        """
         views = dict.fromkeys(coalitions, CoalitionView(p_x[:, None, None]))
         merges, slacks, roundings = dict(made.merges), dict(made.slacks), 0
         for number, step in enumerate(steps):
@@ -539,7 +554,10 @@ class BoundedMemory:
             if is_new:
                 most = self._most_letters(int(state.max()) + 1, table.shape[2])
                 merged = merge_views(told, behind, None, most, {}, caps)
-                assert merged is not None  # no rise is too large yet
+                assert merged is not None  # rises are looked at here
+                for coalition, view in merged.views.items():
+                    if view.rise > self._most_rise(coalition, limits) + ROUNDING_BITS:
+                        return None
                 merges[number], slacks[number] = merged.labels, merged.slacks
             else:
                 labels, known = merges.get(number, {}), slacks.get(number, {})
