@@ -257,6 +257,21 @@ def test_a_copy_waits_for_no_more_room(tmp_path: Path) -> None:
         assert study.verify().problems == ()
 
 
+def test_a_copy_may_be_better_than_all_that_can_be_drawn(tmp_path: Path) -> None:
+    """The memory has forgotten the letters, and everyone's limit leaves little for new ones.
+
+    A mixture of them with true answers would be within the limits, but nobody can draw it.
+    """
+    with make_clinic(tmp_path, n_records=600, memory=1) as study:
+        for party in "ab":
+            study.set_party(party, 0.4)
+        study.set_collusion(Policy(limits=[Everyone(0.25)]))
+        ask(study, tmp_path, "a smoker 0.2")
+        ask(study, tmp_path, "b smoker 0.24")
+        assert kinds_of(tmp_path) == ["intent", "copy"]
+        assert study.verify().problems == ()
+
+
 def test_a_change_of_limits_counts_copies(tmp_path: Path) -> None:
     with make(tmp_path, Policy(limits=[Everyone(1.0)])) as study:
         for visit in VISITS[:5]:
