@@ -492,15 +492,16 @@ def _certify(
     bound, multipliers = best_bound(whole, reduction, outcome, forgone)
     settled = settled_channel(reduction.program, outcome.channel)
     settled = settled / settled.sum(axis=1, keepdims=True)
-    c, value, upper = feasible_channel(whole, reduction.lift(settled))
     snapped = np.where(_zeros(settled, outcome.is_zero), 0.0, settled)
     snapped = snapped / snapped.sum(axis=1, keepdims=True)
-    clean, clean_value, clean_upper = feasible_channel(whole, reduction.lift(snapped))
+    c, value, upper = feasible_channel(whole, reduction.lift(snapped))
     # Exact zeros are worth having wherever they do not cost the asked gap.
-    is_clean = (clean_value - bound <= gap_tol) | (clean_value <= value)
-    c = np.where(is_clean[:, None, None, None], clean, c)
-    value = np.where(is_clean, clean_value, value)
-    upper = np.where(is_clean[:, None], clean_upper, upper)
+    if not (value - bound <= gap_tol).all():
+        plain, plain_value, plain_upper = feasible_channel(whole, reduction.lift(settled))
+        is_plain = ~((value - bound <= gap_tol) | (value <= plain_value))
+        c = np.where(is_plain[:, None, None, None], plain, c)
+        value = np.where(is_plain, plain_value, value)
+        upper = np.where(is_plain[:, None], plain_upper, upper)
     worths: Array | float = 0.0
     if whole.is_capped:
         worths = cap_worths(whole, *reduction.lift_caps(outcome, whole))
