@@ -321,3 +321,16 @@ def test_fewer_states_never_understate_what_everyone_is_told():
     channel = rng.dirichlet(np.ones(3), size=(3, 4))
     told = information_added_bits(memory.mass, channel[state])
     assert told <= information_added_bits(coarse.mass, channel) + ROUNDING
+
+
+def test_very_many_letters_that_a_cap_keeps_apart_stay_apart_in_a_replay():
+    """A replay merges as many where nothing is recorded of them."""
+    n_letters, capped = views.REPLAYED_LETTERS + 88, frozenset({"a"})
+    share = np.linspace(0.1, 0.9, n_letters)
+    view = CoalitionView(np.stack([share, 1 - share])[..., None] / n_letters)
+    cap = views.bound_worst_answer(view.held, view.spreads, 0) + 1e-9
+    told = [(capped, view)]
+    merged = views.merge_views(told, 0, np.inf, 6, {}, {capped: cap})
+    again = views.merge_as_recorded(told, 0, np.inf, merged.labels, merged.slacks)
+    assert merged.views[capped].n_letters == again.views[capped].n_letters == n_letters
+    assert again.views[capped].slack == merged.views[capped].slack == 0.0

@@ -163,7 +163,7 @@ class CoalitionView:
 class MergedViews(NamedTuple):
     """Views after a release: what each holds, which letters became one, and the slack of that.
 
-    Views whose letters were all kept apart have no labels and no slack.
+    Views whose letters were all kept apart have no labels and no slack, unless they have very many.
     """
 
     views: dict[Parties, CoalitionView]
@@ -171,9 +171,12 @@ class MergedViews(NamedTuple):
     slacks: dict[Parties, float]
 
     def keep(self, coalition: Parties, view: CoalitionView, labels: Labels, slack: float) -> None:
-        """Add a view whose letters were merged."""
+        """Add a view whose letters were merged.
+
+        Labels that keep more letters apart than a replay would by itself are kept, too.
+        """
         self.views[coalition] = view
-        if not is_identity(labels):
+        if not is_identity(labels) or labels.max() >= REPLAYED_LETTERS:
             self.labels[coalition], self.slacks[coalition] = labels, slack
 
 
