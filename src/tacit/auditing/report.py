@@ -45,7 +45,7 @@ class Audit:
 
     Attributes:
         findings: single parties, then the policy's coalitions, then everyone.
-        n_releases: how many releases there were.
+        n_releases: how many releases there were, copies included.
         n_x: how many letters of X occur.
         entropy_bits: H(X), all there is to learn.
         coalitions_left_out: coalitions that the policy limits but that were too many to list.
@@ -265,7 +265,7 @@ def audit(
     ]
     return Audit(
         findings=tuple(findings),
-        n_releases=len(scheme.steps),
+        n_releases=sum(len(step.holders) for step in scheme.steps),
         n_x=int((scheme.p_x > 0).sum()),
         entropy_bits=entropy(scheme.p_x),
         coalitions_left_out=left_out,

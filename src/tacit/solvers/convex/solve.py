@@ -58,6 +58,10 @@ _COARSEST_TOL = 1e-3
 
 _BATCH_BYTES = 2**27
 
+_MOST_WORK = 4e11
+"""Operations, some ten seconds, after which no other way is tried: such ones hardly ever
+close a gap that the first left open."""
+
 
 class _Method(Enum):
     """How a program is solved."""
@@ -376,14 +380,16 @@ def _solve_alike(whole: Program, forgone: Array, gap_tol: float, ways: Sequence[
     answers = _certify(whole, reduction, outcome, forgone, gap_tol)
     if answers.is_closed.all():
         return answers
+    work = outcome.work.sum()
     for way in _different(ways, whole)[1:]:
         left, closed = np.flatnonzero(~answers.is_closed), np.flatnonzero(answers.is_closed)
-        if not len(left):
+        if not len(left) or work > _MOST_WORK * len(forgone):
             break
         own = reduction.members(left)
         if not way.method.suits(own.program):
             continue
         outcome = _minimise(own.program, way.share * tolerance[left], way)
+        work += outcome.work.sum()
         again = _certify(whole.members(left), own, outcome, forgone[left], gap_tol)
         # All runs give valid bounds; keep the best of each.
         better = answers.take(left).better_of(again, gap_tol)

@@ -152,8 +152,8 @@ typedef struct {
 } Direction;
 
 /* What is eliminated first from Newton's system: see record_first.c, letter_first.c,
- * history_first.c. */
-typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST } Order;
+ * history_first.c; nothing but the sums: see cells_together.c. */
+typedef enum { HISTORY_FIRST, RECORD_FIRST, LETTER_FIRST, CELLS_TOGETHER } Order;
 
 /* Unknowns of one letter that are left, [y1 | y2 | t1 | t2]: see letter_first.c. */
 typedef struct {
@@ -181,6 +181,18 @@ typedef struct {
     double *by_sums;               /* [x][z] */
 } Letter;
 
+/* The curvature of each letter by cells, n = |Z||X|: see cells_together.c. */
+typedef struct {
+    double *matrix;       /* A of one letter: [n][n] */
+    double *factors;      /* inverse Cholesky factors: [rhat][n][n] */
+    double *curvature;    /* of one row or history and letter: [x][x] */
+    double *weights;      /* p(y, z, x) of one row: [z][x] ... */
+    int *shown;           /* ... and for which histories: [z] */
+    double *sides, *held; /* [rhat][n], [n] */
+    double *left;         /* what the change leaves of the force: cells */
+    bool has_massless;    /* whether some cells have no mass */
+} Cells;
+
 /* The factorised Newton system at one iterate: see newton.c. "Own" letters are pairs (row, rhat).
  */
 typedef struct {
@@ -194,6 +206,7 @@ typedef struct {
     int *own_columns, *own_first; /* columns of each row of E, and where its first is: [row + 1] */
     int *column;                  /* their numbers, -1 for a y that is left to refinement: as y */
     Letter letter;
+    Cells cells;
     Integer n_left;          /* unknowns after elimination */
     double *softness;        /* answer of a cell to a force, before its sum is held: cells */
     double *share;           /* softness / sum over rhat: cells */
@@ -328,6 +341,7 @@ void respond(const Solver *k, const double *softness, const double *force, const
              const double *u, double *change, double *by_history, double *by_row);
 void solve(Solver *k, const Iterate *it, const double *force, double *change);
 
+double full_curvature(const Solver *k, const Iterate *it, int z, int rhat);
 void respond_to_units(const Solver *k, int z, double *response);
 void find_meetings(Solver *k);
 
@@ -340,6 +354,10 @@ void gather_views(Solver *k);
 int number_letters(Solver *k);
 bool factorise_letter_first(Solver *k);
 void solve_letter_first(Solver *k);
+
+/* cells_together.c */
+bool factorise_cells_together(Solver *k, const Iterate *it);
+void solve_cells_together(Solver *k, const double *force, double *change);
 
 /* history_first.c */
 bool shows(const Problem *p, int z, int row);

@@ -109,6 +109,19 @@ static void lay_out_letter(const Solver *k, Arena *arena, Newton *n)
     letter->by_sums = doubles(arena, n_x * n_z);
 }
 
+static void lay_out_cells(const Solver *k, Arena *arena, Newton *n)
+{
+    const size_t n_rhat = k->p.n_rhat, n_x = k->p.n_x, n_left = n->n_left;
+    n->cells.matrix = doubles(arena, n_left * n_left);
+    n->cells.factors = doubles(arena, n_rhat * n_left * n_left);
+    n->cells.curvature = doubles(arena, n_x * n_x);
+    n->cells.weights = doubles(arena, n_left);
+    n->cells.shown = take(arena, k->p.n_z * sizeof(int));
+    n->cells.sides = doubles(arena, n_rhat * n_left);
+    n->cells.held = doubles(arena, n_left);
+    n->cells.left = doubles(arena, k->n_cells);
+}
+
 static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
 {
     const size_t n_rhat = k->p.n_rhat, n_z = k->p.n_z, n_x = k->p.n_x, n_block = k->n_block;
@@ -126,12 +139,16 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     n->n_leant = take(arena, (n_factors + 1) * sizeof(int));
     n->history_scratch = doubles(arena, 4 * n_rhat * n_rhat);
     n->rest = doubles(arena, n_z * n_rhat * (k->p.full_cap ? 3 : 1));
-    n->record_response = doubles(arena, is_letter_first ? 0 : n_own * n_own * n_x);
+    const bool is_together = n_own && n->order == CELLS_TOGETHER;
+    const bool has_response = !is_letter_first && !is_together;
+    n->record_response = doubles(arena, has_response ? n_own * n_own * n_x : 0);
     size_t n_coupled = 0, n_gathered = 0, n_factor = 0;
     if (is_letter_first) {
         n_factor = n_x * n_rhat * k->p.n_rows * k->p.n_rows;
         n_coupled = n_x * n_z * n_left;
         lay_out_letter(k, arena, n);
+    } else if (is_together) {
+        lay_out_cells(k, arena, n);
     } else if (is_record_first) {
         n_factor = n_x * n_own * n_own;
         n_coupled = n_x * n_own * n_left;
@@ -146,7 +163,7 @@ static void lay_out_newton(const Solver *k, Arena *arena, Newton *n)
     }
     n->record_factor = doubles(arena, n_factor);
     n->usual = take(arena, (is_record_first ? n_x : 0) * sizeof(int));
-    const bool is_sparse = k->p.row_of_z && k->p.n_rows > 1 && !is_letter_first;
+    const bool is_sparse = k->p.row_of_z && k->p.n_rows > 1 && has_response;
     n->meets = is_sparse ? take(arena, (size_t)k->p.n_rows * k->p.n_rows * sizeof(bool)) : NULL;
     const size_t n_met = is_record_first ? n_left : 0;
     n->met = take(arena, n_met * sizeof(int));

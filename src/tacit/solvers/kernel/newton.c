@@ -26,6 +26,8 @@
  * holds for the letters of a history, which gets a second y: its force on a cell is y1 + v y2,
  * v = e / alpha, y2 = -db. Where y is among what is left, that is not positive definite, and is
  * factorised as it is.
+ *
+ * Where views show far more than there are cells, nothing of this is worth it: cells_together.c.
  */
 #include "kernel.h"
 
@@ -37,6 +39,9 @@
     3e-6                /* the same beside caps: a row of huge alpha would swamp the others        \
                          */
 #define LITTLE_WORK 3e8 /* operations of one factorisation: some ten milliseconds */
+#define FEW_CELLS 4000  /* of one letter: the square of more would not fit an int */
+#define WORTH_ALL 2     /* how much cheaper it must be to take all cells of a letter together ... */
+#define WORTH_EXACT 3   /* ... and beside exact or priced views, where letter by letter, too */
 #define REFINEMENTS 4
 #define RELATIVE_ACCURACY 1e-5
 
@@ -71,17 +76,29 @@ static double letter_first_work(const Problem *p)
            (p->row_cap || p->full_cap ? 2 : 1) * pow(left, 3) / 3;
 }
 
+static double cells_together_work(const Problem *p)
+{
+    const double n = (double)p->n_z * p->n_x;
+    const double shown = (p->row_of_z ? p->n_views : p->n_rows) * n * n;
+    return n > FEW_CELLS ? INFINITY : p->n_rhat * (shown + 1.5 * n * n * n) + n * n * n / 3;
+}
+
 /* Going letter by letter loses digits where some curvatures are far larger than others, as beside
  * caps, exact or priced views: there it must be worth it. */
 Order choose_order(const Problem *p)
 {
     const double history = history_first_work(p), record = record_first_work(p);
-    double worth = 2;
+    double worth = 2, worth_all = WORTH_ALL;
     for (int view = 0; view <= p->n_views; view++)
         if (p->is_exact[view] || p->price[view] > 0)
-            worth = 10;
+            worth = 10, worth_all = WORTH_EXACT;
     const double letter = worth * letter_first_work(p);
-    if (!p->n_rows || history < fmin(record, letter))
+    if (!p->n_rows)
+        return HISTORY_FIRST;
+    const double least = fmin(history, fmin(record, letter));
+    if (least > LITTLE_WORK && worth_all * cells_together_work(p) < least)
+        return CELLS_TOGETHER;
+    if (history < fmin(record, letter))
         return HISTORY_FIRST;
     const bool is_little = (p->row_cap || p->full_cap) && record < LITTLE_WORK;
     return is_little || record < letter ? RECORD_FIRST : LETTER_FIRST;
@@ -104,6 +121,8 @@ int unknowns_left(const Problem *p, Order order)
 {
     if (order == HISTORY_FIRST)
         return p->n_rows * p->n_rhat * p->n_x;
+    if (order == CELLS_TOGETHER)
+        return p->n_z * p->n_x;
     return p->n_rhat * n_parts(p) * p->n_z + rows_left(p);
 }
 
@@ -176,7 +195,7 @@ static int number_columns(Solver *k)
 }
 
 /* Curvature of the term of full collusion. */
-static double full_curvature(const Solver *k, const Iterate *it, int z, int rhat)
+double full_curvature(const Solver *k, const Iterate *it, int z, int rhat)
 {
     if (k->is_full_exact)
         return k->full_stiffness;
@@ -626,6 +645,8 @@ bool factorise(Solver *k, const Iterate *it)
     if (!k->p.n_rows) /* the histories separate */
         return true;
     curve_rows(k, it);
+    if (k->newton.order == CELLS_TOGETHER)
+        return factorise_cells_together(k, it);
     if (k->newton.order == LETTER_FIRST)
         return factorise_letter_first(k);
     if (k->p.law)
@@ -634,19 +655,6 @@ bool factorise(Solver *k, const Iterate *it)
         respond_by_shown(k);
     return k->newton.order == HISTORY_FIRST ? factorise_history_first(k)
                                             : factorise_record_first(k);
-}
-
-static void solve_once(Solver *k, const double *force, double *change)
-{
-    Newton *n = &k->newton;
-    respond(k, n->massive, force, NULL, NULL, NULL, n->by_history, k->p.n_rows ? n->by_row : NULL);
-    if (n->order == HISTORY_FIRST)
-        solve_history_first(k);
-    else if (n->order == LETTER_FIRST)
-        solve_letter_first(k);
-    else
-        solve_record_first(k);
-    respond(k, n->softness, force, n->y, k->p.n_rows ? n->u : NULL, change, NULL, NULL);
 }
 
 /* -- refinement ------------------------------------------------------------------------------ */
@@ -728,6 +736,35 @@ VECTORISED static double leave(Solver *k, const Iterate *it, const double *force
     return square;
 }
 
+/* What cells of no mass do, from what the change of the others leaves of the force there. */
+static void settle_massless(Solver *k, const Iterate *it, const double *force, double *change)
+{
+    double *left = k->newton.cells.left;
+    leave(k, it, force, change, left);
+    for (int i = 0; i < k->n_cells; i++)
+        if (!(k->p.mass[i / k->n_block * k->p.n_x + i % k->p.n_x] > 0))
+            change[i] = -k->newton.softness[i] * left[i];
+}
+
+static void solve_once(Solver *k, const Iterate *it, const double *force, double *change)
+{
+    Newton *n = &k->newton;
+    if (n->order == CELLS_TOGETHER) {
+        solve_cells_together(k, force, change);
+        if (n->cells.has_massless)
+            settle_massless(k, it, force, change);
+        return;
+    }
+    respond(k, n->massive, force, NULL, NULL, NULL, n->by_history, k->p.n_rows ? n->by_row : NULL);
+    if (n->order == HISTORY_FIRST)
+        solve_history_first(k);
+    else if (n->order == LETTER_FIRST)
+        solve_letter_first(k);
+    else
+        solve_record_first(k);
+    respond(k, n->softness, force, n->y, k->p.n_rows ? n->u : NULL, change, NULL, NULL);
+}
+
 /* The channel's change under a force on its cells. Where weights differ by many orders of magnitude
  * the eliminations lose digits; what the change leaves of the force brings them back. */
 void solve(Solver *k, const Iterate *it, const double *force, double *change)
@@ -737,7 +774,7 @@ void solve(Solver *k, const Iterate *it, const double *force, double *change)
         size += k->newton.massive[i] * force[i] * force[i];
     const double enough = RELATIVE_ACCURACY * RELATIVE_ACCURACY * size;
     double before = INFINITY;
-    solve_once(k, force, change);
+    solve_once(k, it, force, change);
     for (int round = 0; round < REFINEMENTS; round++) {
         size = leave(k, it, force, change, left);
         if (round && !(size < before)) { /* the correction did not help: undo it */
@@ -747,7 +784,7 @@ void solve(Solver *k, const Iterate *it, const double *force, double *change)
         }
         if (!(size > enough && size < 0.25 * before))
             break;
-        solve_once(k, left, correction);
+        solve_once(k, it, left, correction);
         for (int i = 0; i < k->n_cells; i++)
             change[i] += correction[i];
         before = size;
