@@ -67,3 +67,18 @@ def test_paths_may_be_texts(clinic: Study, tmp_path: Path) -> None:
     assert back_up(folder, file).entries > 0
     assert restore(file, folder).entries == 0
     assert verify_study(folder).is_whole
+
+
+def test_an_answer_that_only_keeps_ceilings_is_no_substitute(clinic: Study, tmp_path: Path) -> None:
+    clinic.set_collusion(Policy(everyone=0.1))
+    clinic.release("lab-a", "diagnosis", out=tmp_path / "a.csv")
+    clinic.set_party("lab-c", 0.3)
+    clinic.release("lab-c", "age", ceilings={"<=40": 0.1}, out=tmp_path / "b.csv")
+    with pytest.raises(TacitError) as error:
+        clinic.release("lab-b", "smoker", out=tmp_path / "c.csv")
+    [suggestion] = suggested(error)
+    assert suggestion.arguments["asked"] == ["diagnosis"]
+    clinic.release(**suggestion.arguments, out=tmp_path / "c.csv")
+    with pytest.raises(TacitError) as error:
+        clinic.release("lab-b", "smoker", out=tmp_path / "d.csv")
+    assert [each.action for each in suggested(error)] == ["change_collusion"]

@@ -126,6 +126,11 @@ class Draft:
         return self.gain > LEAST_GAIN or bool(self.request.ceilings)
 
     @property
+    def only_keeps_ceilings(self) -> bool:
+        """Whether a blind guess is as good, but for the ceilings."""
+        return bool(self.request.ceilings) and self.gain <= LEAST_GAIN
+
+    @property
     def is_constant(self) -> bool:
         """Whether all records have the same answer, which the public counts tell."""
         return int(np.count_nonzero(self.law.sum(axis=1))) == 1

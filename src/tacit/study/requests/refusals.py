@@ -247,7 +247,11 @@ def _is_held_to_ask(books: Books, best: Draft) -> bool:
 
 
 def _substitute(books: Books, best: Draft) -> Request | None:
-    """An earlier question of another party to ask instead; repeating its letters adds few bits."""
+    """An earlier question of another party to ask instead; repeating its letters adds few bits.
+
+    What the party received already is no help, nor is an answer that is no better than a blind
+    guess and only keeps ceilings.
+    """
     asked: dict[str, Request] = {}
     for intent in reversed(books.intents.values()):
         request = intent.request
@@ -257,8 +261,9 @@ def _substitute(books: Books, best: Draft) -> Request | None:
         if is_other and is_askable and request.party != best.request.party:
             asked.setdefault(request.question.name, request)
     for request in list(asked.values())[:_MOST_TRIED]:
-        own = _draft_or_none(books, replace(request, party=best.request.party, bits=None))
-        if own is not None and own.is_worth_it:
+        wanted = replace(request, party=best.request.party, bits=None)
+        own = None if books.find(wanted.identity) else _draft_or_none(books, wanted)
+        if own is not None and own.is_worth_it and not own.only_keeps_ceilings:
             return own.request
     return None
 
