@@ -330,7 +330,7 @@ def test_very_many_letters_that_a_cap_keeps_apart_stay_apart_in_a_replay():
     view = CoalitionView(np.stack([share, 1 - share])[..., None] / n_letters)
     cap = views.bound_worst_answer(view.held, view.spreads, 0) + 1e-9
     told = [(capped, view)]
-    merged = views.merge_views(told, 0, np.None, 6, {}, {capped: cap})
-    again = views.merge_as_recorded(told, 0, np.None, merged.labels, merged.slacks)
+    merged = views.merge_views(told, 0, None, 6, {}, {capped: cap})
+    again = views.merge_as_recorded(told, 0, None, merged.labels, merged.slacks)
     assert merged.views[capped].n_letters == again.views[capped].n_letters == n_letters
     assert again.views[capped].slack == merged.views[capped].slack == 0.0
