@@ -87,6 +87,19 @@ def test_a_ledger_on_a_server(tmp_path: Path, postgres_url: str) -> None:
     assert found.compared > 2
 
 
+def test_answers_that_are_judged_by_the_worst_level(tmp_path: Path) -> None:
+    with make_hospital(tmp_path, memory=3) as study:
+        for party in ("lab-a", "lab-b"):
+            study.set_party(party, 0.4)
+            for asked in ("diagnosis", "age"):
+                study.release(
+                    party, asked, bits=0.15, objective="worst-level", out=tmp_path / "a.csv"
+                )
+    found = replayed(tmp_path / "clinic")
+    assert found.faults == []
+    assert len(found.held) == 4
+
+
 def test_what_version_0_1_wrote(tmp_path: Path) -> None:
     place = unpack_0_1(tmp_path)
     for name in ("clinic", "closed"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import arb, ctx
+from scipy.optimize import linprog
 
 from tests.redteam.raw_ledger import Body, laws_of_question
 from tests.redteam.true_law import PRECISION, Numbers, Release
@@ -18,7 +19,7 @@ class Worth:
     """Of one release.
 
     Attributes:
-        value: mean cost, or bits about R.
+        value: mean cost, or that of the worst level, or bits about R.
         blind: the same for the best answer that does not look at the record.
         law: p(letter | r), [r][letter]; ``None`` for an r that no record has.
     """
@@ -43,12 +44,38 @@ def worth_of(intent: Body, created: Body, release: Release, before: dict[int, Nu
     if intent["measure"]["kind"] == "shares":
         return Worth(_largest_variance(joint), None, law)
     costs = _costs(intent["measure"], intent["question"])
+    if intent["measure"].get("objective") == "worst-level":
+        errors = [
+            sum((row[r] * p for row, p in zip(costs, own, strict=True)), Fraction(0))
+            for r, own in enumerate(law)
+            if own is not None
+        ]
+        return Worth(max(errors), _worst_level_blind(costs, p_r), law)
     letters = range(len(joint[0]))
     value = sum(
         costs[letter][r] * joint[r][letter] for r in range(len(joint)) for letter in letters
     )
     blind = min(sum(cost * p for cost, p in zip(row, p_r, strict=True)) for row in costs)
     return Worth(Fraction(value), Fraction(blind), law)
+
+
+def _worst_level_blind(costs: Matrix, p_r: list[Fraction]) -> Fraction:
+    """The least cost at the worst level of an answer that is drawn without a look at the record.
+
+    A linear program: letters drawn with probabilities q, and the largest cost t.
+    """
+    occurring = [r for r, share in enumerate(p_r) if share]
+    rows = [[*(float(row[r]) for row in costs), -1.0] for r in occurring]
+    n = len(costs)
+    found = linprog(
+        [*[0.0] * n, 1.0],
+        A_ub=rows,
+        b_ub=[0.0] * len(rows),
+        A_eq=[[*[1.0] * n, 0.0]],
+        b_eq=[1.0],
+        bounds=[(0, None)] * (n + 1),
+    )
+    return Fraction(float(found.fun))
 
 
 def _joint(release: Release, before: dict[int, Numbers], p_r_given_x: Matrix) -> Matrix:

@@ -26,7 +26,7 @@ from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
 from tacit.study.folder import Layout, StudyKeys, note_copy
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Certificate, certificate_of, certificate_path
-from tacit.study.requests.draft import Draft, draft, entry_of
+from tacit.study.requests.draft import Draft, draft, entry_of, holding_in_words, tightest
 from tacit.study.requests.refusals import (
     ceiling_refusal,
     coarse_refusal,
@@ -79,9 +79,11 @@ def _draft_in_cohort(
     is_constant = best.is_constant and len(books.cohorts) > 1  # what others learn is not refused
     if not (best.is_worth_it or is_constant):
         if best.had_no_time:
+            held = holding_in_words(books, tightest(best))
             raise UnconvergedError(
-                "time ran out before an answer was found that is better than a blind guess: ask "
-                "again when this machine is less busy, or with another utility"
+                "time ran out before an answer was found that is better than a blind guess, and "
+                f"{held}: ask with another utility, or again when this machine is less busy; "
+                "where next to nothing is left, raise that limit"
             )
         raise worthless_refusal(books, best)
     if max_error is not None and best.value > max_error:
