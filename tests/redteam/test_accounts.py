@@ -17,6 +17,9 @@ from tests.redteam.studies import AGES, DIAGNOSES, make_hospital, write_patients
 CAPPED = (101, 103, 104, 107, 117, 118, 123, 126, 132, 134)
 """With caps of all kinds, and some answers that are not refused."""
 
+TOLD_APART = 2048
+"""Letters of a view that the replay keeps apart: enough to decide on every cap."""
+
 TAKE_LONG = (7, 103, 118, 134)
 
 SEEDS = tuple(
@@ -28,7 +31,7 @@ SEEDS = tuple(
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_bad_study(tmp_path: Path, seed: int) -> None:
     campaign = attack(tmp_path, seed, SHORT)
-    found = replay(campaign.folder)
+    found = replay(campaign.folder, most_seen=TOLD_APART)
     assert found.faults == []
     assert found.undecided == 0
     assert campaign.unclean == []
