@@ -225,10 +225,17 @@ def tell(
     """
     n_x, n_rhat, n_states = channel.shape[1], channel.shape[2], int(state.max()) + 1
     for coalition, view in views.items():
-        law = np.empty((n_x, view.n_letters, n_rhat, n_states))
-        for part in _parts(channel, n_states):
-            told = view.law[part] @ _moves(channel[:, part], state, n_states)  # [rhat, x, y, m']
-            law[part] = told.transpose(1, 2, 0, 3)
+        law = np.zeros((n_x, view.n_letters, n_rhat, n_states))
+        step = 1 + _MOVES // (view.n_letters * view.n_states)  # some x at a time: terms stay small
+        for rhat in range(n_rhat):
+            before = np.flatnonzero(state[:, rhat] >= 0)
+            before = before[np.argsort(state[before, rhat], kind="stable")]
+            if not len(before):
+                continue
+            after, first = np.unique(state[before, rhat], return_index=True)
+            for some in (slice(start, start + step) for start in range(0, n_x, step)):
+                terms = view.law[some][:, :, before] * channel[before, some, rhat].T[:, None]
+                law[some, :, rhat, after] = np.add.reduceat(terms, first, axis=2)
         letters = law.reshape(n_x, -1, n_states)
         spread = None if view.spread is None else np.repeat(view.spread, n_rhat)
         told_view = replace(
