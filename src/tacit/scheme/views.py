@@ -52,7 +52,7 @@ MOST_CAPPED_LETTERS = 2048
 REPLAYED_LETTERS = 512
 """Most letters of a view after a release whose merges were not recorded."""
 
-DESIGN_LETTERS = (20, 40, 80)
+DESIGN_LETTERS = (16, 20, 40, 80)
 """Letters of a view that a design sees, fewest first: its time grows as their square."""
 
 DESIGN_ENTRIES = 2**14
@@ -714,7 +714,7 @@ class EveryoneView:
         The second is ``None`` where the letters are the states, and hide nothing. There are fewer
         letters where a design has many answers.
         """
-        most = min(DESIGN_LETTERS[1], DESIGN_ENTRIES // (n_rhat * self.law.shape[1]))
+        most = min(DESIGN_LETTERS[-2], DESIGN_ENTRIES // (n_rhat * self.law.shape[1]))
         labels = merge_within(self.law, self.state, most, merge_by_spread)
         law = np.zeros((int(labels.max()) + 1, self.law.shape[1]))
         np.add.at(law, labels, self.law)
