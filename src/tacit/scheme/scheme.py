@@ -680,13 +680,17 @@ class Scheme:
             views={},
             caps={},
         )
-        copies = [
-            copy
+        told = [
+            (number, solution)
             for number, own_letters in letters.items()
-            if (s := no_worse(problem, own_letters, design.solution, gap_tol, self.reserve))
-            and (copy := self._handed(number, s, variable, party, limits, caps, design.keys))
+            if (solution := no_worse(problem, own_letters, design.solution, gap_tol, self.reserve))
         ]
-        return min(copies, key=lambda copy: copy.solution.value, default=None)
+        # The best first: what coalitions would hold takes long to follow.
+        for number, solution in sorted(told, key=lambda each: each[1].value):
+            copy = self._handed(number, solution, variable, party, limits, caps, design.keys)
+            if copy is not None:
+                return copy
+        return None
 
     def _handed(
         self,

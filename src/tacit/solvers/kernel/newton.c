@@ -39,7 +39,7 @@
     3e-6                /* the same beside caps: a row of huge alpha would swamp the others        \
                          */
 #define LITTLE_WORK 3e8 /* operations of one factorisation: some ten milliseconds */
-#define FEW_CELLS 4000  /* of one letter: the square of more would not fit an int */
+#define FEW_CELLS 1000  /* of one letter: of more, estimates of work are too rough to choose by */
 #define WORTH_ALL 2     /* how much cheaper it must be to take all cells of a letter together ... */
 #define WORTH_EXACT 3   /* ... and beside exact or priced views, where letter by letter, too */
 #define REFINEMENTS 4
