@@ -89,10 +89,11 @@ def price_of_levels(
     if not never or measure.objective == WORST_LEVEL:
         return ()
     values: dict[str, Any] = {"levels": never, "value": drafted.value}
-    if monotonic() <= until:
+    if (seconds := until - monotonic()) > 0:
         worst = measure.model_copy(update={"objective": WORST_LEVEL})
         with suppress(TacitError):
-            other = draft(books, replace(drafted.request, measure=worst))
+            other = draft(books, replace(drafted.request, measure=worst), seconds=seconds)
             mean = float((other.law.T * other.request.distortion).sum())
-            values |= {"worst_level": other.value, "mean": mean}
+            if not other.is_out_of_time:
+                values |= {"worst_level": other.value, "mean": mean}
     return (Remark("level_never_released", values),)
