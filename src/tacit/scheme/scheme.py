@@ -72,6 +72,9 @@ NO_CEILINGS: Mapping[int, float] = MappingProxyType({})
 
 _MANY = 2**20
 
+_COPIES_TRIED = 2
+"""Earlier letters that are followed for a party in the place of a design of new ones."""
+
 _SEEN = 2**13
 """Letters of all views that a design sees, times states: with more, it sees fewer states."""
 
@@ -685,8 +688,9 @@ class Scheme:
             for number, own_letters in letters.items()
             if (solution := no_worse(problem, own_letters, design.solution, gap_tol, self.reserve))
         ]
-        # The best first: what coalitions would hold takes long to follow.
-        for number, solution in sorted(told, key=lambda each: each[1].value):
+        # The best first, and few: what coalitions would hold takes long to follow.
+        told.sort(key=lambda each: each[1].value)
+        for number, solution in told[:_COPIES_TRIED]:
             copy = self._handed(number, solution, variable, party, limits, caps, design.keys)
             if copy is not None:
                 return copy
