@@ -64,7 +64,7 @@ def cut(law: Array, n_parts: int, rng: np.random.Generator) -> Array:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_views_with_far_more_letters_than_cells(seed: int) -> None:
-    """The optimum is that of a small problem, whose cells the kernel eliminates one by one.
+    """The optimum is that of a problem with few letters, which the kernel solves in another order.
 
     Limits that bind or leave nothing, caps, and cells without mass.
     """
