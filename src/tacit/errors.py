@@ -143,6 +143,23 @@ class CeilingError(InfeasibleError):
         super().__init__((), inf, 0.0, reason=reason, suggestions=suggestions)
 
 
+class AcceptanceError(TacitError):
+    """What was asked has a consequence that has to be accepted first; nothing was changed.
+
+    Whoever has read the message asks again with the code among what is accepted: ``accept=`` of
+    the method, ``--accept`` of the command.
+
+    Attributes:
+        code: names the consequence, in one word.
+        figures: how large it is, as plain data.
+    """
+
+    def __init__(self, code: str, message: str, **figures: Any) -> None:
+        self.code = code
+        self.figures = figures
+        super().__init__(message)
+
+
 class UnconvergedError(TacitError):
     """A design whose certified gap stayed above what was asked; it must not be released."""
 

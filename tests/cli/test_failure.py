@@ -8,6 +8,7 @@ import pytest
 
 from tacit.cli import failure
 from tacit.errors import (
+    AcceptanceError,
     CorruptLedgerError,
     DeliveryError,
     HeadMovedError,
@@ -27,6 +28,7 @@ from tests.cli.clinic import tacit
         (TacitError("x"), 1),
         (UnconvergedError("x"), 1),
         (InfeasibleError(("a",), 0.1, 0.2), 3),
+        (AcceptanceError("rows", "x"), 3),
         (InvalidInputError("x"), 4),
         (LedgerError("x"), 5),
         (HeadMovedError("x"), 5),
@@ -46,6 +48,12 @@ def test_a_refusal_is_one_line_and_nothing_on_stdout(fresh: Path) -> None:
     assert answer.out == ""
     assert answer.err.startswith("tacit: 'diagnose' is no private attribute of this study")
     assert answer.err.count("\n") == 1
+
+
+def test_what_has_to_be_accepted_names_the_option_and_its_code() -> None:
+    told = failure.failure_of(AcceptanceError("rows", "two rows of a person", most=2))
+    assert told.message.endswith("; to go on all the same, add --accept rows")
+    assert told.details == {"code": "rows", "figures": {"most": 2}}
 
 
 def test_a_message_stays_on_one_line() -> None:

@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from tacit import errors
-from tacit.errors import CeilingError, InfeasibleError, Suggestion, TacitError
+from tacit.errors import AcceptanceError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.service.failures import STATUS, failure_of
 
 KINDS = [
@@ -20,7 +20,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_error_has_a_status(kind: type[TacitError]) -> None:
-    if issubclass(kind, InfeasibleError):
+    if issubclass(kind, (InfeasibleError, AcceptanceError)):  # they carry data
         return
     failure = failure_of(kind("what to do"))
     assert failure.status == next(s for each, s in STATUS.items() if issubclass(kind, each))
@@ -39,6 +39,8 @@ def test_what_an_error_carries_is_told() -> None:
     assert told["limit_bits"] is None
     assert told["held_bits"] == 0.5
     assert told["suggestions"] == [{"action": "release", "party": "a", "bits": None}]
+    found = failure_of(AcceptanceError("rows", "two rows of a person", most=2)).as_dict()["error"]
+    assert (found["code"], found["figures"]) == ("rows", {"most": 2})
     ceiling = failure_of(CeilingError("old", 0.1, 0.2)).as_dict()["error"]
     assert (ceiling["level"], ceiling["ceiling"], ceiling["reachable"]) == ("old", 0.1, 0.2)
 

@@ -12,6 +12,7 @@ import typer
 
 from tacit.cli.display import plain, show_json
 from tacit.errors import (
+    AcceptanceError,
     DeliveryError,
     InfeasibleError,
     InvalidInputError,
@@ -25,6 +26,7 @@ USAGE, REFUSED, INVALID, LEDGER, UNWRITTEN, KEY, INTERRUPTED = 2, 3, 4, 5, 6, 7,
 
 EXIT_CODES: dict[type[Exception], int] = {
     InfeasibleError: REFUSED,
+    AcceptanceError: REFUSED,
     InvalidInputError: INVALID,
     LedgerError: LEDGER,
     DeliveryError: UNWRITTEN,
@@ -111,10 +113,14 @@ def _message(error: KnownError, given: Given) -> str:
     if isinstance(error, OSError):
         what = error.filename or "a file"
         return f"cannot use {what} ({error.strerror or error}): check the place, and its free space"
+    if isinstance(error, AcceptanceError):
+        return f"{error}; to go on all the same, add --accept {error.code}"
     return str(error) + tail_of(error.suggestions, given)
 
 
 def _details(error: KnownError, given: Given) -> dict[str, object]:
+    if isinstance(error, AcceptanceError):
+        return {"code": error.code, "figures": error.figures}
     if not isinstance(error, InfeasibleError):
         return {}
     fits = [command_of(each, given) for each in error.suggestions if each.is_answered]

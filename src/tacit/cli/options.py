@@ -72,6 +72,13 @@ Cohort = Annotated[
         metavar="NUMBER", min=1, help="Only for the records of this cohort; by default for all."
     ),
 ]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CODE",
+        help="Go on in spite of what tacit has found, by the code that it named; again for each.",
+    ),
+]
 AcceptRollback = Annotated[
     bool,
     typer.Option(

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from tacit.errors import (
+    AcceptanceError,
     CeilingError,
     DeliveryError,
     InfeasibleError,
@@ -21,6 +22,7 @@ from tacit.errors import (
 
 STATUS: dict[type[Exception], HTTPStatus] = {
     InfeasibleError: HTTPStatus.CONFLICT,
+    AcceptanceError: HTTPStatus.CONFLICT,
     InvalidInputError: HTTPStatus.UNPROCESSABLE_ENTITY,
     RolledBackError: HTTPStatus.CONFLICT,
     LedgerError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -34,6 +36,7 @@ STATUS: dict[type[Exception], HTTPStatus] = {
 
 _DATA: dict[type[Exception], tuple[str, ...]] = {
     InfeasibleError: ("coalition", "limit_bits", "held_bits", "bits_short", "limited_by"),
+    AcceptanceError: ("code", "figures"),
     CeilingError: ("level", "ceiling", "reachable"),
 }
 """What an error carries, by the names of its attributes."""
