@@ -2,20 +2,17 @@
 
 ``tacit release`` runs on the demo's table and ``tacit.solve`` on one problem, each once before it
 is traced, so that imports are not counted. Python's profiler then reports every call in every
-thread. The pictures in docs/figures are for CONTRIBUTING.md; ``tests/test_trace.py`` holds their
-limits.
+thread. The pictures in docs/figures are for CONTRIBUTING.md.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from io import StringIO
 from math import log10
@@ -260,15 +257,9 @@ def _stop(file: str, calls: int, x: float, y: float, *, is_left: bool) -> str:
 
 
 def main() -> None:
-    """Draw the pictures, or print the counts."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="print the counts, and draw nothing")
-    options = parser.parse_args()
-    traces = {name: run() for name, run in TRACES.items()}
-    if options.json:
-        print(json.dumps({name: asdict(traced) for name, traced in traces.items()}))
-        return
-    for name, traced in traces.items():
+    """Draw the pictures."""
+    for name, run in TRACES.items():
+        traced = run()
         (FIGURES / name).write_text(draw(traced), encoding="utf-8")
         print(f"{FIGURES / name}: {len(traced.calls)} files, {traced.changes} changes of file")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import tacit
-from tests.pages import DOCS, ROOT, page, text_of_all
+from tests.pages import DOCS, ROOT, page
 
 WITH_EXAMPLES = (
     "study",
@@ -38,22 +37,11 @@ def test_examples_run_as_printed(path: Path) -> None:
     assert outcome.failed == 0
 
 
-@pytest.mark.parametrize("name", tacit.__all__)
-def test_every_public_name_is_documented(name: str) -> None:
-    text = text_of_all()
-    assert f"`{name}`" in text or f"tacit.{name}" in text
-
-
 def test_the_citation_names_this_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = project["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version = {{{version}}}" in page("cite").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("target", ["demo", "docs", "test", "check", "bench"])
-def test_every_documented_make_target_exists(target: str) -> None:
-    assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_formulas_are_written_for_the_script_that_draws_them() -> None:

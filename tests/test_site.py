@@ -12,7 +12,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-import tacit
 from tests.pages import DOCS, page
 
 pytestmark = pytest.mark.slow
@@ -91,32 +90,6 @@ def test_every_file_that_a_page_loads_is_there(site: Path) -> None:
     assert loaded
     for path, address in loaded:
         assert (path.parent / unquote(urlsplit(address).path)).exists(), (path, address)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '<script src="https://cdn.example/katex.js"></script>',
-        '<link rel="stylesheet" href="//fonts.example/a.css">',
-        '<img src="/logo.png">',
-        '<p style="background: url(http://a.example/b.png)">',
-    ],
-)
-def test_what_comes_from_outside_would_be_found(text: str) -> None:
-    assert outside(Loads(text).files)
-    assert outside(Loads('<img src="../figures/a.png"><a href="https://a.example/">').files) == []
-    assert outside(loaded_by_style('@import "https://a.example/b.css"; a {b: url(c.png)}')) == [
-        "https://a.example/b.css"
-    ]
-
-
-def test_every_public_name_is_described_from_its_docstring(site: Path) -> None:
-    described = {
-        identifier.rpartition(".")[2]
-        for path, loads in pages_of(site / "reference" / "python")
-        for identifier in loads.ids
-    }
-    assert set(tacit.__all__) <= described
 
 
 def test_formulas_are_drawn_by_the_script_of_the_site(site: Path) -> None:

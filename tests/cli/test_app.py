@@ -20,7 +20,7 @@ from tacit.cli.display import show_done
 from tacit.cli.options import AsJson
 from tacit.errors import InvalidInputError
 from tests.cli.clinic import PRIVATE, done, refused, tacit, unchanged
-from tests.cli.tree import commands, options
+from tests.cli.tree import commands
 from tests.pages import page
 
 JSON_SECTION = page("cli").read_text(encoding="utf-8").partition("\n## JSON\n")[2]
@@ -160,12 +160,6 @@ def test_the_module_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["tacit", "frobnicate"])
     with pytest.raises(SystemExit, match="2"):
         cli.main()
-
-
-def test_options_are_found_by_walking() -> None:
-    """The walk that other tests rely on sees what is there."""
-    assert ("party", "add") in commands()
-    assert options(("release",)) >= {"--out", "--sql", "--json", "--max-error"}
 
 
 def test_a_folder_that_is_no_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

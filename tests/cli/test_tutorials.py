@@ -42,16 +42,3 @@ def test_the_three_commands_of_the_readme_run_as_shown(
     assert len(commands) == 3
     for command in commands:
         command.assert_runs_as_shown()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```console\n$ tacit status nowhere\nall is well\n```\n",
-        "```python\nprint(1)\n```\n\n```text\n2\n```\n",
-        "```python\nprint(1)\n```\n",
-    ],
-)
-def test_a_page_that_shows_something_else_would_be_found(text: str) -> None:
-    with pytest.raises(AssertionError):
-        run_page(text)

@@ -404,17 +404,6 @@ def test_frequencies_of_the_population_are_covered():
     assert together >= LEAST_HITS
 
 
-def test_the_coverage_check_can_fail():
-    released = of_attribute("education", individual=0.4)
-    wrong = released.frequencies + np.array([0.05, -0.05, 0, 0])
-    hits, together = coverage(
-        released.letters_of_the_rows, released.p_rhat_given_r, wrong, "rows", n_releases=20
-    )
-    assert hits[:2].max() <= 2
-    assert hits[2:].min() >= 16
-    assert together <= 2
-
-
 def test_letters_that_a_design_hardly_uses_do_not_hide_what_is_known():
     """Age under squared distortion: letter ">60" is never seen; three contrasts are clear."""
     released = of_attribute("age", individual=0.2, utility="squared")

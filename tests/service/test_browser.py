@@ -17,11 +17,7 @@ from tests.service.browser import (
     DESKTOP,
     PHONE,
     Visitor,
-    assert_local,
-    complaints,
-    grave_violations,
     open_browser,
-    overflow,
     visiting,
 )
 from tests.service.server import JOB_SECONDS, Server, answering, ask
@@ -379,20 +375,3 @@ def test_approval_by_the_custodian(clinic: Server, browser: Browser) -> None:
         follow(visitor.page, "Policy")
         visitor.page.get_by_role("button", name="Grant at once, lab-a").click()
         expect(visitor.page.get_by_role("main")).to_contain_text("are granted at once")
-
-
-# -- what the tests look with ---------------------------------------------------------------------
-
-
-def test_what_is_wrong_is_seen(browser: Browser) -> None:
-    """The checks above can fail."""
-    with browser.new_context(viewport=PHONE) as context:
-        page = context.new_page()
-        page.set_content("<img src='data:,'><input><div style='width: 2000px'>wide</div>")
-        assert {"image-alt", "label"} <= {rule for rule, _ in grave_violations(page)}
-        assert overflow(page) > 1000
-    with pytest.raises(AssertionError):
-        assert_local(["http://localhost:1/", "https://elsewhere.example/"], "http://localhost:1")
-    assert complaints("error", "x") == ["error: x"]
-    assert complaints("log", "x") == []
-    assert complaints("warning", "GL Driver Message (OpenGL, Performance)") == []
