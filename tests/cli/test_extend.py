@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import OWN_LEDGER, PRIVATE, done, write_patients, write_rows
+from tests.cli.clinic import OWN_LEDGER, PRIVATE, done, tacit, write_patients, write_rows
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +49,23 @@ def test_records_that_are_all_alike_are_told_by_their_counts(n_records: int, wor
     released = done("release", "clinic", "lab", "age", "--bits", 0.1, "--out", "a.csv").out
     counted = "1 record" if n_records == 1 else f"{n_records} records"
     assert f"age for lab, {counted} of cohort 2\n" in released
+
+
+def test_who_was_erased_is_refused_and_let_in_by_name(tmp_path: Path) -> None:
+    rows = [line.split(",") for line in Path("patients.csv").read_text().splitlines()[1:]]
+    write_rows(Path("leavers.csv"), rows[:3])
+    done("erase", "clinic", "--ids", "leavers.csv", "--yes")
+    table = write_rows(
+        Path("new.csv"), [*rows, *((f"new-{k}", 70, "flu", "low") for k in range(60))]
+    )
+    accepted = ("--skip-known", "--accept-corrections")
+    said = done("extend", "clinic", "--table", table, *accepted).out
+    assert "3 records were left out: erased from the study before" in said
+    table = write_rows(Path("one.csv"), rows[:1])
+    refused = tacit("extend", "clinic", "--table", table, "--min-cohort", 1)
+    assert refused.code == 4
+    assert "1 of 1 records were erased from the study (row 1)" in refused.err
+    assert refused.err.endswith("that is --skip-known, or --readmit ID\n")
+    readmit = ("--min-cohort", 1, "--readmit", rows[0][0].lower())
+    said = done("extend", "clinic", "--table", table, *readmit).out
+    assert "1 record joined again: earlier answers about them stand" in said

@@ -55,7 +55,14 @@ TWINS = {
         "/study/cohorts",
         {
             each: each
-            for each in ("table", "min_cohort", "skip_known", "accept_corrections", "accept_reset")
+            for each in (
+                "table",
+                "min_cohort",
+                "skip_known",
+                "accept_corrections",
+                "readmit",
+                "accept_reset",
+            )
         },
         "/study/records",
         {"accept_rollback": ROLLBACK, "min_cell": "small counts have a page of their own"},

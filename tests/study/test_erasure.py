@@ -312,12 +312,18 @@ def test_the_cell_and_the_states_are_gone(folder_clinic: Path) -> None:
 def test_the_ledger_keeps_a_count_and_a_keyed_proof(clinic: Path) -> None:
     erase(clinic)
     *_, erasure, erased = entries_of(clinic)
-    assert (erasure.kind, erasure.body) == ("erasure", {"records": 2})
+    assert (erasure.kind, erasure.body) == (
+        "erasure",
+        {"records": 2, "is_correction": False},
+    )
     created = entries_of(clinic)[0].body
     with Study.open(clinic) as study:
         key = StudyKeys.of(Layout(clinic).key, study.configuration.study).ids
     proofs = [
-        hmac.new(key, f"t{len(patient)}:{patient}".encode(), "sha256").digest()[:16]
+        b"".join(
+            hmac.new(key, f"{tag}{len(patient)}:{text}".encode(), "sha256").digest()[:16]
+            for tag, text in (("t", patient), ("", patient.lower()))
+        )
         for patient in ERASED
     ]
     assert erasure.payload == b"".join(sorted(proofs))
@@ -485,7 +491,7 @@ def test_a_table_that_brings_them_back_is_noticed_by_the_study(folder_clinic: Pa
     erase(folder_clinic)
     with Study.open(folder_clinic) as study:
         found = study.find_listed(write_ids(folder_clinic.parent, ["new", "p000100", "p000003"]))
-    assert (found.erased_rows, found.unknown_rows, len(found.id_hashes)) == ((2,), (1,), 1)
+    assert (found.erased_rows, found.unknown_rows, len(found.persons)) == ((2,), (1,), 1)
 
 
 def test_a_second_study_is_noticed_by_who_is_left(tmp_path: Path) -> None:

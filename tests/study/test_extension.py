@@ -216,19 +216,25 @@ def test_a_corrected_record_is_erased_and_joins_again(study: Study, tmp_path: Pa
     assert verify_study(tmp_path / "clinic").problems == ()
 
 
-def test_an_erased_record_joins_again_only_if_that_is_accepted(
-    study: Study, tmp_path: Path
-) -> None:
+def test_an_erased_record_joins_again_only_if_it_is_named(study: Study, tmp_path: Path) -> None:
     known, new = read_patients(tmp_path / "patients.csv"), read_patients(tmp_path / "new.csv")
-    ids = tmp_path / "ids.csv"
-    ids.write_text(f"patient\n{known[0][0]}\n")
-    study.erase(str(ids))
-    write_rows(tmp_path / "new.csv", [*new, known[0]])
-    with pytest.raises(InvalidInputError, match="1 of the new records were erased"):
-        study.extend(str(tmp_path / "new.csv"))
+    (tmp_path / "ids.csv").write_text(f"patient\n{known[0][0]}\n")
+    study.erase(str(tmp_path / "ids.csv"))
+    respelt = (known[0][0].swapcase(), *known[0][1:])
+    assert respelt != known[0]
+    for row in (known[0], respelt):
+        write_rows(tmp_path / "new.csv", [*new, row])
+        for accepted in ({}, {"accept_corrections": True}):
+            with pytest.raises(InvalidInputError, match=r"1 of 121 .* erased .* \(row 121\)"):
+                study.extend(str(tmp_path / "new.csv"), **accepted)
     assert len(study.status().cohorts) == 1
-    study.extend(str(tmp_path / "new.csv"), accept_corrections=True)
-    assert study.status().corrected == 1
+    with pytest.raises(InvalidInputError, match=r"'p9999' .* was not erased"):
+        study.extend(str(tmp_path / "new.csv"), readmit="p9999")
+    remarks = study.extend(str(tmp_path / "new.csv"), readmit=known[0][0])
+    assert Remark("corrected", {"records": 1, "times": 2}) in remarks
+    status = study.status()
+    assert (status.corrected, [each.records for each in status.cohorts]) == (1, [200, 121])
+    assert study.extend(str(tmp_path / "new.csv")) == UNCHANGED
     study.close()
     # A backup that brings nobody back leaves who joined again where they are.
     back_up(tmp_path / "clinic", tmp_path / "backup.tar")
@@ -236,6 +242,40 @@ def test_an_erased_record_joins_again_only_if_that_is_accepted(
     restored = restore(tmp_path / "backup.tar", tmp_path / "clinic")
     assert restored.remarks == (Remark("known_from_backup_alone"),)
     assert verify_study(tmp_path / "clinic").problems == ()
+
+
+def test_a_table_that_grows_in_place_leaves_the_erased_out(study: Study, tmp_path: Path) -> None:
+    known, new = read_patients(tmp_path / "patients.csv"), read_patients(tmp_path / "new.csv")
+    erased, moved = known[:3], (known[5][0], "20" if int(known[5][1]) > 65 else "90", *known[5][2:])
+    (tmp_path / "ids.csv").write_text("\n".join(["patient", *(row[0] for row in erased)]))
+    study.erase(str(tmp_path / "ids.csv"))
+    # The table still has them, and is no change.
+    told = Remark("erased_skipped", {"records": 3})
+    assert study.extend(str(tmp_path / "patients.csv")) == [told, *UNCHANGED]
+    write_rows(tmp_path / "all.csv", [*known[:5], moved, *known[6:], *new])
+    remarks = study.extend(str(tmp_path / "all.csv"), skip_known=True, accept_corrections=True)
+    assert told in remarks
+    assert Remark("corrected", {"records": 1, "times": 2}) in remarks
+    assert [each.records - each.erased for each in study.status().cohorts] == [196, 121]
+
+
+def test_who_was_erased_let_in_and_corrected_may_be_corrected_again(
+    study: Study, tmp_path: Path
+) -> None:
+    known = read_patients(tmp_path / "patients.csv")[0]
+    young, old = (known[0], "20", *known[2:]), (known[0], "90", *known[2:])
+    (tmp_path / "ids.csv").write_text(f"patient\n{known[0]}\n")
+    study.erase(str(tmp_path / "ids.csv"))
+    table = str(tmp_path / "one.csv")
+    write_rows(tmp_path / "one.csv", [young])
+    study.extend(table, readmit=known[0], min_cohort=1)
+    for times, row in ((3, old), (4, young)):
+        write_rows(tmp_path / "one.csv", [row])
+        remarks = study.extend(table, accept_corrections=True, min_cohort=1)
+        assert Remark("corrected", {"records": 1, "times": times}) in remarks
+    study.erase(str(tmp_path / "ids.csv"))  # after corrections, too, this is for good
+    with pytest.raises(InvalidInputError, match="1 of 1 records were erased"):
+        study.extend(table, accept_corrections=True, min_cohort=1)
 
 
 def test_each_time_that_a_record_joins_again_its_limits_count_once_more(
@@ -249,8 +289,8 @@ def test_each_time_that_a_record_joins_again_its_limits_count_once_more(
         assert Remark("corrected", {"records": 1, "times": times}) in remarks
     (tmp_path / "ids.csv").write_text(f"patient\n{known[0]}\n")
     study.erase(str(tmp_path / "ids.csv"))
-    with pytest.raises(InvalidInputError, match="up to 4 times the limits"):
-        study.extend(str(tmp_path / "one.csv"), min_cohort=1)
+    remarks = study.extend(str(tmp_path / "one.csv"), readmit=known[0], min_cohort=1)
+    assert Remark("corrected", {"records": 1, "times": 4}) in remarks
 
 
 def test_changed_values_are_told_where_all_records_are_left_out(

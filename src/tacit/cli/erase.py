@@ -76,5 +76,5 @@ def _in_words(listed: ListedRecords) -> str:
     others = f", {len(listed.erased_rows):,} erased before" if listed.erased_rows else ""
     unknown = f", {len(listed.unknown_rows):,} unknown" if listed.unknown_rows else ""
     empty = f", {len(listed.empty_rows):,} empty" if listed.empty_rows else ""
-    there = counted(len(listed.id_hashes), "record")
+    there = counted(len(listed.persons), "record")
     return f"{there} to erase{others}{unknown}{empty}; {listed.left:,} would be left"

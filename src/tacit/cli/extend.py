@@ -33,18 +33,28 @@ def extend(
     min_cell: MinCell = 10,
     skip_known: Annotated[
         bool,
-        typer.Option("--skip-known", help="Leave out records whose ids are in the study."),
+        typer.Option(
+            "--skip-known", help="Leave out records whose ids are in the study, or were erased."
+        ),
     ] = False,
     accept_corrections: Annotated[
         bool,
         typer.Option(
             "--accept-corrections",
             help="Erase records whose private values are others than in the study, and let them "
-            "join again; and those that were erased before. Earlier answers about them stand: "
-            "whoever holds these and new ones may hold up to twice the limits about them, "
+            "join again. Earlier answers about them stand: whoever "
+            " holds these and new ones may hold up to twice the limits about them, "
             "and once more each further time.",
         ),
     ] = False,
+    readmit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Let somebody join again who was erased, at the same price; an id of several "
+            "columns with commas; again for each.",
+        ),
+    ] = None,
     accept_reset: Annotated[
         bool,
         typer.Option(
@@ -72,6 +82,7 @@ def extend(
             min_cohort=min_cohort,
             skip_known=skip_known,
             accept_corrections=accept_corrections,
+            readmit=readmit or (),
             accept_reset=accept_reset,
         )
         cohorts = study.status().cohorts

@@ -337,8 +337,9 @@ class CohortOf(Order):
     Attributes:
         table: the key of a file that was sent; left out, the table that the study was made of.
         min_cohort: refuse fewer new records.
-        skip_known: leave out records whose ids are in the study.
+        skip_known: leave out records whose ids are in the study, or were erased.
         accept_corrections: erase records whose values changed, and let them join again.
+        readmit: ids that were erased and may join again.
         accept_reset: take records that the ledger knows from another study.
     """
 
@@ -346,6 +347,7 @@ class CohortOf(Order):
     min_cohort: Annotated[int, Field(ge=1)] = MIN_COHORT
     skip_known: bool = False
     accept_corrections: bool = False
+    readmit: Annotated[Names, BeforeValidator(_lines)] = Field(default_factory=list)
     accept_reset: bool = False
 
 

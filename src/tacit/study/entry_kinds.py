@@ -644,11 +644,15 @@ register_kind(
 def _apply_erasure(books: Books, record: ErasureRecord, entry: Entry) -> Books:
     if books.unfinished_erasure is not None:
         raise ValueError("the erasure before it is not finished")
-    digits = entry.payload.hex()
-    hashes = [digits[at : at + ID_HASH_DIGITS] for at in range(0, len(digits), ID_HASH_DIGITS)]
-    if len(hashes) != record.records or hashes != sorted(set(hashes)):
+    digits, size = entry.payload.hex(), 2 * ID_HASH_DIGITS
+    pairs = [digits[at : at + size] for at in range(0, len(digits), size)]
+    ids = frozenset(each[:ID_HASH_DIGITS] for each in pairs)
+    persons = frozenset(each[ID_HASH_DIGITS:] for each in pairs)
+    is_whole = len(digits) == record.records * size and len(ids) == record.records
+    if not is_whole or pairs != sorted(pairs):
         raise ValueError(f"{record.records:,} records have other hashes")
-    return replace(books, unfinished_erasure=Erasure(entry.number, frozenset(hashes)))
+    erasure = Erasure(entry.number, record.is_correction, ids, persons)
+    return replace(books, unfinished_erasure=erasure)
 
 
 def _check_erasure(replay: Replay, after: Books, record: ErasureRecord) -> Iterator[str]:
@@ -658,7 +662,8 @@ def _check_erasure(replay: Replay, after: Books, record: ErasureRecord) -> Itera
 
 
 def _describe_erasure(record: ErasureRecord) -> str:
-    return f"records to be erased: {record.records:,}"
+    what = "corrected" if record.is_correction else "erased"
+    return f"records to be {what}: {record.records:,}"
 
 
 register_kind(

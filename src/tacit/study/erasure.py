@@ -35,14 +35,15 @@ class ListedRecords:
     """What a list of ids is about.
 
     Attributes:
-        id_hashes: keyed hashes of the ids of records that are in the study.
+        persons: keyed hash of the id of each record that is in the study -> that of its
+            normalised id.
         erased_rows: rows of the list, from 1, whose record was erased before.
         unknown_rows: rows of the list, from 1, whose id was never in the study.
         empty_rows: rows of the list, from 1, without an id.
         left: how many records would be left without those.
     """
 
-    id_hashes: frozenset[str]
+    persons: Mapping[str, str]
     erased_rows: tuple[int, ...]
     unknown_rows: tuple[int, ...]
     empty_rows: tuple[int, ...]
@@ -51,7 +52,7 @@ class ListedRecords:
     def as_dict(self) -> dict[str, Any]:
         """For machines, without the hashes."""
         return {
-            "records": len(self.id_hashes),
+            "records": len(self.persons),
             "erased_rows": list(self.erased_rows),
             "unknown_rows": list(self.unknown_rows),
             "empty_rows": list(self.empty_rows),
@@ -90,7 +91,8 @@ def find_listed(journal: Journal, writer: ReleaseWriter, ids: str) -> ListedReco
     erased = [row for row, hashed in rows.items() if hashed in gone]
     unknown = [row for row, hashed in rows.items() if hashed not in known | gone]
     left = journal.books.n_left - len(known)
-    return ListedRecords(frozenset(known), tuple(erased), tuple(unknown), found.empty_rows, left)
+    persons = {hashed: found.persons[hashed] for hashed in known}
+    return ListedRecords(persons, tuple(erased), tuple(unknown), found.empty_rows, left)
 
 
 def known_in(writer: ReleaseWriter, id_hashes: Collection[str]) -> set[str]:
@@ -118,10 +120,16 @@ def _rows_in_words(rows: Sequence[int]) -> str:
     return f"{counted} {', '.join(map(str, rows[:_MOST_LISTED]))}{more}"
 
 
-def record_erasure(journal: Journal, listed: ListedRecords) -> None:
-    """Record that records are to be erased. From here on it has to be finished."""
+def record_erasure(journal: Journal, persons: Mapping[str, str], *, is_correction: bool) -> None:
+    """Record that records are to be erased. From here on it has to be finished.
+
+    Args:
+        journal: of the study.
+        persons: keyed hash of each one's id -> that of its normalised id.
+        is_correction: whether they are to join again with other values.
+    """
     n_erasures = len(journal.books.erasures)
-    if not listed.left:
+    if len(persons) == journal.books.n_left:
         raise InvalidInputError(
             "these are all records that are left: close the study and remove its folder instead; "
             "nothing was erased"
@@ -132,9 +140,9 @@ def record_erasure(journal: Journal, listed: ListedRecords) -> None:
         refuse_unfinished(books)
         if len(books.erasures) > n_erasures:
             raise InvalidInputError("some of these were erased meanwhile: look the list up again")
-        return ErasureRecord(records=len(listed.id_hashes))
+        return ErasureRecord(records=len(persons), is_correction=is_correction)
 
-    payload = bytes.fromhex("".join(sorted(listed.id_hashes)))
+    payload = bytes.fromhex("".join(sorted(map("".join, persons.items()))))
     journal.append_settled("erasure", make, payload)
 
 

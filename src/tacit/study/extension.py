@@ -8,7 +8,7 @@ between, if that is accepted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from shutil import rmtree
 
 from tacit.errors import InvalidInputError, Suggestion
@@ -16,7 +16,7 @@ from tacit.remark import Remark
 from tacit.storage import atomic_folder, locked
 from tacit.study.books.books import Books
 from tacit.study.books.records import CohortRecord
-from tacit.study.erasure import ListedRecords, known_in, record_erasure, refuse_unfinished
+from tacit.study.erasure import known_in, record_erasure, refuse_unfinished
 from tacit.study.folder import (
     Layout,
     TableRead,
@@ -28,7 +28,8 @@ from tacit.study.journal import Journal
 from tacit.study.releases.release import ReleaseWriter
 from tacit.study.setup.creation import cohort_record, sketch_ids
 from tacit.tables.delivery.engine import Records
-from tacit.tables.encoding.erasure import hash_ids
+from tacit.tables.encoding.cohort import Admission
+from tacit.tables.encoding.erasure import hash_ids, hash_persons
 from tacit.tables.sources.source import find_source
 
 MIN_COHORT = 50
@@ -44,6 +45,7 @@ def extend_study(
     min_cohort: int,
     skip_known: bool,
     accept_corrections: bool,
+    readmit: Sequence[str],
     accept_reset: bool,
     finish_erasure: Callable[[], object],
     remark: Callable[[Remark], None],
@@ -55,13 +57,18 @@ def extend_study(
         writer: which has the study's key and cohorts, checked.
         table: names it.
         min_cohort: refuse fewer new records.
-        skip_known: leave out records that are known, instead of refusing them.
+        skip_known: leave out records that are known or erased, instead of refusing them.
         accept_corrections: erase known records whose values changed, and let them join again.
+        readmit: ids that were erased and may join again.
         accept_reset: whether records may join that the ledger knows from another study.
         finish_erasure: removes the records of an erasure that is recorded.
         remark: called with what the custodian should know about the table.
     """
     layout, number = journal.layout, len(writer.cohorts) + 1
+    readmitted = _find_readmitted(journal, writer, readmit)
+    admission = Admission(
+        skip_known, accept_corrections, journal.books.erased_persons - readmitted, writer.keys.ids
+    )
     layout.cohorts.mkdir(mode=0o700, exist_ok=True)
     with locked(layout.cohorts):  # of two who extend at once, the second sees what the first did
         _refuse_moved_on(journal, number)
@@ -70,18 +77,11 @@ def extend_study(
             atomic_folder(layout.of_cohort(number).folder) as place,
             discarding_after_errors(journal.engine, Layout(place)),
         ):
-            records = _fill(
-                Layout(place),
-                writer,
-                table,
-                skip_known=skip_known,
-                accept_corrections=accept_corrections,
-                remark=remark,
-            )
+            records = _fill(Layout(place), writer, table, admission, remark)
             _refuse_few(records.n_records, table, min_cohort)
             returning = _find_returning(journal, writer, records, table)
-            if not accept_corrections:
-                _refuse_erased(returning, _times_counted(journal.books, returning))
+            if not (accept_corrections or readmitted.issuperset(returning.values())):
+                _refuse_half_corrected(len(set(returning.values()) - readmitted))
             record = cohort_record(records, table, writer.keys)
         records = journal.engine.open(layout.of_cohort(number).snapshot)
         try:
@@ -99,7 +99,7 @@ def extend_study(
                 _clear(journal, number)
             raise
         if returning:
-            times = _times_counted(journal.books, returning)
+            times = _times_counted(journal.books, frozenset(returning.values()))
             remark(Remark("corrected", {"records": len(returning), "times": times}))
 
 
@@ -122,25 +122,31 @@ def _clear(journal: Journal, number: int) -> None:
         rmtree(place.folder)
 
 
+def _find_readmitted(journal: Journal, writer: ReleaseWriter, ids: Sequence[str]) -> frozenset[str]:
+    """Keyed hashes of ids that may join again; refused where one was not erased."""
+    n_columns = len(writer.cohorts[0].encoding.ids)
+    persons = hash_persons(ids, n_columns, writer.keys.ids) if ids else {}
+    for text, person in persons.items():
+        if person not in journal.books.erased_persons:
+            raise InvalidInputError(
+                f"{text!r} is to be let in again, and was not erased from the study: correct the "
+                "id, or leave it out"
+            )
+    return frozenset(persons.values())
+
+
 def _fill(
     place: Layout,
     writer: ReleaseWriter,
     table: str,
-    *,
-    skip_known: bool,
-    accept_corrections: bool,
+    admission: Admission,
     remark: Callable[[Remark], None],
 ) -> Records:
     """Snapshot, and which table it is of."""
     read = TableRead.of(table)
     seen = file_evidence(read.file)
     records: Records = writer.engine.count_cohort(
-        table,
-        writer.cohorts,
-        place.snapshot,
-        skip_known=skip_known,
-        accept_corrections=accept_corrections,
-        remark=remark,
+        table, writer.cohorts, place.snapshot, admission, remark=remark
     )
     if seen is not None and seen == file_evidence(read.file):
         store_evidence(place, seen)
@@ -164,28 +170,32 @@ def _refuse_few(n_records: int, table: str, min_cohort: int) -> None:
 
 def _find_returning(
     journal: Journal, writer: ReleaseWriter, records: Records, table: str
-) -> frozenset[str]:
-    """Keyed hashes of the ids of new records that are in a cohort, or were erased."""
-    rows = hash_ids(records.encoding, table, writer.keys.ids, journal.layout.folder).hash_of
-    listed = {hashed for hashed in rows.values() if hashed is not None}
-    new = writer.engine.known(records, writer.keys.ids, listed)
-    return frozenset(new & (known_in(writer, new) | journal.books.erased_ids))
+) -> dict[str, str]:
+    """New records that are in a cohort, or were erased: keyed hashes of id and normalised id."""
+    found = hash_ids(records.encoding, table, writer.keys.ids, journal.layout.folder)
+    new = writer.engine.known(records, writer.keys.ids, found.persons)
+    known = known_in(writer, new)
+    erased = frozenset().union(*(each.persons for each in journal.books.erasures))
+    return {
+        hashed: found.persons[hashed]
+        for hashed in new
+        if hashed in known or found.persons[hashed] in erased
+    }
 
 
 def _times_counted(books: Books, returning: frozenset[str]) -> int:
     """How often the bits about one of these begin at 0: when it joined, and after each erasure."""
-    erased = Counter(each for erasure in books.erasures for each in erasure.id_hashes & returning)
+    erased = Counter(each for erasure in books.erasures for each in erasure.persons & returning)
     return 1 + max(erased.values(), default=0)
 
 
-def _refuse_erased(returning: frozenset[str], times: int) -> None:
-    if returning:
-        raise InvalidInputError(
-            f"{len(returning):,} of the new records were erased from the study: answers about them "
-            f"would be drawn again, and who kept the earlier ones may hold up to {times} times the "
-            "limits about them; leave them out, or accept that",
-            suggestions=[Suggestion("extend", {"accept_corrections": True})],
-        )
+def _refuse_half_corrected(n_records: int) -> None:
+    """Refuse those whom a killed call has erased to let them join again, without its option."""
+    raise InvalidInputError(
+        f"{n_records:,} of the new records were erased from the study to join it again with other "
+        "values: accept that once more, or leave them out of the table",
+        suggestions=[Suggestion("extend", {"accept_corrections": True})],
+    )
 
 
 def _let_join(
@@ -193,7 +203,7 @@ def _let_join(
     writer: ReleaseWriter,
     records: Records,
     record: CohortRecord,
-    returning: frozenset[str],
+    returning: Mapping[str, str],
     *,
     accept_reset: bool,
     finish_erasure: Callable[[], object],
@@ -202,10 +212,9 @@ def _let_join(
     joining = sketch_ids([records], journal.ledger.salt)
     if not accept_reset:  # before anything is erased
         journal.ledger.refuse_overlap(journal.study, joining)
-    present = frozenset(known_in(writer, returning))
+    present = {hashed: returning[hashed] for hashed in known_in(writer, returning)}
     if present:
-        left = journal.books.n_left - len(present)
-        record_erasure(journal, ListedRecords(present, (), (), (), left))
+        record_erasure(journal, present, is_correction=True)
         finish_erasure()
     sketch = sketch_ids([*writer.cohorts, records], journal.ledger.salt)
     number = len(writer.cohorts) + 1

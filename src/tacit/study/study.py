@@ -286,6 +286,7 @@ class Study:
         min_cohort: int = MIN_COHORT,
         skip_known: bool = False,
         accept_corrections: bool = False,
+        readmit: str | Sequence[str] = (),
         accept_reset: bool = False,
     ) -> list[Remark]:
         """Let records that came since join, as a cohort of their own.
@@ -298,11 +299,14 @@ class Study:
             table: as for ``create``, with the same columns.
             min_cohort: refuse fewer new records: whoever knows the counts of a small cohort learns
                 more than the limits say, from everybody else's rows.
-            skip_known: leave out records whose ids are in the study, instead of refusing the table.
+            skip_known: leave out records whose ids are in the study, or were erased from it,
+                instead of refusing the table.
             accept_corrections: erase records whose private values are others than in the study,
-                and let them join again with those; and records that were erased before. Answers
-                that were given about them stand, so that who holds these and new ones may hold up
-                to twice the limits about such a record, and once more each further time.
+                and let them join again with those. Answers that were given about them stand, so
+                that who holds these and new ones may hold up to twice the limits about such a
+                record, and once more each further time.
+            readmit: ids that were erased and may join again, at the same price; of several
+                columns, with commas between.
             accept_reset: whether a ledger that knows these records under another study may take
                 them, and so begin to count their bits anew.
 
@@ -325,6 +329,7 @@ class Study:
                 min_cohort=min_cohort,
                 skip_known=skip_known,
                 accept_corrections=accept_corrections,
+                readmit=(readmit,) if isinstance(readmit, str) else readmit,
                 accept_reset=accept_reset,
                 finish_erasure=self.finish_erasure,
                 remark=remarks.append,
@@ -1017,11 +1022,11 @@ class Study:
         listed = self.find_listed(ids)
         if not skip_unknown:
             refuse_unknown(listed)
-        if not listed.id_hashes:
+        if not listed.persons:
             return finished
         if confirm is not None:
             confirm(listed)
-        record_erasure(self._journal, listed)
+        record_erasure(self._journal, listed.persons, is_correction=False)
         done = self.finish_erasure()
         return replace(done, records=finished.records + done.records)
 

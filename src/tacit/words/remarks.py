@@ -203,6 +203,10 @@ def _known_skipped(*, records: int) -> str:
     return f"{counted} left out: they are in the study already"
 
 
+def _erased_skipped(*, records: int) -> str:
+    return f"{_records_were(records)} left out: erased from the study before"
+
+
 def _corrected(*, records: int, times: int) -> str:
     counted = "1 record joined" if records == 1 else f"{records:,} records joined"
     return (
@@ -405,6 +409,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{release} again"
     ),
     "erased_in_files": _erased_in_files,
+    "erased_skipped": _erased_skipped,
     "erased_still_there": _fill("records that the ledger says were erased are there: {records:,}"),
     "erasure_unfinished": _erasure_unfinished,
     "external_column": _as_in_papers("external_column"),

@@ -27,6 +27,7 @@ from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.delivery.release_file import Alphabet, RecordedRelease
 from tacit.tables.delivery.release_reader import digest_of
+from tacit.tables.encoding.cohort import Admission
 from tests.study.clinic import (
     N_CELLS,
     PRIVATE,
@@ -147,8 +148,7 @@ def join(clinic: Clinic, place: Path, *, skip_known: bool) -> Records:
         str(table),
         [clinic.records],
         place / "cohort",
-        skip_known=skip_known,
-        accept_corrections=False,
+        Admission(skip_known, False, frozenset(), ID_KEY),
         remark=lambda remark: None,
     )
 

@@ -33,6 +33,7 @@ from tacit.tables.delivery.release_file import (
 )
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories
 from tacit.tables.encoding.codes import Encoding, IdColumn
+from tacit.tables.encoding.cohort import Admission
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.snapshot import Description
 
@@ -138,16 +139,15 @@ class ToyEngine:
         source: str,
         cohorts: Sequence[ToyRecords],
         folder: Path,
+        admission: Admission,
         *,
-        skip_known: bool,
-        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> ToyRecords:
         encoding = cohorts[0].encoding
         held = {name for cohort in cohorts for name, _ in cohort.rows}
         key = encoding.ids[0].name
         rows = [row for row in _read(source) if row[key] not in held]
-        if len(rows) < len(_read(source)) and not skip_known:
+        if len(rows) < len(_read(source)) and not admission.skip_known:
             raise InvalidInputError("records are in the study already")
         folder.mkdir()
         records = ToyRecords(folder, encoding, _encode(rows, encoding), _tables(rows, encoding))

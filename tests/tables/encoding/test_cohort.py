@@ -12,7 +12,7 @@ import pytest
 from tacit.errors import InvalidInputError
 from tacit.tables import Column
 from tacit.tables.encoding.builder import build
-from tacit.tables.encoding.cohort import build_cohort
+from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.snapshot import Snapshot
 from tests.tables.samples import write_parquet
@@ -32,8 +32,7 @@ def join(study: Snapshot, name: str, values: object, folder: Path) -> Snapshot:
         table,
         [study],
         folder / "cohort",
-        skip_known=False,
-        accept_corrections=False,
+        Admission(False, False, frozenset(), b""),
         remark=lambda _: None,
     )
 

@@ -530,14 +530,18 @@ class Erasure:
 
     Attributes:
         number: of the entry that records it.
+        is_correction: whether they are to join again with other values.
         id_hashes: keyed hashes of their ids.
+        persons: keyed hashes of their normalised ids.
         digests: number of each release that was delivered before -> the digest of its file
             without them.
         by_cohort: how many records of each cohort are gone; empty until they are.
     """
 
     number: int
+    is_correction: bool
     id_hashes: frozenset[str]
+    persons: frozenset[str]
     digests: Mapping[int, str] = field(default_factory=dict)
     by_cohort: tuple[int, ...] = ()
 
@@ -717,6 +721,12 @@ class Books:
             for number, erased in enumerate(erasure.by_cohort, 1):
                 n_erased[number] += erased
         return stages
+
+    @property
+    def erased_persons(self) -> frozenset[str]:
+        """Keyed hashes of the normalised ids of all whose last erasure was no correction."""
+        last = {each: erasure for erasure in self.erasures for each in erasure.persons}
+        return frozenset(each for each, erasure in last.items() if not erasure.is_correction)
 
     @property
     def erased_ids(self) -> frozenset[str]:

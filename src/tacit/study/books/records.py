@@ -766,13 +766,17 @@ class DeliveredRecord(Record):
 class ErasureRecord(Record):
     """Records are to be erased; keyed hashes of their ids, sorted, are the payload.
 
+    Of each record it has two: of the id, and of the normalised id, which is one for all spellings.
     The hashes prove to whoever has the key and an id that it was erased, and no more.
 
     Attributes:
         records: how many.
+        is_correction: whether they are erased to join again with other values. Otherwise they are
+            refused from now on.
     """
 
     records: Annotated[Count, Field(ge=1)]
+    is_correction: bool
 
 
 class ErasedCohortRecord(Record):

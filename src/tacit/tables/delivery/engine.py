@@ -21,6 +21,7 @@ from tacit.remark import Remark
 from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.release_file import Progress, RecordedRelease
 from tacit.tables.encoding.codes import Encoding
+from tacit.tables.encoding.cohort import Admission
 from tacit.tables.encoding.column import Column
 
 
@@ -131,9 +132,8 @@ class Engine(Protocol[SomeRecords]):
         source: str,
         cohorts: Sequence[SomeRecords],
         folder: Path,
+        admission: Admission,
         *,
-        skip_known: bool,
-        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> SomeRecords:
         """Read a table, encode its records that are in no cohort yet as those were, freeze them.
@@ -144,16 +144,15 @@ class Engine(Protocol[SomeRecords]):
             source: names the table.
             cohorts: all records that are known.
             folder: where the records will be; it must not exist.
-            skip_known: leave out records that are known, instead of refusing them.
-            accept_corrections: freeze known records whose private values changed, too; they are
-                erased from their cohorts afterwards.
+            admission: who may join. Known records that are to be corrected are erased from their
+                cohorts afterwards.
             remark: called with what the custodian should know about the table.
 
         Raises:
-            NothingNewError: every record is known, and all of them are to be left out or are
-                exactly one of the cohorts.
-            InvalidInputError: a value has no level, or records are known: the message names them
-                by the numbers of their rows.
+            NothingNewError: every record is known or was erased, and all of them are to be left
+                out or are exactly one of the cohorts.
+            InvalidInputError: a value has no level, or records are known or were erased: the
+                message names them by the numbers of their rows.
         """
         ...
 

@@ -47,7 +47,7 @@ from tacit.tables.delivery.release_file import (
     write_release,
 )
 from tacit.tables.encoding.builder import build
-from tacit.tables.encoding.cohort import build_cohort
+from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.erasure import erase, known_hashes
@@ -78,20 +78,12 @@ class LocalEngine:
         source: str,
         cohorts: Sequence[Snapshot],
         folder: Path,
+        admission: Admission,
         *,
-        skip_known: bool,
-        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> Snapshot:
         """Freeze new records of a table in a new folder."""
-        return build_cohort(
-            source,
-            cohorts,
-            folder,
-            skip_known=skip_known,
-            accept_corrections=accept_corrections,
-            remark=remark,
-        )
+        return build_cohort(source, cohorts, folder, admission, remark=remark)
 
     def open(self, folder: Path) -> Snapshot:
         """The snapshot in a folder."""

@@ -7,17 +7,18 @@ refused, and so is a record that is known, by its normalised id: see ``ids``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.tables.connection import quote_name
 from tacit.tables.encoding.builder import check_ids, count_bad_ids, new_snapshot, write_snapshot
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
-from tacit.tables.encoding.ids import normalised_id_sql
+from tacit.tables.encoding.ids import keyed_person_sql, normalised_id_sql
 from tacit.tables.encoding.snapshot import Snapshot
 from tacit.tables.encoding.strays import count_strays, read_as
 from tacit.tables.sources.staging_table import StagingTable, stage
@@ -39,13 +40,29 @@ class NothingNewError(InvalidInputError):
     """No record of a table is new: it joined before, or what is known is to be left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who of a table may join.
+
+    Attributes:
+        skip_known: leave out records that are known or were erased, instead of refusing them.
+        accept_corrections: take known records whose private values changed for new ones.
+        erased: keyed hashes of the normalised ids of those who were erased for good.
+        key: of these hashes.
+    """
+
+    skip_known: bool
+    accept_corrections: bool
+    erased: frozenset[str]
+    key: bytes
+
+
 def build_cohort(
     source: str,
     cohorts: Sequence[Snapshot],
     folder: Path,
+    admission: Admission,
     *,
-    skip_known: bool,
-    accept_corrections: bool,
     remark: Callable[[Remark], None],
 ) -> Snapshot:
     """Read the records of a source that are in no cohort yet, and freeze them in a new folder.
@@ -54,13 +71,13 @@ def build_cohort(
         source: the table.
         cohorts: all records that are known.
         folder: where the snapshot will be; it must not exist.
-        skip_known: leave out records that are known, instead of refusing them.
-        accept_corrections: freeze known records whose private values changed, too.
+        admission: who may join.
         remark: called with what the custodian should know about the table.
 
     Raises:
-        NothingNewError: every record is known, and that is no mistake.
-        InvalidInputError: a column has other values than the study can read, or records are known.
+        NothingNewError: every record is known or was erased, and that is no mistake.
+        InvalidInputError: a column has other values than the study can read, or records are known
+            or were erased.
     """
     encoding = cohorts[0].encoding
     with new_snapshot(folder) as partial:
@@ -72,10 +89,12 @@ def build_cohort(
                 f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}"
             )
             _find_known(table, cohorts)
-            if accept_corrections:
+            _find_erased(table, encoding, admission)
+            if admission.accept_corrections:
                 _let_changed_in(table)
-            _refuse_nothing_new(table, cohorts, skip_known=skip_known, remark=remark)
-            _leave_known_out(table, skip_known=skip_known)
+            _refuse_nothing_new(table, cohorts, skip_known=admission.skip_known, remark=remark)
+            _leave_known_out(table, skip_known=admission.skip_known)
+            _leave_erased_out(table, skip_known=admission.skip_known)
             n_fresh = table.count("levels")
             _refuse_new_values(table, encoding)
             write_snapshot(replace(table, n_records=n_fresh), encoding, "levels", partial)
@@ -159,9 +178,6 @@ def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
         )
         connection.unregister("cohort_records")
     is_same_id = " AND ".join(f"held_{each} = {each}" for each in ids)
-    is_row = " AND ".join(
-        f"staged.{quote_name(one.name)} = found.id_{k}" for k, one in enumerate(encoding.ids)
-    )
     listed = ", ".join(ids)
     connection.execute(
         f"CREATE TABLE known AS SELECT found.*, staged.rowid + 1 AS row FROM ("
@@ -169,8 +185,29 @@ def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
         "NOT bool_or(mine.x IS NOT DISTINCT FROM held.x) AS is_changed, "
         f"bool_or({is_same_id}) AS is_same_id "
         f"FROM (SELECT *, {name} AS name FROM ({codes_sql('levels', encoding)})) AS mine "
-        f"JOIN held USING (name) GROUP BY {listed}) AS found JOIN staged ON {is_row}"
+        f"JOIN held USING (name) GROUP BY {listed}) AS found JOIN staged ON {_is_row(encoding)}"
     )
+
+
+def _is_row(encoding: Encoding) -> str:
+    """SQL of whether a row of ``staged`` is that of a record that was ``found``."""
+    return " AND ".join(
+        f"staged.{quote_name(one.name)} = found.id_{k}" for k, one in enumerate(encoding.ids)
+    )
+
+
+def _find_erased(table: StagingTable, encoding: Encoding, admission: Admission) -> None:
+    """Make the table ``erased``: ids and row of those who were erased and have not come back."""
+    ids = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))
+    hashed = keyed_person_sql(len(encoding.ids), admission.key)
+    refused = pa.table({"hash": pa.array(admission.erased, pa.string())})
+    table.connection.register("refused", refused)
+    table.connection.execute(
+        f"CREATE TABLE erased AS SELECT found.*, staged.rowid + 1 AS row FROM ("
+        f"SELECT {ids} FROM levels ANTI JOIN known USING ({ids}) "
+        f"WHERE {hashed} IN (SELECT hash FROM refused)) AS found JOIN staged ON {_is_row(encoding)}"
+    )
+    table.connection.unregister("refused")
 
 
 def _let_changed_in(table: StagingTable) -> None:
@@ -195,12 +232,17 @@ def _refuse_nothing_new(
     rows = table.connection.execute(
         "SELECT cohort, count(*), count(*) FILTER (is_changed) FROM known GROUP BY cohort"
     ).fetchall()
-    if sum(n_known for _, n_known, _ in rows) < table.n_records:
+    n_erased = table.count("erased")
+    if sum(n_known for _, n_known, _ in rows) + n_erased < table.n_records:
         return
-    cohort, n_known, _ = rows[0]
     n_changed = sum(changed for *_, changed in rows)
-    is_cohort = len(rows) == 1 and not n_changed and n_known == cohorts[cohort - 1].n_records
-    if skip_known or is_cohort:
+    # A table that still has the erased records is the same table.
+    is_cohort = not n_changed and [n_known for _, n_known, _ in rows] == [
+        cohorts[cohort - 1].n_records - cohorts[cohort - 1].n_erased for cohort, *_ in rows[:1]
+    ]
+    if skip_known or (is_cohort and rows):
+        if n_erased:
+            remark(Remark("erased_skipped", {"records": n_erased}))
         if n_changed:
             remark(Remark("known_skipped", {"records": table.n_records}))
             remark(Remark("values_changed", {"records": n_changed}))
@@ -227,8 +269,31 @@ def _leave_known_out(table: StagingTable, *, skip_known: bool) -> None:
         table.remarks.append(Remark("known_skipped", {"records": n_known}))
     if n_changed:
         table.remarks.append(Remark("values_changed", {"records": n_changed}))
+    _leave_out(table, "known")
+
+
+def _leave_erased_out(table: StagingTable, *, skip_known: bool) -> None:
+    """Remove from ``levels`` who was erased, or refuse them."""
+    n_erased = table.count("erased")
+    if n_erased and not skip_known:
+        raise InvalidInputError(
+            f"{n_erased:,} of {table.n_records:,} records were erased from the study "
+            f"({_rows(table, 'erased')}): leave them out, or name each one that is to be let in "
+            "again; answers about it are then drawn again, and who kept the earlier ones may hold "
+            "up to twice the limits about it",
+            suggestions=[
+                Suggestion("extend", {"skip_known": True}),
+                Suggestion("extend", {"readmit": "ID"}),
+            ],
+        )
+    if n_erased:
+        table.remarks.append(Remark("erased_skipped", {"records": n_erased}))
+        _leave_out(table, "erased")
+
+
+def _leave_out(table: StagingTable, records: str) -> None:
     table.connection.execute(
-        "CREATE OR REPLACE TABLE levels AS SELECT levels.* FROM levels ANTI JOIN known "
+        f"CREATE OR REPLACE TABLE levels AS SELECT levels.* FROM levels ANTI JOIN {records} "
         f"USING ({', '.join(_id_columns(table))})"
     )
 

@@ -6,7 +6,7 @@ finish an erasure, or do it again, without a list of ids.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tacit.errors import InvalidInputError
 from tacit.storage import atomic_file
 from tacit.tables.connection import connect_reader, quote_name
 from tacit.tables.encoding.builder import write_header
 from tacit.tables.encoding.codes import Encoding
-from tacit.tables.encoding.ids import keyed_id_sql
+from tacit.tables.encoding.ids import keyed_id_sql, keyed_person_sql
 from tacit.tables.encoding.snapshot import BATCH, CODES_FILE, Snapshot
 from tacit.tables.sources.staging_table import stage
 
@@ -36,10 +37,12 @@ class HashedIds:
     Attributes:
         hash_of: row, from 1 -> hash, each id once, at its first row; ``None`` for what no id of the
             study can be.
+        persons: such a hash -> that of the normalised id, which is one for all spellings.
         empty_rows: rows without an id.
     """
 
     hash_of: dict[int, str | None]
+    persons: dict[str, str]
     empty_rows: tuple[int, ...]
 
 
@@ -58,19 +61,39 @@ def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> HashedId
         for k, one in enumerate(encoding.ids)
     )
     hashed = keyed_id_sql([column.sql_type for column in encoding.ids], key)
+    person = keyed_person_sql(len(names), key)
     is_empty = " OR ".join(f"{quote_name(name)} IS NULL" for name in names)
     with stage(ids, names, folder, is_in_order=True) as table:
         rows = table.connection.execute(
-            f"SELECT rowid + 1, {hashed} FROM (SELECT rowid, {stored} FROM staged "
+            f"SELECT rowid + 1, {hashed}, {person} FROM (SELECT rowid, {stored} FROM staged "
             f"WHERE NOT ({is_empty})) ORDER BY rowid"
         ).fetchall()
         empty = table.connection.execute(
             f"SELECT rowid + 1 FROM staged WHERE {is_empty} ORDER BY rowid"
         ).fetchall()
-    first_row = {hashed: row for row, hashed in reversed(rows) if hashed is not None}
+    first_row = {hashed: row for row, hashed, _ in reversed(rows) if hashed is not None}
     found: dict[int, str | None] = {row: hashed for hashed, row in first_row.items()}
-    found |= {row: None for row, hashed in rows if hashed is None}
-    return HashedIds(dict(sorted(found.items())), tuple(row for (row,) in empty))
+    found |= {row: None for row, hashed, _ in rows if hashed is None}
+    persons = {hashed: person for _, hashed, person in rows if hashed is not None}
+    return HashedIds(dict(sorted(found.items())), persons, tuple(row for (row,) in empty))
+
+
+def hash_persons(ids: Sequence[str], n_columns: int, key: bytes) -> dict[str, str]:
+    """The keyed hash of each normalised id; of several columns, with commas between."""
+    parts = [text.split(",") if n_columns > 1 else [text] for text in ids]
+    for text, each in zip(ids, parts, strict=True):
+        if len(each) != n_columns:
+            raise InvalidInputError(
+                f"{text!r} is not an id of {n_columns} columns: write them with commas between"
+            )
+    hashed = keyed_person_sql(n_columns, key)
+    columns = {
+        f"id_{k}": pa.array([each[k] for each in parts], pa.string()) for k in range(n_columns)
+    }
+    with connect_reader() as connection:
+        connection.register("spelt", pa.table(columns))
+        rows = connection.execute(f"SELECT {hashed} FROM spelt").fetchall()
+    return {text: person for text, (person,) in zip(ids, rows, strict=True)}
 
 
 def known_hashes(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> set[str]:

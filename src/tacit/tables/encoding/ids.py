@@ -37,10 +37,18 @@ def keyed_id_sql(stored_types: Sequence[str], key: bytes) -> str:
 
     NULL where a column of the id is. The key, of at most 64 bytes, stands in the SQL.
     """
+    return _keyed_sql(typed_id_sql(stored_types), key)
+
+
+def keyed_person_sql(n_columns: int, key: bytes) -> str:
+    """SQL of the same of the normalised text: one hash, however the id is spelt."""
+    return _keyed_sql(normalised_id_sql(n_columns), key)
+
+
+def _keyed_sql(text: str, key: bytes) -> str:
     block = key.ljust(_HMAC_BLOCK, b"\0")
     inner, outer = (bytes(byte ^ pad for byte in block).hex() for pad in (0x36, 0x5C))
-    text = f"encode({typed_id_sql(stored_types)})"
-    hashed = f"sha256(unhex('{outer}') || unhex(sha256(unhex('{inner}') || {text})))"
+    hashed = f"sha256(unhex('{outer}') || unhex(sha256(unhex('{inner}') || encode({text}))))"
     return f"left({hashed}, {ID_HASH_DIGITS})"
 
 

@@ -65,7 +65,7 @@ from tacit.tables.delivery.spark.session import (
     quote_column,
     told_by_spark,
 )
-from tacit.tables.encoding.cohort import build_cohort
+from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.erasure import known_hashes
@@ -140,9 +140,8 @@ class SparkEngine:
         source: str,
         cohorts: Sequence[PartedSnapshot],
         folder: Path,
+        admission: Admission,
         *,
-        skip_known: bool,
-        accept_corrections: bool,
         remark: Callable[[Remark], None],
     ) -> PartedSnapshot:
         """Freeze the new records of a table in a new folder; the driver reads and encodes them."""
@@ -151,14 +150,7 @@ class SparkEngine:
             self._local_copy(source, cohorts, scratch) as copy,
             _all_here(cohorts) as held,
         ):
-            found = build_cohort(
-                copy,
-                held,
-                scratch / "snapshot",
-                skip_known=skip_known,
-                accept_corrections=accept_corrections,
-                remark=remark,
-            )
+            found = build_cohort(copy, held, scratch / "snapshot", admission, remark=remark)
             try:
                 copy_snapshot(found, folder, self._data)
             except OSError as error:
