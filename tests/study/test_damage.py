@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tacit.errors import DeliveryError, InvalidInputError
-from tacit.remark import Remark
 from tacit.study import Study
 from tests.study.clinic import entries_of, make_clinic
 from tests.study.forging import forge_last
@@ -85,21 +84,3 @@ def test_a_redelivery_that_comes_out_differently_leaves_the_good_file(
             "drawn again, is not" in problem for problem in in_words(study.verify().problems)
         )
     assert (tmp_path / "2.csv").read_bytes() == good
-
-
-def test_a_release_is_delivered_again_although_the_source_changed_or_vanished(
-    clinic: Path, tmp_path: Path
-) -> None:
-    table = tmp_path / "patients.csv"
-    with Study.open(clinic) as study:
-        table.write_text(table.read_text().replace("asthma", "dementia", 3))
-        study.release("lab-a", "age", out=tmp_path / "again.csv", bits=0.2)
-        with pytest.raises(InvalidInputError, match="has changed"):
-            study.release("lab-a", "smoker", out=tmp_path / "3.csv", bits=0.2)
-        table.unlink()
-        study.release("lab-a", "age", out=tmp_path / "once-more.csv", bits=0.2)
-        said: list[Remark] = []
-        study.release("lab-a", "smoker", out=tmp_path / "3.csv", bits=0.2, notify=said.append)
-    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
-    assert (tmp_path / "once-more.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
-    assert said == [Remark("table_gone", {"file": str(table)})]

@@ -115,7 +115,7 @@ def quote_for_party(quoted: Quote) -> dict[str, Any]:
 
 
 def _release(work: Work) -> dict[str, Any]:
-    job, remarks = work.job, list[Remark]()
+    job = work.job
     order = RequestFor.model_validate(job.arguments)
     with work.open() as study:
         number = job.entry
@@ -124,7 +124,6 @@ def _release(work: Work) -> dict[str, Any]:
                 **order.arguments("format"),
                 watch=work.watch,
                 confirm=lambda: work.jobs.begin_recording(job.id),
-                notify=remarks.append,
             )
             work.jobs.note_entry(job.id, number)
         target = release_path(work.files, number, order.format)
@@ -136,8 +135,7 @@ def _release(work: Work) -> dict[str, Any]:
         if job.party is not None:
             return told
         receipt = study.receipt(number)
-    said = {"in_words": receipt.in_words, "remarks": remarks_for_machines(remarks)}
-    return told | {"receipt": receipt.model_dump(mode="json")} | said
+    return told | {"receipt": receipt.model_dump(mode="json"), "in_words": receipt.in_words}
 
 
 def _deliver(work: Work) -> dict[str, Any]:

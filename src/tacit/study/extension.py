@@ -21,8 +21,6 @@ from tacit.study.folder import (
     Layout,
     TableRead,
     discarding_after_errors,
-    file_evidence,
-    store_evidence,
 )
 from tacit.study.journal import Journal
 from tacit.study.releases.release import ReleaseWriter
@@ -143,15 +141,11 @@ def _fill(
     remark: Callable[[Remark], None],
 ) -> Records:
     """Snapshot, and which table it is of."""
-    read = TableRead.of(table)
-    seen = file_evidence(read.file)
     records: Records = writer.engine.count_cohort(
         table, writer.cohorts, place.snapshot, admission, remark=remark
     )
-    if seen is not None and seen == file_evidence(read.file):
-        store_evidence(place, seen)
     place.table.touch(mode=0o600)  # an address of a server may hold a password
-    place.table.write_text(read.model_dump_json(indent=2) + "\n")
+    place.table.write_text(TableRead.of(table).model_dump_json(indent=2) + "\n")
     return records
 
 

@@ -1,10 +1,10 @@
-"""A study's folder: what lies where in it, and whether it and the source are as they were."""
+"""A study's folder: what lies where in it, and whether that is as it was."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.errors import InvalidInputError, KeyFileError, Suggestion
-from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Cohort
@@ -46,7 +45,6 @@ class Layout:
         digest_keys: keys that stay after the study's key is destroyed: they check that files are
             genuine.
         high_water: the last entry that the ledger had when it was last changed from this folder.
-        source_seen: size and time of the table's file when it was last found unchanged.
         cohorts: one folder for each cohort that joined later, see ``of_cohort``.
         table: which table such a cohort was read from.
         copies: files that releases were written to again, under other names.
@@ -60,7 +58,6 @@ class Layout:
     states: Path = field(init=False)
     digest_keys: Path = field(init=False)
     high_water: Path = field(init=False)
-    source_seen: Path = field(init=False)
     cohorts: Path = field(init=False)
     table: Path = field(init=False)
     copies: Path = field(init=False)
@@ -70,9 +67,7 @@ class Layout:
             object.__setattr__(self, name, self.folder / path)
 
     def of_cohort(self, number: int) -> Layout:
-        """Where ``snapshot``, ``source_seen`` and ``table`` of a cohort are; the first one's are
-        the study's.
-        """
+        """Where ``snapshot`` and ``table`` of a cohort are; the first one's are the study's."""
         return self if number == FIRST_COHORT else Layout(self.cohorts / str(number))
 
 
@@ -84,7 +79,6 @@ _NAMES = {
     "states": "states",
     "digest_keys": "digest-keys.json",
     "high_water": "high-water.json",
-    "source_seen": "source-seen.json",
     "cohorts": "cohorts",
     "table": "table.json",
     "copies": "copies.json",
@@ -247,67 +241,6 @@ def _table_of(configuration: Configuration, layout: Layout, cohort: int) -> Tabl
         raise InvalidInputError(
             f"{path} cannot be read ({error}): restore it from a backup"
         ) from error
-
-
-def file_evidence(file: Path | None) -> dict[str, int] | None:
-    """Size and time of a file, or of all files of a folder; ``None`` if there is none."""
-    try:
-        if file is None:
-            return None
-        inside = [path.stat() for path in file.rglob("*")] if file.is_dir() else []
-        found = [file.stat(), *inside]
-    except FileNotFoundError:
-        return None
-    return {
-        "size": sum(status.st_size for status in found),
-        "modified": max(status.st_mtime_ns for status in found),
-    }
-
-
-def store_evidence(layout: Layout, seen: dict[str, int]) -> None:
-    """Store the evidence of a file that equals the snapshot; ignore a failure to write it."""
-    with suppress(OSError), atomic_file(layout.source_seen, mode=0o600) as written:
-        written.write(json.dumps(seen).encode())
-
-
-def _seen(layout: Layout) -> object:
-    try:
-        return json.loads(layout.source_seen.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def source_remarks(
-    layout: Layout, configuration: Configuration, engine: Engine[Any], cohorts: Sequence[Records]
-) -> list[Remark]:
-    """What to say before a new release about a table that is gone; one that changed is refused.
-
-    A file that was compared before is compared again only when its size or time has moved. A table
-    may have records of several cohorts: only those of its own are compared.
-    """
-    remarks = []
-    for number, records in enumerate(cohorts, FIRST_COHORT):
-        table = _table_of(configuration, layout, number)
-        place, now = layout.of_cohort(number), file_evidence(table.file)
-        if table.file is None or now not in (None, _seen(place)):
-            others = [each for each in cohorts if each is not records]
-            _refuse_changes(layout, table, engine.compare(records, table.source, others))
-            if now is not None:
-                store_evidence(place, now)
-        if table.file is not None and not table.file.exists():
-            remarks.append(Remark("table_gone", {"file": str(table.file)}))
-    return remarks
-
-
-def _refuse_changes(layout: Layout, table: TableRead, changes: list[str]) -> None:
-    if changes:
-        shown = find_source(table.source).shown  # without a password
-        raise InvalidInputError(
-            f"{shown} has changed since {layout.folder} was made "
-            f"({'; '.join(changes)}): put it back, or make a new study of it; records that were "
-            "added can join",
-            suggestions=[Suggestion("extend", {"table": shown, "skip_known": True})],
-        )
 
 
 def refuse_changed_snapshot(snapshot: Records, key: bytes, cohort: Cohort) -> None:

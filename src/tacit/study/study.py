@@ -52,7 +52,6 @@ from tacit.study.folder import (
     StudyKeys,
     refuse_changed_snapshot,
     refuse_own_files,
-    source_remarks,
 )
 from tacit.study.journal import Journal
 from tacit.study.releases.release import (
@@ -713,13 +712,11 @@ class Study:
         intents = self._find_or_record(
             read,
             cohort,
-            writer.cohorts,
             max_error=max_error,
             again=again,
             reason=reason,
             watch=watch,
             confirm=None,
-            notify=notify,
         )
         if len(writer.cohorts) < len(journal.books.cohorts):  # one has joined meanwhile
             writer = self._writer()
@@ -775,7 +772,6 @@ class Study:
         reason: str | None = None,
         watch: DesignProgress | None = None,
         confirm: Callable[[], None] | None = None,
-        notify: Callable[[Remark], None] = _warn,
     ) -> int:
         """Record the best release for a request, or find the one that was recorded before.
 
@@ -794,7 +790,7 @@ class Study:
         if reason is not None:
             check_text(reason, "the reason")
         self._journal.settle_rollback()
-        writer = self._writer()  # nothing is spent on a study whose key or snapshot is damaged
+        self._writer()  # nothing is spent on a study whose key or snapshot is damaged
 
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
@@ -802,13 +798,11 @@ class Study:
         intents = self._find_or_record(
             read,
             cohort,
-            writer.cohorts,
             max_error=max_error,
             again=again,
             reason=reason,
             watch=watch,
             confirm=confirm,
-            notify=notify,
         )
         return intents[0].entry.number
 
@@ -858,24 +852,20 @@ class Study:
         self,
         read: Callable[[Books], Request],
         cohort: int | None,
-        cohorts: Sequence[Records],
         *,
         max_error: float | None,
         again: bool,
         reason: str | None,
         watch: DesignProgress | None,
         confirm: Callable[[], None] | None,
-        notify: Callable[[Remark], None],
     ) -> list[Intent]:
         """The releases that answer a request, one for each cohort: recorded before, or now."""
         journal = self._journal
         # What others append from here on is noticed when the intents are appended.
         answers = self._find_answers(journal.books, read, cohort, again=again)
         *_, found = zip(*answers, strict=True)
-        if None not in found:  # what was made before needs no source: the snapshot counts
+        if None not in found:
             return list(found)
-        for remark in source_remarks(self._layout, self.configuration, journal.engine, cohorts):
-            notify(remark)
         return record_intents(
             journal,
             answers,

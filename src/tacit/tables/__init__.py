@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tacit.tables.encoding.builder import build
     from tacit.tables.encoding.codes import Encoding, IdColumn
     from tacit.tables.encoding.column import Column
-    from tacit.tables.encoding.comparison import compare
     from tacit.tables.encoding.snapshot import Snapshot
     from tacit.tables.questions.cells import Cells, Question
 
@@ -30,7 +29,6 @@ __all__ = [
     "Records",
     "Snapshot",
     "build",
-    "compare",
 ]
 
 __getattr__ = deferred(
@@ -41,7 +39,6 @@ __getattr__ = deferred(
         "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups", "Periods"),
         "encoding.builder": ("build",),
         "questions.cells": ("Cells", "Question"),
-        "encoding.comparison": ("compare",),
         "encoding.column": ("Column",),
         "encoding.codes": ("Encoding", "IdColumn"),
         "encoding.snapshot": ("Snapshot",),

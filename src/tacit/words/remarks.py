@@ -521,10 +521,6 @@ _WORDS: dict[str, Callable[..., str]] = {
     "subgroups_differ": _say(
         "for all rows together: in a subgroup of your choice the answers may err differently"
     ),
-    "table_gone": _fill(
-        "{file} is no longer there: the release is made of the table as it was when the study was "
-        "made"
-    ),
     "unbounded_intervals": _unbounded_intervals,
     "unchanged": _say("nothing was changed: it was so already"),
     "unlikely_letters": _say(

@@ -253,14 +253,6 @@ def test_records_open_again_and_changes_in_them_are_noticed(clinic: Clinic, tmp_
         again.check_seal(b"key", seal)
 
 
-def test_changes_in_the_table_are_noticed(clinic: Clinic) -> None:
-    compare = partial(clinic.engine.compare, clinic.records, str(clinic.table))
-    assert compare() == []
-    lines = clinic.table.read_text().splitlines(keepends=True)
-    clinic.table.write_text("".join(lines[:-1]))
-    assert compare() != []
-
-
 @pytest.mark.parametrize("name", ["both.parquet", "both.csv"])
 def test_a_file_says_what_is_drawn_record_by_record(
     delivered: Delivered, name: str, tmp_path: Path
@@ -439,17 +431,6 @@ def test_erasing_again_changes_nothing(clinic: Clinic) -> None:
     digest, seal = once.records.digest(b"key"), once.records.seal(b"key")
     twice = erased(once, ["p000003", "p999999"])
     assert (twice.records.digest(b"key"), twice.records.seal(b"key")) == (digest, seal)
-
-
-def test_a_table_without_the_erased_is_no_change(clinic: Clinic) -> None:
-    after = erased(clinic, ["p000003"])
-    compare = partial(after.engine.compare, after.records, str(after.table))
-    assert compare() != []
-    lines = clinic.table.read_text().splitlines(keepends=True)
-    clinic.table.write_text("".join(line for line in lines if "p000003" not in line))
-    assert compare() == []
-    clinic.table.write_text("".join(line for line in lines if "p000004" not in line))
-    assert compare() != []
 
 
 def test_a_study_finds_its_engine_by_its_name(engine: Engine[Any], tmp_path: Path) -> None:

@@ -164,12 +164,6 @@ class ToyEngine:
         if folder.exists():
             shutil.rmtree(folder)
 
-    def compare(
-        self, records: ToyRecords, source: str, others: Sequence[ToyRecords] = ()
-    ) -> list[str]:
-        now = _encode(_read(source), records.encoding)
-        return [] if now == [row for row in records.rows if row[0]] else ["records changed"]
-
     def remembered(self, folder: Path) -> list[str]:
         return sorted(path.stem for path in folder.glob("*.json"))
 

@@ -13,7 +13,6 @@ from tacit.errors import InvalidInputError
 from tacit.tables import Column
 from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.cohort import Admission, build_cohort
-from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.snapshot import Snapshot
 from tests.tables.samples import write_parquet
 
@@ -85,18 +84,6 @@ def test_times_with_a_zone_do_not_join_times_without(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=message):
         join(study, "seen", zoned, tmp_path)
     assert join(study, "seen", MOMENTS, tmp_path).n_records == 2
-    table = write_parquet(tmp_path / "t.parquet", {"id": [1, 2], "seen": zoned})
-    changed = "column 'seen' was TIMESTAMP and is TIMESTAMP WITH TIME ZONE now"
-    assert compare(study, table) == [changed]
-
-
-def test_a_table_that_was_read_before_is_compared_though_it_is_refused_now(tmp_path: Path) -> None:
-    lines = ["id,day", "1,01/02/2020", "2,03/12/2020", "3,31/12/2020"]
-    table = tmp_path / "t.csv"
-    table.write_text("\n".join(lines))
-    study = build(str(table), ["id"], [Column("day", by="month")], [], tmp_path / "founding")
-    table.write_text("\n".join(lines[:-1]))
-    assert compare(study, str(table)) == ["records removed: 1"]
 
 
 def test_times_with_a_zone_join_times_with_one(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables import Column, Snapshot, build, compare
+from tacit.tables import Column, Snapshot, build
 from tests.tables.samples import PATIENTS, Columns, columns_of, write_csv, write_parquet
 
 KEY = b"k" * 32
@@ -121,7 +121,6 @@ def test_columns_may_be_called_what_our_own_are(tmp_path: Path) -> None:
     snapshot = build(source, ids, private, external, tmp_path / "snapshot")
     assert snapshot.counts.tolist() == [128] * 8
     assert snapshot.external_counts("text").tolist() == [[64, 64]] * 8
-    assert compare(snapshot, source) == []
 
 
 def test_a_study_may_lie_anywhere(tmp_path: Path) -> None:
@@ -411,62 +410,3 @@ def test_different_ids_have_different_hashes(
 def test_identifiers_are_texts(tmp_path: Path) -> None:
     keys = [str(UUID(int=1)), str(UUID(int=2))]
     assert ids_only(tmp_path, key=keys).sketch(SALT) == plain_hashes([(f"t{key}",) for key in keys])
-
-
-# --- changes of the source ----------------------------------------------------------------------
-
-
-def rows(*indices: int, **replaced: object) -> Columns:
-    """These patients, the last of them with some values replaced."""
-    columns = {name: [values[index] for index in indices] for name, values in PATIENTS.items()}
-    for name, value in replaced.items():
-        columns[name][-1] = value
-    return columns
-
-
-EVERYBODY = range(6)
-
-
-@pytest.mark.parametrize(
-    ("columns", "changes"),
-    [
-        (PATIENTS, []),
-        (rows(5, 4, 3, 2, 1, 0), []),
-        (rows(*EVERYBODY, income=0.5), []),  # not a column of the study
-        (rows(*EVERYBODY, age=99), []),  # the same bin
-        (rows(*EVERYBODY, age=10), ["records whose private attributes changed: 1"]),
-        (rows(*EVERYBODY, age=None), ["records whose private attributes changed: 1"]),
-        (rows(0, 1, 2), ["records removed: 3"]),
-        (rows(*EVERYBODY, 0, patient_id=100), ["records added: 1"]),
-        (rows(*EVERYBODY, patient_id=100), ["records added: 1", "records removed: 1"]),
-        (rows(*EVERYBODY, 0), ["records that repeat the id of another: 1"]),
-        (rows(*EVERYBODY, 0, patient_id=None), ["records added: 1"]),
-        (
-            rows(*EVERYBODY, diagnosis="gout"),
-            ["records with a value of 'diagnosis' that was not there: 1"],
-        ),
-        (rows(*EVERYBODY, outcome="dead"), ["records whose 'outcome' changed: at least 1"]),
-        (
-            rows(*EVERYBODY, outcome=None),
-            ["records with a value of 'outcome' that was not there: 1"],
-        ),
-        (
-            changed(age=[float(age) if age else None for age in PATIENTS["age"]]),
-            ["column 'age' was BIGINT and is DOUBLE now"],
-        ),
-    ],
-)
-def test_changes_are_counted(columns: Columns, changes: list[str], tmp_path: Path) -> None:
-    snapshot = snapshot_of(PATIENTS, tmp_path)
-    source = write_parquet(tmp_path / "patients.parquet", columns)
-    assert compare(snapshot, source) == changes
-    assert {path.name for path in tmp_path.iterdir()} == {"patients.parquet", "snapshot"}
-
-
-def test_a_source_that_cannot_be_compared_says_why(tmp_path: Path) -> None:
-    snapshot = snapshot_of(PATIENTS, tmp_path)
-    [gone] = compare(snapshot, str(tmp_path / "none.csv"))
-    assert gone.startswith("there is no file")
-    columns = {name: values for name, values in PATIENTS.items() if name != "age"}
-    [column] = compare(snapshot, write_parquet(tmp_path / "patients.parquet", columns))
-    assert column.startswith("there is no column 'age'")

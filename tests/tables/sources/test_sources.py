@@ -140,7 +140,6 @@ def test_a_study_can_be_made_of_every_source(patients: str, tmp_path: Path) -> N
     place, columns = tmp_path / "snapshot", [Column("diagnosis"), Column("smoker")]
     snapshot = ENGINES["local"].count(patients, ["patient_id"], columns, [], place)
     assert snapshot.n_records == N_PATIENTS
-    assert ENGINES["local"].compare(snapshot, patients) == []
 
 
 def test_every_source_names_the_nearest_column(patients: str, tmp_path: Path) -> None:

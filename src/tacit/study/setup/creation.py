@@ -37,9 +37,7 @@ from tacit.study.folder import (
     TableRead,
     discarding_after_errors,
     engine_of,
-    file_evidence,
     find_engine,
-    store_evidence,
 )
 from tacit.study.journal import update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
@@ -204,8 +202,7 @@ class _Registration:
 
 def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuration:
     """Snapshot, key and configuration."""
-    layout, table = Layout(partial), TableRead.of(plan.table)
-    seen = file_evidence(table.file)
+    layout = Layout(partial)
     snapshot = plan.records_engine.count(
         plan.table,
         plan.id_columns,
@@ -215,13 +212,11 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)
-    if seen is not None and seen == file_evidence(table.file):
-        store_evidence(layout, seen)
     StudyKey.create(layout.key)
     configuration = Configuration(
         made_by=version("tacit"),
         study=uuid.uuid4().hex,
-        **dict(table),
+        **dict(TableRead.of(plan.table)),
         engine=plan.engine,
         master=plan.master,
         data=plan.data,

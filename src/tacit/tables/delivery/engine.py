@@ -164,15 +164,6 @@ class Engine(Protocol[SomeRecords]):
         """Remove the records in a folder, if there are any: no ledger knows them."""
         ...
 
-    def compare(
-        self, records: SomeRecords, source: str, others: Sequence[SomeRecords] = ()
-    ) -> list[str]:
-        """What has changed in the table since it was frozen, one line each.
-
-        Records of ``others`` may be in the table, or not.
-        """
-        ...
-
     def link(self, records: SomeRecords, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
         """Which pseudonyms the ids of a table have.
 

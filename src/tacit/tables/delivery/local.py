@@ -49,7 +49,6 @@ from tacit.tables.delivery.release_file import (
 from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Column
-from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.erasure import erase, known_hashes
 from tacit.tables.encoding.snapshot import Snapshot
 
@@ -93,10 +92,6 @@ class LocalEngine:
         """Remove a snapshot."""
         if folder.exists():
             shutil.rmtree(folder)
-
-    def compare(self, records: Snapshot, source: str, others: Sequence[Snapshot] = ()) -> list[str]:
-        """What has changed in the table."""
-        return compare(records, source, others)
 
     def link(self, records: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
         """Which pseudonyms the ids of a table have."""

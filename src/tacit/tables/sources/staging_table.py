@@ -97,7 +97,6 @@ def stage(
     folder: Path,
     *,
     is_in_order: bool = False,
-    is_known: bool = False,
 ) -> Iterator[StagingTable]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed.
 
@@ -106,8 +105,6 @@ def stage(
         columns: to copy.
         folder: for the copy.
         is_in_order: whether rows keep their order, which takes longer.
-        is_known: whether it is compared with what was read of it before: then it is read in the
-            same way, though now it might be refused.
     """
     found = find_source(source)
     with scratch_folder(folder / "staging") as scratch, ExitStack() as open_files:
@@ -116,7 +113,7 @@ def stage(
             if is_in_order:
                 connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
-                remarks = [] if is_known else _look(table, columns, found.shown)
+                remarks = _look(table, columns, found.shown)
                 types = _copy(connection, table, columns, found.shown)
                 zoned = zoned_columns(table)
         except duckdb.Error as error:

@@ -67,7 +67,6 @@ from tacit.tables.delivery.spark.session import (
 )
 from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Column
-from tacit.tables.encoding.comparison import compare
 from tacit.tables.encoding.erasure import known_hashes
 from tacit.tables.sources.source import find_source
 from tacit.tables.sources.spark import SparkTable
@@ -168,17 +167,6 @@ class SparkEngine:
         if folder.exists():
             self.open(folder).place.remove()
             LocalFolder(folder).remove()
-
-    def compare(
-        self, records: PartedSnapshot, source: str, others: Sequence[PartedSnapshot] = ()
-    ) -> list[str]:
-        """What has changed in the table; the driver compares."""
-        with (
-            scratch_folder(records.folder) as scratch,
-            self._local_copy(source, [records], scratch) as copy,
-            _all_here([records, *others]) as held,
-        ):
-            return compare(held[0], copy, held[1:])
 
     @contextmanager
     def _local_copy(
