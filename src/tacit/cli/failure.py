@@ -39,7 +39,7 @@ EXIT_CODES: dict[type[Exception], int] = {
 
 PACKAGES = {
     "cli": ("rich", "typer"),
-    "excel": ("python_calamine",),
+    "excel": ("openpyxl",),
     "plots": ("matplotlib", "plotly"),
     "postgresql": ("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"),
     "study": (

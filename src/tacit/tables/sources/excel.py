@@ -1,13 +1,21 @@
-"""Sheets of Excel files: a row of names, then a row for each record."""
+"""Sheets of Excel files: a row of names, then a row for each record.
+
+openpyxl reads them: slower than others, but it says which cells are merged, which are errors, and
+which formulas have no value. These would be read as empty, or half.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import warnings
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import date, datetime, time
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+from xml.etree.ElementTree import ParseError
+from zipfile import BadZipFile
 
 import duckdb
 import pyarrow as pa
@@ -15,9 +23,13 @@ import pyarrow as pa
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
 from tacit.tables.connection import reason
-from tacit.tables.sources.excel_marks import Place, read_marks
 from tacit.tables.sources.header import check_names
 from tacit.tables.sources.source import FileOfTables, Table, check_file, describe
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+    from openpyxl.cell import Cell
+    from openpyxl.worksheet.worksheet import Worksheet
 
 _ARROW_TYPES: dict[frozenset[type], pa.DataType] = {
     frozenset({bool}): pa.bool_(),
@@ -32,41 +44,15 @@ _ARROW_TYPES: dict[frozenset[type], pa.DataType] = {
 _LARGEST_EXACT = 2**53
 """Up to here a float is exactly one whole number."""
 
+_FIRST_YEAR = 1900
+_ERROR, _FORMULA, _EMPTY_TEXT = "e", "f", "str"  # as openpyxl calls types of cells
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sheet:
-    """A sheet as it was read.
 
-    Attributes:
-        name: of the sheet.
-        cells: of all rows from the first that is not empty: the names, then the records.
-        first_row: where these begin, from 0.
-        first_column: where each row begins, from 0.
-    """
-
-    name: str
-    cells: Sequence[Sequence[object]]
-    first_row: int
-    first_column: int
-
-    @property
-    def end_row(self) -> int:
-        """Where they end: the number of the row after the last."""
-        return self.first_row + len(self.cells)
-
-    def places(self, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Where in the file the columns with these names are."""
-        for k, name in enumerate(map(_text, self.cells[0]), self.first_column):
-            if name in wanted:
-                yield name, k
-
-    def records_of(self, places: Iterable[Place], column: int) -> list[Place]:
-        """Those of the places that are in a column, below its name."""
-        return [
-            each
-            for each in places
-            if each.column == column and self.first_row < each.row < self.end_row
-        ]
+_DAMAGED = (
+    *(AttributeError, BadZipFile, EOFError, IndexError, KeyError, NotImplementedError),
+    *(OSError, ParseError, RuntimeError, TypeError, ValueError, zlib.error),
+)
+"""What openpyxl raises on a file that is none of Excel's, damaged, or locked by a password."""
 
 
 class ExcelFile(FileOfTables):
@@ -81,79 +67,89 @@ class ExcelFile(FileOfTables):
         """The table in the sheet."""
         check_file(self.file, str(self.file))
         sheet = self._read_sheet()
-        columns = self._read_columns(sheet)
-        connection.register("incoming", pa.table(columns))
+        rows = [row for row in sheet.iter_rows() if any(map(_is_filled, row))]
+        columns = self._columns(rows)
+        arrays = {name: _column(map(_value, cells)) for name, cells in columns.items()}
+        connection.register("incoming", pa.table(arrays))
         table = describe(connection, "incoming")
-        yield replace(table, names=[*columns], look=partial(self._look, sheet))
+        yield replace(table, names=[*columns], look=partial(self._look, sheet, rows, columns))
 
-    def _read_columns(self, sheet: _Sheet) -> dict[str, pa.Array]:
-        """Each column that has a name; cells that are empty, or errors, are missing."""
-        names, *rows = sheet.cells or [[]]
-        shown = [_text(name) for name in names if name != ""]
-        if not shown:
+    def _read_sheet(self) -> Worksheet:
+        """The sheet with the values that its formulas had when it was saved."""
+        book = self._load(data_only=True)
+        return book[self.choose([sheet.title for sheet in book.worksheets])]
+
+    def _load(self, **how: bool) -> Workbook:
+        try:
+            from openpyxl import load_workbook
+        except ImportError:
+            raise InvalidInputError(
+                f"{self.file} needs a package that is not installed: "
+                "install tacit with its extra, tacit[excel]"
+            ) from None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about pictures and styles, which are not read
+                return load_workbook(self.file, **how)
+        except _DAMAGED as error:
+            raise InvalidInputError(f"{self.file} cannot be read: {reason(error)}") from None
+
+    def _columns(self, rows: Sequence[Sequence[Cell]]) -> dict[str, list[Cell]]:
+        """The cells of each column that has a name, without it."""
+        if not rows:
             raise InvalidInputError(f"{self.text} is empty: give a row of names, then the records")
+        names, *records = rows
+        shown = [_text(name.value) for name in names if _is_filled(name)]
         check_names(shown, self.text)
-        records = [row for row in rows if any(cell != "" for cell in row)]
-        self._refuse_nameless(names, records)
-        return {
-            _text(name): _column([row[k] for row in records])
-            for k, name in enumerate(names)
-            if name != ""
-        }
-
-    def _refuse_nameless(
-        self, names: Sequence[object], records: Sequence[Sequence[object]]
-    ) -> None:
-        """Refuse a first row that is a title, or has one name for several columns."""
-        nameless = [k for k, name in enumerate(names) if name == ""]
-        used = [k for k in nameless if any(row[k] != "" for row in records)]
+        nameless = [k for k, name in enumerate(names) if not _is_filled(name)]
+        used = [k for k in nameless if any(_is_filled(row[k]) for row in records)]
         if len(used) > 1:  # one alone may number the rows
-            shown = ", ".join(repr(_text(name)) for name in names if name != "")
             raise InvalidInputError(
                 f"{self.text} has {len(used)} columns without a name, and the first row has "
-                f"{shown}: write a name above each column, in one row; titles above the names, and "
-                "names that are merged over several columns, cannot be read"
+                f"{', '.join(map(repr, shown))}: write a name above each column, in one row; "
+                "titles above the names, and names merged over several columns, cannot be read"
             )
+        return {
+            _text(name.value): [row[k] for row in records]
+            for k, name in enumerate(names)
+            if _is_filled(name)
+        }
 
-    def _look(self, sheet: _Sheet, wanted: Sequence[str]) -> list[Remark]:
-        """What is in cells that are read as empty, or as what they are not."""
-        marks = read_marks(self.file, sheet.name)
-        remarks = []
-        for name, k in sheet.places(wanted):
-            for first, last in marks.merged:
-                is_there = first.row < sheet.end_row and last.row > sheet.first_row
-                if is_there and first.column <= k <= last.column:
+    def _look(
+        self,
+        sheet: Worksheet,
+        rows: Sequence[Sequence[Cell]],
+        columns: Mapping[str, Sequence[Cell]],
+        wanted: Collection[str],
+    ) -> list[Remark]:
+        """Refuse, or remark on, cells that are read as empty, or as what they are not."""
+        first, last = rows[0][0].row + 1, rows[-1][0].row
+        place_of = {
+            _text(name.value): name.column for name in rows[0] if _text(name.value) in wanted
+        }
+        for name, column in place_of.items():
+            for merged in sheet.merged_cells.ranges:
+                is_below = merged.max_row >= first and merged.min_row <= last
+                if is_below and merged.min_col <= column <= merged.max_col:
                     raise InvalidInputError(
-                        f"{self.text} has merged cells in {name}, {first}:{last}, of which only "
+                        f"{self.text} has merged cells in {name}, {merged}, of which only "
                         "the first has a value: unmerge them, and write the value into each"
                     )
-            unfilled = sheet.records_of(marks.unfilled, k)
-            if unfilled:
-                raise InvalidInputError(
-                    f"{self.text} has formulas in {name} whose values were never saved "
-                    f"({len(unfilled):,}, the first in {unfilled[0]}): open the file in Excel or "
-                    "LibreOffice and save it, or write the values"
-                )
-            self._refuse_early_dates(sheet, name, k, sheet.records_of(marks.negative, k))
-            errors = sheet.records_of(marks.errors, k)
+            self._refuse_early_dates(name, columns[name])
+        self._refuse_unsaved(sheet, first, place_of)
+        remarks = []
+        for name in place_of:
+            errors = [cell.value for cell in columns[name] if cell.data_type == _ERROR]
             if errors:
-                values = {
-                    "column": name,
-                    "records": len(errors),
-                    "example": marks.errors[errors[0]],
-                }
+                values = {"column": name, "records": len(errors), "example": errors[0]}
                 remarks.append(Remark("error_cells", values))
         return remarks
 
-    def _refuse_early_dates(
-        self, sheet: _Sheet, name: str, k: int, negative: Sequence[Place]
-    ) -> None:
-        """Refuse dates before 1900, which are read as midnight."""
-        cells = [row[k - sheet.first_column] for row in sheet.cells[1:]]
-        n_dates, n_times = (sum(isinstance(each, kind) for each in cells) for kind in (date, time))
-        n_early = n_times if n_dates else 0
-        for place in negative:
-            n_early += not n_dates and isinstance(cells[place.row - sheet.first_row - 1], time)
+    def _refuse_early_dates(self, name: str, cells: Iterable[Cell]) -> None:
+        """Refuse dates before 1900, and times that stand among dates for a day 0."""
+        times = [isinstance(cell.value, time) for cell in cells]
+        dates = [cell.value for cell in cells if isinstance(cell.value, datetime)]
+        n_early = sum(each.year < _FIRST_YEAR for each in dates) + (sum(times) if dates else 0)
         if n_early:
             raise InvalidInputError(
                 f"{self.text} has times among dates, or dates before 1900, which Excel does not "
@@ -161,31 +157,55 @@ class ExcelFile(FileOfTables):
                 "texts such as 1899-12-31"
             )
 
-    def _read_sheet(self) -> _Sheet:
-        try:
-            from python_calamine import CalamineError, CalamineWorkbook
-        except ImportError:
+    def _refuse_unsaved(self, sheet: Worksheet, first: int, place_of: Mapping[str, int]) -> None:
+        """Refuse formulas without a value: they look empty where values are read."""
+        empty = {
+            cell.coordinate: name
+            for name, column in place_of.items()
+            for (cell,) in sheet.iter_rows(first, min_col=column, max_col=column)
+            if cell.value is None and cell.data_type != _EMPTY_TEXT
+        }
+        if not empty:
+            return
+        unsaved: dict[str, list[str]] = {}
+        with closing(self._load(read_only=True)) as book:
+            for row in book[sheet.title].iter_rows(first):
+                for cell in row:
+                    if cell.data_type == _FORMULA and cell.coordinate in empty:
+                        unsaved.setdefault(empty[cell.coordinate], []).append(cell.coordinate)
+        for name, places in unsaved.items():
             raise InvalidInputError(
-                f"{self.file} needs a package that is not installed: "
-                "install tacit with its extra, tacit[excel]"
-            ) from None
-        try:
-            book = CalamineWorkbook.from_path(self.file)
-            name = self.choose(book.sheet_names)
-            sheet = book.get_sheet_by_name(name)
-            first_row, first_column = sheet.start or (0, 0)
-            return _Sheet(name, sheet.to_python(), first_row, first_column)
-        except CalamineError as error:
-            raise InvalidInputError(f"{self.file} cannot be read: {reason(error)}") from None
+                f"{self.text} has formulas in {name} whose values were never saved "
+                f"({len(places):,}, the first in {places[0]}): open the file in Excel or "
+                "LibreOffice and save it, or write the values"
+            )
 
 
-def _column(cells: Sequence[object]) -> pa.Array:
-    """The cells of a column in the one type that fits all, else as texts."""
-    values = [None if cell == "" else _whole(cell) for cell in cells]
+def _is_filled(cell: Cell) -> bool:
+    return cell.value not in (None, "")
+
+
+def _value(cell: Cell) -> object:
+    """What a cell says; ``None`` where it is empty or an error."""
+    value = cell.value
+    if value == "" or cell.data_type == _ERROR:
+        return None
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date()  # Excel keeps a date as its midnight
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # Excel keeps all numbers as floats.
+        is_whole = float(value).is_integer() and abs(value) <= _LARGEST_EXACT
+        return int(value) if is_whole else float(value)
+    return value
+
+
+def _column(cells: Iterable[object]) -> pa.Array:
+    """Values of a column in the one type that fits all, else as texts."""
+    values = [*cells]
     kinds = frozenset(type(value) for value in values if value is not None)
     if kinds == {int, float}:
         kinds = frozenset({float})
-    if kinds == {date, datetime}:  # Excel writes midnight as a date
+    if kinds == {date, datetime}:
         values = [datetime.fromisoformat(str(value)) if value else None for value in values]
         kinds = frozenset({datetime})
     kind = _ARROW_TYPES.get(kinds)
@@ -194,14 +214,6 @@ def _column(cells: Sequence[object]) -> pa.Array:
     return pa.array(values, kind)
 
 
-def _whole(cell: object) -> object:
-    """A cell; a number without decimals is whole, because Excel keeps all numbers as floats."""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) <= _LARGEST_EXACT:
-        return int(cell)
-    return cell
-
-
-def _text(cell: object) -> str:
-    """A cell as other sources write it."""
-    value = _whole(cell)
+def _text(value: object) -> str:
+    """A value as other sources write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
