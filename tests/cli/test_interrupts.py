@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from time import sleep
+from threading import Thread
 from types import FrameType
 from typing import TextIO
 
@@ -22,12 +23,12 @@ from tacit.study import Study
 from tests.cli.clinic import done, found_in, names_in
 from tests.processes import run_command, start
 
-LOOK_SECONDS = 0.002
-"""Between two looks at what a process has open; it reads the table for a tenth of a second."""
-
 INTERRUPTED = (
     "tacit: interrupted: nothing is ever spent twice, so the same command may be run again"
 )
+
+REPEATED = 500
+"""Times that a table of 600 rows is read, so that DuckDB looks for signals before it has all."""
 
 WAITING = "waiting for the lock of the ledger"
 
@@ -35,21 +36,24 @@ RELEASE = ["release", "clinic", "lab-a", "income", "--out", "a.csv"]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A command that has come to a certain place.
+class Held:
+    """A command that has come to a certain place and stays there.
 
     Attributes:
         process: that runs it.
         errors: what it has written to stderr, to be read when it has ended.
+        let_go: closed when it may go on.
     """
 
     process: ForkServerProcess
     errors: TextIO
+    let_go: TextIO
 
     def interrupt(self) -> None:
-        """Press Ctrl-C."""
+        """Press Ctrl-C, and only then let it go on."""
         assert self.process.pid is not None
         os.kill(self.process.pid, signal.SIGINT)
+        self.let_go.close()
 
     def last_words(self) -> list[str]:
         """What it says before it ends, as something that was interrupted."""
@@ -60,27 +64,57 @@ class Running:
 
 
 @contextmanager
-def run_up_to(place: str, *words: str) -> Iterator[Running]:
-    """A command that runs, once it has said that it is in a function, or that it waits."""
-    told, tell = os.pipe()
+def held_in(place: str, *words: str, read: Path | None = None) -> Iterator[Held]:
+    """A command that is held where it enters a function.
+
+    Args:
+        place: name of the function, or ``WAITING``.
+        words: the command.
+        read: a file that the function lets DuckDB read: it is held in the middle of that query.
+    """
+    heard, tell = os.pipe()
     errors, complain = os.pipe()
-    process = start(_run_telling, place, words, streams={1: tell, 2: complain})
-    with os.fdopen(told) as lines, os.fdopen(errors) as complaints:
+    waits, let_go = os.pipe()
+    streams = {0: waits, 1: tell, 2: complain}
+    process = start(_run_held, place, words, read, streams=streams)
+    with os.fdopen(heard) as lines, os.fdopen(errors) as complaints, os.fdopen(let_go, "w") as go:
         assert lines.readline() == "there\n", complaints.read()
-        yield Running(process, complaints)
+        yield Held(process, complaints, go)
         process.join()
 
 
-def _run_telling(place: str, words: Sequence[str]) -> None:
-    """Run a command, and say so when it enters a function, or is about to wait for a lock."""
+def _run_held(place: str, words: Sequence[str], read: Path | None) -> None:
+    """Run a command; in its place it says that it is there, and waits until stdin is closed."""
 
-    def tell(frame: FrameType, event: str, called: object) -> None:
-        if _is_waiting(frame, event, called) if place == WAITING else _is_in(place, frame, event):
+    def hold(frame: FrameType, event: str, called: object) -> None:
+        if place == WAITING and _is_waiting(frame, event, called):
             sys.setprofile(None)
-            print("there", flush=True)
+            print("there", flush=True)  # and on, into the lock that another process has
+        elif _is_in(place, frame, event):
+            sys.setprofile(None)
+            if read is None:
+                print("there", flush=True)
+                sys.stdin.read()
+            else:
+                _put_pipe_in_place_of(read)
 
-    sys.setprofile(tell)
+    sys.setprofile(hold)
     run_command(words)
+
+
+def _put_pipe_in_place_of(file: Path) -> None:
+    """Who opens the file reads a pipe, which has its rows, many times, once stdin is closed."""
+    names, *rows = file.read_bytes().splitlines(keepends=True)
+    file.unlink()
+    os.mkfifo(file)
+
+    def feed() -> None:
+        with suppress(BrokenPipeError), file.open("wb") as pipe:  # opens when it is read
+            print("there", flush=True)
+            sys.stdin.read()
+            pipe.write(b"".join((names, *REPEATED * rows)))
+
+    Thread(target=feed, daemon=True).start()
 
 
 def _is_in(function: str, frame: FrameType, event: str) -> bool:
@@ -98,20 +132,19 @@ def test_before_the_intent_nothing_is_spent(fresh: Path) -> None:
     before = found_in(Path())
     with closing(sqlite3.connect(fresh / "ledger.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with run_up_to(WAITING, *RELEASE) as running:
-            running.interrupt()
+        with held_in(WAITING, *RELEASE) as held:
+            held.interrupt()
             other.execute("ROLLBACK")
-            assert running.last_words() == [INTERRUPTED]
+            assert held.last_words() == [INTERRUPTED]
     assert found_in(Path()) == before
     done(*RELEASE)
 
 
 def test_while_information_is_searched_for_nothing_is_spent(fresh: Path) -> None:
     before = found_in(Path())
-    words = [*RELEASE, "--utility", "information"]
-    with run_up_to("_first_ascent", *words) as running:
-        running.interrupt()
-        assert running.last_words() == [INTERRUPTED]
+    with held_in("_first_ascent", *RELEASE, "--utility", "information") as held:
+        held.interrupt()
+        assert held.last_words() == [INTERRUPTED]
     assert found_in(Path()) == before
 
 
@@ -131,49 +164,29 @@ def test_during_delivery_the_same_command_finishes(fresh: Path) -> None:
     assert after["parties"] == status["parties"]
 
 
-@contextmanager
-def init_up_to(function: str, table: Path) -> Iterator[Running]:
-    """A running init that has entered a function and, where it reads the table there, does so."""
-    with run_up_to(function, "init", "clinic", "--table", str(table), *INIT) as running:
-        process = running.process
-        while function in ("_sniff", "_copy") and not _has_open(process.pid, table):
-            assert process.is_alive()
-            sleep(LOOK_SECONDS)
-        yield running
-
-
-def _has_open(pid: int | None, file: Path) -> bool:
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
-            if link.readlink() == file.resolve():
-                return True
-    return False
-
-
-needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
-
-
-@pytest.fixture(scope="session")
-def many_patients(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As many as make each query of init take its time."""
-    path = tmp_path_factory.mktemp("many") / "patients.csv"
-    lines = (f"P{k:06d},{k % 70},{('flu', 'none')[k % 3 > 1]},{k}" for k in range(200_000))
-    path.write_text("\n".join(("patient_id,age,diagnosis,note", *lines)))
-    return path
-
-
 INIT = ("--id", "patient_id", "--private", "age:cut=30", "--private", "diagnosis")
 
 
-@needs_proc
+@contextmanager
+def init_held_in(function: str, table: Path) -> Iterator[Held]:
+    """An init in a function, in the middle of its query where that reads the table."""
+    read = table if function in ("_sniff", "_copy") else None
+    with held_in(function, "init", "clinic", "--table", str(table), *INIT, read=read) as held:
+        yield held
+
+
+@pytest.fixture
+def table(patients: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy that the test may spoil, not in its folder."""
+    return Path(shutil.copy(patients, tmp_path_factory.mktemp("table")))
+
+
 @pytest.mark.parametrize("during", ["_sniff", "_copy", "check_ids", "sketch"])
-def test_init_of_a_large_table(
-    many_patients: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
-) -> None:
+def test_init(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with init_up_to(during, many_patients) as running:
-        running.interrupt()
-        said = running.last_words()
+    with init_held_in(during, table) as held:
+        held.interrupt()
+        said = held.last_words()
     assert [line for line in said if line != "reading the table ..."] == [INTERRUPTED]
     assert names_in(tmp_path) == []
 
@@ -193,14 +206,13 @@ def test_while_a_module_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(ended.stderr.splitlines()) == 1
 
 
-@needs_proc
 @pytest.mark.parametrize("during", ["_copy", "sketch"])
 def test_what_a_killed_init_left_is_cleared_by_the_next(
-    many_patients: Path, patients: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
+    table: Path, patients: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with init_up_to(during, many_patients) as running:
-        running.process.kill()
+    with init_held_in(during, table) as held:
+        held.process.kill()
     assert names_in(tmp_path) != []
     done("init", "other", "--table", patients, *INIT)
     assert names_in(tmp_path) == ["other"]
