@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.numerics.special_functions import beta_quantile
 from tacit.policy import Parties
 from tacit.scheme import Step
 
@@ -62,9 +62,9 @@ class Attack:
 def clopper_pearson(successes: int, records: int, confidence: float) -> tuple[float, float]:
     """Interval that holds the chance of success with at least this confidence, whatever it is."""
     tail = (1 - confidence) / 2
-    low = beta_quantile(successes, records - successes + 1, tail) if successes > 0 else 0.0
-    missed = records - successes
-    high = beta_quantile(successes + 1, missed, 1 - tail) if missed > 0 else 1.0
+    missed, quantile = records - successes, scipy.special.betaincinv
+    low = quantile(successes, missed + 1, tail) if successes > 0 else 0.0
+    high = quantile(successes + 1, missed, 1 - tail) if missed > 0 else 1.0
     return float(low), float(high)
 
 

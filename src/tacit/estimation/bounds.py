@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import block_diag, csr_array
+from scipy.special import betaincinv
 
 from tacit.arrays import Array
-from tacit.numerics.linear_program import minimise_linear
-from tacit.numerics.sparse import SparseMatrix
-from tacit.numerics.special_functions import beta_quantile
+from tacit.linear_program import minimise_linear
 
 _WIDENING = 1e-6
 """Relative room around the likeliest letters, so that rounding does not make them infeasible."""
@@ -62,7 +62,7 @@ def subgroup_bounds(
     sums = np.hstack([-every_r, np.kron(every_r, one)])
     letters = np.hstack([np.zeros((n_letters, n_r)), np.kron(np.ones((1, n_r)), np.eye(n_letters))])
     total = np.append(np.ones(n_r), np.zeros(n_r * n_letters))
-    conditions = SparseMatrix.of(np.vstack([above, below, sums, total, letters]))
+    conditions = csr_array(np.vstack([above, below, sums, total, letters]))
     between, equal = np.zeros(2 * n_r * n_letters), np.append(np.zeros(n_r), 1.0)
     low = np.concatenate([between, equal, low])
     high = np.concatenate([between + np.inf, equal, high])
@@ -87,8 +87,8 @@ def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array,
     tail = (1 - confidence) / 2 / (len(counts) if len(counts) > 2 else 1)
     low, high = np.zeros(len(counts)), np.ones(len(counts))
     some, rest = counts > 0, counts < n
-    low[some] = beta_quantile(counts[some], n - counts[some] + 1, tail)
-    high[rest] = beta_quantile(counts[rest] + 1, n - counts[rest], 1 - tail)
+    low[some] = betaincinv(counts[some], n - counts[some] + 1, tail)
+    high[rest] = betaincinv(counts[rest] + 1, n - counts[rest], 1 - tail)
     return low, high
 
 
@@ -103,7 +103,7 @@ def _extreme_frequencies(channel: Array, low: Array, high: Array) -> Array | Non
     peak = channel.max(axis=0)
     low, high = (np.append(np.minimum(side, 2 * peak) / peak, 1.0) for side in (low, high))
     rows = np.vstack([(channel / peak).T, np.ones(n_r)])
-    blocks = SparseMatrix.diagonal(np.ones(2 * n_r)).kron(rows)
+    blocks = block_diag([rows] * (2 * n_r))
     cost = np.eye(n_r)[:, None, :] * np.array([1, -1])[:, None]  # [r, least or greatest, f]
     found = minimise_linear(
         cost.ravel(), blocks, np.tile(low, 2 * n_r), np.tile(high, 2 * n_r), most=1.0

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
@@ -24,7 +25,6 @@ from tacit.estimation.odds import LogOdds, log_odds_ratio
 from tacit.estimation.own_columns import as_columns, as_noisy, group_rows
 from tacit.estimation.recipient import Estimate, check_confidence, check_target, estimate_counts
 from tacit.markup import html_table
-from tacit.numerics.special_functions import normal_quantile
 from tacit.remark import Remark
 
 _MOST_CELLS = 256
@@ -256,7 +256,7 @@ def _odds_ratios(
     confidence: float,
 ) -> Iterator[OddsRatio]:
     """Level against level, in group against group; of two columns, in each group."""
-    quantile, last = -normal_quantile((1 - confidence) / 2), columns[-1]
+    quantile, last = -ndtri((1 - confidence) / 2), columns[-1]
     if len(columns) == 1 and len(names) > 1:
         labels = [", ".join(group) for group in names]
         for g in range(1, len(names)):

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax, stdtrit
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
@@ -32,7 +33,6 @@ from tacit.estimation.column import NoisyColumn, inverse_of, refuse_other_column
 from tacit.estimation.own_columns import LARGEST, as_columns, own_numbers
 from tacit.estimation.recipient import check_confidence
 from tacit.information.laws import as_numbers
-from tacit.numerics.special_functions import softmax, student_quantile
 
 _PRIOR_SPREAD = 5.0
 """Standard deviation of the normal prior of each coefficient, for columns of unit variance."""
@@ -127,7 +127,7 @@ class _Model:
         """p(r | own columns), [..., row, r]."""
         odds = self.design @ gamma
         zeros = np.zeros((*odds.shape[:-1], 1))
-        return np.asarray(softmax(np.concatenate([zeros, odds], axis=-1)))
+        return np.asarray(softmax(np.concatenate([zeros, odds], axis=-1), axis=-1))
 
     def posterior(self, gamma: Array) -> Array:
         """p(r | rhat, own columns), [..., row, r]."""
@@ -308,7 +308,7 @@ def pool(
         seen = (complete + 1) / (complete + 3) * complete * (1 - missing)
         with np.errstate(divide="ignore"):
             degrees = 1 / (1 / degrees + 1 / seen)  # [BR99] equation (3)
-    half = -student_quantile(degrees, (1 - confidence) / 2) * np.sqrt(total)
+    half = -stdtrit(degrees, (1 - confidence) / 2) * np.sqrt(total)
     mean = q.mean(axis=0)
     return Pooled(
         mean,

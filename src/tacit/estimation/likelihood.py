@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from tacit.arrays import Array
 from tacit.information.laws import xlogy
-from tacit.numerics.least_squares import nonnegative_least_squares
 
 LIKELIHOOD_TOL = 1e-11
 """Missing mean log-likelihood at which to stop: for 10^9 letters, 0.01 in the log-likelihood."""
@@ -62,8 +62,11 @@ def _newton_goal(ratios: Array, shares: Array) -> Array | None:
     residuals = np.sqrt(shares) * (ratios - 2)
     # On the simplex g·residuals is homogeneous, so the sum may be pulled to 1 softly ([W07], 3).
     stacked = np.vstack([residuals.T, np.ones(len(ratios))])
-    g = nonnegative_least_squares(stacked, np.append(np.zeros(len(shares)), 1.0))
-    return np.asarray(g / g.sum()) if g is not None and g.sum() > 0 else None
+    try:
+        g, _ = nnls(stacked, np.append(np.zeros(len(shares)), 1.0))
+    except RuntimeError:  # too many steps
+        return None
+    return np.asarray(g / g.sum()) if g.sum() > 0 else None
 
 
 def _uphill(f: Array, goal: Array | None, gradient: Array, rows: Array, shares: Array) -> Array:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import softmax
 
 from tacit.arrays import Array
 from tacit.estimation.likelihood import likeliest_frequencies
 from tacit.information.laws import xlogy
-from tacit.numerics.root import find_root
-from tacit.numerics.special_functions import softmax
 
 _FLOOR = 1e-7
 """Least frequency from which a search starts: the likeliest one may be 0."""
@@ -154,7 +154,9 @@ def _interval_end(excess: Callable[[float], float], middle: float, sign: int) ->
         outside = inside + sign * step
         if excess(outside) > 0:
             low, high = sorted((inside, outside))
-            return find_root(excess, low, high, _PLACE_TOL) if excess(inside) < 0 else inside
+            return (
+                float(brentq(excess, low, high, xtol=_PLACE_TOL)) if excess(inside) < 0 else inside
+            )
         inside, step = outside, 2 * step
     return sign * math.inf
 

@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
@@ -16,7 +17,6 @@ from tacit.estimation.column import checked_channel, checked_letters
 from tacit.estimation.functionals import Contrast, Reading, Target
 from tacit.estimation.likelihood import likeliest_frequencies
 from tacit.markup import html_table
-from tacit.numerics.special_functions import normal_quantile
 
 _SHOWN = 6
 """Frequencies that a prompt shows."""
@@ -133,7 +133,7 @@ def estimate_counts(
     used = full.max(axis=0) > 0
     counts, channel = all_counts[used], full[:, used]
     likeliest, gap = likeliest_frequencies(counts, channel)
-    reading = Reading(channel, counts, likeliest, -normal_quantile((1 - confidence) / 2), target)
+    reading = Reading(channel, counts, likeliest, -ndtri((1 - confidence) / 2), target)
     found = [
         reading.contrast(weights, reading.rank) if known else None
         for weights, known in zip(np.eye(len(channel)), reading.is_identified, strict=True)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, UnconvergedError
@@ -25,7 +26,6 @@ from tacit.estimation.corrected_scores import CorrectedScores, Link
 from tacit.estimation.own_columns import as_columns, own_numbers
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
-from tacit.numerics.special_functions import normal_quantile
 from tacit.remark import Remark
 
 
@@ -121,7 +121,7 @@ def _fit(
         shift[0] = np.round(equations.outcome.mean())
         equations = replace(equations, outcome=equations.outcome - shift[0])
     counts = np.bincount(row_of).astype(float)
-    found = equations.fit(counts[None], -normal_quantile((1 - confidence) / 2))
+    found = equations.fit(counts[None], -ndtri((1 - confidence) / 2))
     if not found.is_solved[0]:
         raise UnconvergedError(
             "the regression has no solution in these rows: they are too few for the noise of the "

@@ -15,13 +15,13 @@ from math import inf
 from time import monotonic
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.errors import CeilingError, UnconvergedError
 from tacit.information.laws import gamma
-from tacit.numerics.least_squares import nonnegative_least_squares
-from tacit.numerics.linear_program import minimise_linear
+from tacit.linear_program import minimise_linear
 from tacit.problem import MEAN, Problem
 from tacit.solution import Solution, Status
 from tacit.solvers.convex.certificate import make_feasible
@@ -334,8 +334,9 @@ def _next_multipliers(errors: Array, found: _Found, ambition: float, towards: Ar
     unit = float(np.abs(short).max())
     system = np.vstack([(slopes * scale @ free).T, short / unit])
     target = np.append(np.zeros(free.shape[1]), 1.0)
-    weights = nonnegative_least_squares(system, target)
-    if weights is None:
+    try:
+        weights, _ = scipy.optimize.nnls(system, target)
+    except RuntimeError:  # too many steps
         return towards
     residual = system @ weights - target
     if not abs(residual[-1]) > 1e-14:

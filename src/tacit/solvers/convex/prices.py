@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.numerics.linear_program import minimise_linear
+from tacit.linear_program import minimise_linear
 from tacit.solvers.convex.certificate import leakage_upper_nats, settled_channel
 from tacit.solvers.convex.program import Program
 from tacit.solvers.kernel import Outcome, Pace

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.numerics.linear_program import minimise_linear
+from tacit.linear_program import minimise_linear
 
 
 @dataclass(frozen=True, slots=True, eq=False)

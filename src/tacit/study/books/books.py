@@ -24,7 +24,7 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.information import mutual_information
 from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
-from tacit.numerics.linear_program import minimise_linear
+from tacit.linear_program import minimise_linear
 from tacit.policy import Parties
 from tacit.problem import INFORMATION, MEAN, SHARES
 from tacit.sampling import IntegerChannel, StudyKey

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.numerics.linear_program import minimise_linear
-from tacit.numerics.sparse import SparseMatrix, stack_columns, stack_diagonally, stack_rows
+from tacit.linear_program import minimise_linear
 from tacit.study.proofs.witness import MOST_PIVOTS, MOST_SECONDS, View
 
 _MOST_CELLS = 20_000
@@ -86,28 +86,26 @@ def _solve(
     common part of each pull is an unknown of its own, which keeps the program sparse.
     """
     n_x, n_m, n_a = base.shape
-    n_cells, letters = n_x * n_m, np.eye(n_a)
-    lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
+    sparse, n_cells, letters = scipy.sparse, n_x * n_m, np.eye(n_a)
+    lowest = sparse.kron(sparse.eye_array(n_cells), np.ones((n_a, 1)))
     pulls, commons, sums = [], [], []
     for view in views:
-        by_cell = [SparseMatrix.of(view.shares(mass, x)) for x in range(n_x)]
-        pulls.append(stack_diagonally(by_cell).kron(letters))
-        commons.append(stack_rows(by_cell).kron(letters))
-        sums.append(stack_columns([*map(SparseMatrix.diagonal, view.most)]).kron(letters))
+        by_cell = [sparse.csr_array(view.shares(mass, x)) for x in range(n_x)]
+        pulls.append(sparse.kron(sparse.block_diag(by_cell), letters))
+        commons.append(sparse.kron(sparse.vstack(by_cell), letters))
+        sums.append(sparse.kron(sparse.hstack([*map(sparse.diags_array, view.most)]), letters))
     largest = np.where(np.concatenate([each.reshape(-1) for each in near]), np.inf, 0.0)
     n_prices = sum(pull.shape[1] for pull in pulls)
     n_commons = sum(common.shape[1] for common in commons)
-    of_letters = stack_columns([lowest, -stack_columns(pulls), stack_columns(commons)])
-    of_commons = stack_columns(
+    conditions = sparse.block_array(
         [
-            SparseMatrix.zeros((n_commons, n_cells)),
-            stack_diagonally(sums),
-            -SparseMatrix.diagonal(np.ones(n_commons)),
+            [lowest, -sparse.hstack(pulls), sparse.hstack(commons)],
+            [None, sparse.block_diag(sums), -sparse.eye_array(n_commons)],
         ]
     )
     solved = minimise_linear(
         np.concatenate([-mass.reshape(-1), np.zeros(n_prices + n_commons)]),
-        stack_rows([of_letters, of_commons]),
+        conditions,
         np.concatenate([np.full(base.size, -np.inf), np.zeros(n_commons)]),
         np.concatenate([base.reshape(-1), np.zeros(n_commons)]),
         least=np.concatenate([np.full(n_cells, -np.inf), np.zeros(n_prices + n_commons)]),

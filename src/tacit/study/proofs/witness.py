@@ -25,11 +25,11 @@ from dataclasses import dataclass, field, replace
 from math import inf, isinf
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
-from tacit.numerics.linear_program import minimise_linear
-from tacit.numerics.sparse import SparseMatrix, stack_columns, stack_diagonally, stack_rows
+from tacit.linear_program import minimise_linear
 
 _LEAST_LOG = -900.0
 """Smallest log2 of a channel's entries: products with masses stay within the range of floats."""
@@ -365,22 +365,19 @@ class _Search:
     def _solve_linear_program(self, base: Array, views: Sequence[LimitedView]) -> Array | None:
         """Forces of views, one after the other, each flat [x, y, a]; ``None`` if none was found."""
         n_x, n_m, n_a = base.shape
-        n_cells, letters = n_x * n_m, np.eye(n_a)
-        lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
+        sparse, n_cells, letters = scipy.sparse, n_x * n_m, np.eye(n_a)
+        lowest = sparse.kron(sparse.eye_array(n_cells), np.ones((n_a, 1)))
         pulls, sums = [], []
         for view in views:
-            by_cell = [SparseMatrix.of(view.shares(self.mass, x)) for x in range(n_x)]
-            pulls.append(stack_diagonally(by_cell).kron(letters))
-            sums.append(stack_columns([*map(SparseMatrix.diagonal, view.prior)]).kron(letters))
+            by_cell = [sparse.csr_array(view.shares(self.mass, x)) for x in range(n_x)]
+            pulls.append(sparse.kron(sparse.block_diag(by_cell), letters))
+            sums.append(sparse.kron(sparse.hstack([*map(sparse.diags_array, view.prior)]), letters))
         n_forces, n_sums = (sum(each.shape[k] for each in sums) for k in (1, 0))
         largest = np.full(n_forces, _LARGEST_FORCE * self.worth)
         solved = minimise_linear(
             np.concatenate([-self.mass.reshape(-1), np.zeros(n_forces)]),
-            stack_rows(
-                [
-                    stack_columns([lowest, -stack_columns(pulls)]),
-                    stack_columns([SparseMatrix.zeros((n_sums, n_cells)), stack_diagonally(sums)]),
-                ]
+            sparse.block_array(
+                [[lowest, -sparse.hstack(pulls)], [None, sparse.block_diag(sums)]],
             ),
             np.concatenate([np.full(base.size, -inf), np.zeros(n_sums)]),
             np.concatenate([base.reshape(-1), np.zeros(n_sums)]),
@@ -400,7 +397,7 @@ class _Search:
         most as much to the prices as there are views.
         """
         n_x, n_m, n_a = base.shape
-        n_cells = n_x * n_m
+        sparse, n_cells = scipy.sparse, n_x * n_m
         root_mass = np.sqrt(self.mass.reshape(-1, 1))
         root_p = np.sqrt(np.concatenate([view.p_yx.reshape(-1) for view in views]))
         effect = np.concatenate([_effect(view, self.mass) for view in views], axis=1)
@@ -408,12 +405,12 @@ class _Search:
         left, size, right = np.linalg.svd(effect, full_matrices=False)
         rank = int((size > _SAME_PRICES * size[0]).sum())
         basis = left[:, :rank] / np.where(root_mass > 0, root_mass, 1.0)
-        pull = SparseMatrix.of(basis).kron(np.eye(n_a))
-        lowest = SparseMatrix.diagonal(np.ones(n_cells)).kron(np.ones((n_a, 1)))
+        pull = sparse.kron(sparse.csr_array(basis), np.eye(n_a))
+        lowest = sparse.kron(sparse.eye_array(n_cells), np.ones((n_a, 1)))
         paid = np.repeat(force_price / size[:rank], n_a)
         solved = minimise_linear(
             np.concatenate([-self.mass.reshape(-1), paid, paid]),
-            stack_columns([lowest, -pull, pull]),
+            sparse.hstack([lowest, -pull, pull]),
             np.full(base.size, -inf),
             base.reshape(-1),
             least=np.concatenate([np.full(n_cells, -inf), np.zeros(2 * len(paid))]),

@@ -1,4 +1,8 @@
-"""Linear programs, solved by HiGHS: by its dual simplex, else by its primal one."""
+"""Linear programs, solved by HiGHS: by its dual simplex, else by its primal one.
+
+``scipy.optimize.linprog`` has the same solver behind it, but cannot ask for the primal method where
+the dual one fails, and takes no rows with bounds on both sides.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from tacit.arrays import Array
-from tacit.numerics.sparse import SparseMatrix
 
 _BY_ROWS, _MINIMISE = 2, 1  # MatrixFormat.kRowwise and ObjSense.kMinimize of HiGHS
 
@@ -40,7 +44,7 @@ class LinearOptimum:
 
 def minimise_linear(
     cost: ArrayLike,
-    rows: Array | SparseMatrix,
+    rows: Array | scipy.sparse.sparray,
     low: ArrayLike,
     high: ArrayLike,
     *,
@@ -54,7 +58,7 @@ def minimise_linear(
 
     Args:
         cost: [unknown].
-        rows: [row, unknown].
+        rows: [row, unknown], dense or sparse.
         low: -inf where there is no bound, [row].
         high: inf where there is none, [row].
         least: of each unknown; -inf where there is no bound.
@@ -65,7 +69,7 @@ def minimise_linear(
     """
     import highspy  # late: seldom needed
 
-    matrix = rows if isinstance(rows, SparseMatrix) else SparseMatrix.of(rows)
+    matrix = scipy.sparse.csr_array(rows)
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     options: dict[str, bool | float | str] = {
         "output_flag": False,
@@ -79,12 +83,11 @@ def minimise_linear(
     }
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    order = np.lexsort((matrix.column, matrix.row))
     n_rows, n_unknowns = matrix.shape
     solver.passModel(
         n_unknowns,
         n_rows,
-        len(order),
+        matrix.nnz,
         _BY_ROWS,
         _MINIMISE,
         0.0,
@@ -93,9 +96,9 @@ def minimise_linear(
         _filled(most, n_unknowns),
         _filled(low, n_rows),
         _filled(high, n_rows),
-        np.searchsorted(matrix.row[order], np.arange(n_rows)).astype(np.int32),
-        matrix.column[order].astype(np.int32),
-        matrix.value[order],
+        matrix.indptr[:-1].astype(np.int32),
+        matrix.indices.astype(np.int32),
+        matrix.data,
         np.zeros(n_unknowns, dtype=np.int32),
     )
     for more in ({}, *_ATTEMPTS):

@@ -10,9 +10,9 @@ from math import inf
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
-from tacit.numerics.linear_program import minimise_linear
-from tacit.numerics.sparse import SparseMatrix
+from tacit.linear_program import minimise_linear
 
 TOL = 1e-9
 """Both are the same simplex method, so vertices agree but for rounding."""
@@ -61,7 +61,7 @@ def test_sparse_rows_and_free_unknowns() -> None:
     bounds = {"least": [-inf, 0.0, -3.0], "most": [inf, inf, 3.0]}
     dense, sparse = (
         minimise_linear(arguments[0], each, *arguments[1:], **bounds)
-        for each in (rows, SparseMatrix.of(rows))
+        for each in (rows, csr_array(rows))
     )
     np.testing.assert_array_equal(dense.point, sparse.point)
     np.testing.assert_allclose(dense.point, [-4.0, 3.5, -3.0])
@@ -99,7 +99,7 @@ def test_nothing_is_printed_and_others_may_use_highs_with_more_threads() -> None
     script = """
 import highspy
 import numpy as np
-from tacit.numerics.linear_program import minimise_linear
+from tacit.linear_program import minimise_linear
 other = highspy.Highs()
 other.setOptionValue("output_flag", False)
 other.setOptionValue("threads", 2)
