@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tacit.errors import InvalidInputError
 from tacit.paper.algorithm3 import Found, algorithm3
 from tacit.paper.table1 import JOINT, table1_problem
 from tacit.problem import Problem
@@ -75,3 +78,21 @@ def test_algorithm_3_for_information() -> None:
     assert release.individual_bits <= 0.4
     assert release.collusion_bits <= 0.6
     assert 0.2 < release.value < 0.3
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("coalitions", {(0,): 0.15}),
+        ("views", {"lab": (np.eye(2)[:, None].repeat(2, axis=1), 0.15)}),
+        ("caps", {(): 0.15}),
+        ("ceilings", {0: 0.15}),
+        ("objective", "worst-level"),
+        ("analysable", True),
+    ],
+)
+def test_algorithm_3_refuses_what_it_would_ignore(name: str, given: object) -> None:
+    joint = np.array([[[0.2, 0.0], [0.0, 0.3]], [[0.3, 0.0], [0.0, 0.2]]])
+    problem = replace(Problem(joint, individual=0.15), **{name: given})
+    with pytest.raises(InvalidInputError, match=f"ignore {name}: use tacit.solve"):
+        algorithm3(problem, n_grid=3, max_steps=500)

@@ -13,7 +13,8 @@ from enum import Enum
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.problem import Problem
+from tacit.errors import InvalidInputError
+from tacit.problem import MEAN, Problem
 from tacit.solvers.convex.program import Statement, full_channel
 from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 
@@ -90,7 +91,11 @@ def algorithm3(
         tol, max_steps: when a Blahut-Arimoto run stops.
         n_starts: random starts per run, for information; a distortion needs one, the uniform one.
         seed: of the random starts.
+
+    Raises:
+        InvalidInputError: the problem has something that Algorithm 3 does not know.
     """
+    _refuse_unknown(problem)
     ladder = np.concatenate([[0.0], np.geomspace(least, largest, n_grid)])
     search = Search(
         problem,
@@ -114,6 +119,24 @@ def algorithm3(
         search.runs,
         search.steps,
     )
+
+
+def _refuse_unknown(problem: Problem) -> None:
+    """Algorithm 3 reads two limits and a mean: anything else would be broken in silence."""
+    unknown = {
+        "coalitions": problem.coalitions,
+        "views": problem.views,
+        "caps": problem.caps,
+        "ceilings": problem.ceilings,
+        "objective": problem.objective != MEAN,
+        "analysable": problem.analysable,
+    }
+    given = [name for name, is_given in unknown.items() if is_given]
+    if given:
+        raise InvalidInputError(
+            f"Algorithm 3 knows the limits individual and collusion only, and would ignore "
+            f"{', '.join(given)}: use tacit.solve, or leave {'them' if given[1:] else 'it'} out"
+        )
 
 
 MULTIPLIER_TOL = 1e-6
