@@ -263,6 +263,20 @@ class Problem:
         return DISTORTIONS[self.utility].matrix(np.arange(self.joint.shape[-1], dtype=float))
 
     @property
+    def scale(self) -> float:
+        """What gaps are relative to: the range of the distortion, whatever its unit.
+
+        It reaches from the least cost to what the safest constant answer may cost: a cost that is
+        to forbid an answer does not count. 1 where the utility is no distortion.
+        """
+        if self.is_information or self.is_shares:
+            return 1.0
+        occurring = self.distortion[:, self.p_r > 0]
+        least = float(occurring.min())
+        safest, largest = float(occurring.max(axis=1).min()), float(occurring.max())
+        return (safest - least) or (largest - least) or largest or 1.0
+
+    @property
     def limits(self) -> dict[ViewKey, float]:
         """Limit in bits of every view that is reported: the smallest one given, or inf.
 

@@ -15,7 +15,8 @@ from tacit.information.leakage import worst_answer_bits
 from tacit.problem import Problem, ViewKey
 
 GAP_TOL = 1e-7
-"""Distance between value and certified bound that is asked by default, in units of the utility."""
+"""Distance between value and certified bound that is asked by default, relative to
+``Problem.scale``: the range of the distortion, or 1 bit."""
 
 
 class Status(Enum):

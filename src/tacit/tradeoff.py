@@ -100,7 +100,7 @@ def trace_surface(
         problem: joint, utility, coalitions and views; its coalitions' limits hold everywhere.
         individual: grid of limits on I(Rhat; X) in bits; ``inf`` allowed.
         collusion: grid of limits on I(Rhat, Z; X) in bits; ``inf`` allowed.
-        gap_tol: certified gap asked of every point.
+        gap_tol: certified gap asked of every point, relative to ``problem.scale``.
     """
     rows, columns = _grid("individual", individual), _grid("collusion", collusion)
     pairs = [problem.with_limits(eps, delta) for eps in rows for delta in columns]
@@ -120,7 +120,7 @@ class BitsNeeded:
 
     Attributes:
         distortion: that the answers may have.
-        at_least: with fewer bits no release reaches it, nor comes as near as ``gap_tol``.
+        at_least: with fewer bits no release reaches it, nor comes as near as the gap.
         at_most: with so many bits a release comes as near; infinite where no number is enough.
         best: the least distortion of all, without a limit.
     """
@@ -143,7 +143,8 @@ def find_bits(
         problem: without a history; its own limits play no part.
         distortion: to reach.
         bits_tol: width of the bracket to stop at, in bits.
-        gap_tol: certified gap asked of every point; a distortion so little above counts as reached.
+        gap_tol: certified gap asked of every point, relative to ``problem.scale``; a distortion so
+            little above counts as reached.
     """
     if problem.is_information or problem.history_shape:
         raise InvalidInputError(
@@ -153,7 +154,7 @@ def find_bits(
     free = solve(problem.with_limits(inf, inf), gap_tol=gap_tol)
     if blind <= distortion:
         return BitsNeeded(distortion, 0.0, 0.0, free.value)
-    reached = distortion + gap_tol
+    reached = distortion + gap_tol * problem.scale
     if free.value > reached:
         return BitsNeeded(distortion, inf, inf, free.value)
     low, high = 0.0, free.leakage[()]

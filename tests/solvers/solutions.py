@@ -83,7 +83,7 @@ def assert_honest(solution: Solution, *, gap_tol: float = GAP_TOL) -> None:
     assert solution.bound is not None
     assert solution.gap is not None
     assert solution.bound <= solution.value
-    assert (solution.gap <= gap_tol) == (solution.status is Status.OPTIMAL)
+    assert (solution.gap <= gap_tol * problem.scale) == (solution.status is Status.OPTIMAL)
 
 
 def assert_within_limits(solution: Solution) -> None:
@@ -100,7 +100,8 @@ def assert_within_limits(solution: Solution) -> None:
 def assert_certified(solution: Solution, *, gap_tol: float = GAP_TOL) -> None:
     """A solution is honest, and its gap is closed."""
     assert_honest(solution, gap_tol=gap_tol)
-    assert solution.status is Status.OPTIMAL, f"gap {solution.gap:.3g} is above {gap_tol:.3g}"
+    asked = gap_tol * solution.problem.scale
+    assert solution.status is Status.OPTIMAL, f"gap {solution.gap:.3g} is above {asked:.3g}"
 
 
 def held_bits(joint: Array, axes: tuple[int, ...]) -> float:

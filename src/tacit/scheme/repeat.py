@@ -22,8 +22,8 @@ from tacit.solvers import solve
 from tacit.solvers.shares import largest_variance
 
 _ROUNDED_GAP = 5e-6
-"""How far from the best letters may be that were drawn from a rounded channel without the letters
-that are hardly ever drawn."""
+"""How far from the best, relative to ``Problem.scale``, letters may be that were drawn from a
+rounded channel without the letters that are hardly ever drawn."""
 
 _SAME_VARIANCE = 1e-3
 """Relative. Shares that are told again may vary by so much more than a new design's: its descent
@@ -53,7 +53,7 @@ def near_best_alone(
     value = value_of(problem, letters)
     if value is None:
         return None
-    near, best = _near(gap_tol, reserve), known
+    near, best = problem.scale * _near(gap_tol, reserve), known
     if best is None or best.bound is None or value - best.bound > near:
         joint = problem.joint_zxr.sum(axis=0)
         caps = {key: cap for key, cap in problem.caps.items() if key == ()}
@@ -64,7 +64,7 @@ def near_best_alone(
     if best.bound is None:  # shares: no bound is known, only what a new descent finds
         return told if value <= (1 + _SAME_VARIANCE) * best.value else None
     gap = value - best.bound
-    status = Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE
+    status = Status.OPTIMAL if gap <= problem.scale * gap_tol else Status.INACCURATE
     return replace(told, bound=min(best.bound, value), status=status) if gap <= near else None
 
 
@@ -87,13 +87,13 @@ def no_worse(
     if design.bound is None:
         return told if value <= (1 + _SAME_VARIANCE) * design.value else None
     gap = value - design.bound
-    status = Status.OPTIMAL if gap <= gap_tol else Status.INACCURATE
-    is_near = gap <= _near(gap_tol, reserve) or value <= design.value
+    status = Status.OPTIMAL if gap <= problem.scale * gap_tol else Status.INACCURATE
+    is_near = gap <= problem.scale * _near(gap_tol, reserve) or value <= design.value
     return replace(told, bound=min(design.bound, value), status=status) if is_near else None
 
 
 def _near(gap_tol: float, reserve: float) -> float:
-    """How far from the best letters may be that are handed on."""
+    """How far from the best letters may be that are handed on, relative to ``Problem.scale``."""
     return max(gap_tol, _ROUNDED_GAP) if reserve else gap_tol
 
 

@@ -316,7 +316,7 @@ class Scheme:
             collusion: limit on what everyone holds together, beside the standing policy.
             cap: bits of the worst single answer of this party, everything it received before
                 included, beside the standing policy's caps.
-            gap_tol: asked of the design.
+            gap_tol: asked of the design, relative to the range of the distortion, as for ``solve``.
 
         Raises:
             InfeasibleError: a limit or a cap is below what is held already; nothing has changed.
@@ -339,7 +339,8 @@ class Scheme:
         if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
                 f"the design for {design.variable.name!r} is only within "
-                f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g}: "
+                f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g} of the range "
+                f"{design.solution.problem.scale:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
         if design.source is not None:
@@ -432,7 +433,8 @@ class Scheme:
                 break
             if not broken:
                 bound = design.solution.bound
-                is_near = share == 0 and (bound is None or value - bound <= GAP_TOL)
+                gap = 0.0 if bound is None else value - bound
+                is_near = share == 0 and gap <= GAP_TOL * problem.scale
                 status = design.solution.status if is_near else Status.INACCURATE
                 solution = replace(design.solution, channel=mixed, value=value, status=status)
                 return replace(design, solution=solution, table=table), memory, transition

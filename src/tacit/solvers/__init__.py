@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
-from tacit.errors import InfeasibleError, InvalidInputError
+from tacit.errors import CeilingError, InfeasibleError, InvalidInputError
+from tacit.information.laws import gamma
 from tacit.problem import MEAN, Problem
 from tacit.solution import GAP_TOL, Solution
 from tacit.solvers.analysable import lift, restate
@@ -29,7 +31,9 @@ def solve(
 
     Args:
         problem: what to solve.
-        gap_tol: asked distance between value and certified bound, in units of the utility.
+        gap_tol: asked distance between value and certified bound, relative to ``problem.scale``: the
+            range of the distortion. Give ``gap / problem.scale`` for a gap in the distortion's own
+            unit.
         frugal: among releases that are equally good within ``gap_tol``, take the one that leaks
             least to everyone. That takes about half of the time where full collusion does not
             bind; ``False`` is for those who want the value only. It concerns only the mean of a
@@ -59,12 +63,45 @@ def solve(
             "time_limit and progress are for utility='information', the worst level and ceilings: "
             "leave them out for the mean of a distortion"
         )
-    if not problem.analysable:
-        return _solve(problem, gap_tol, frugal, time_limit, progress)
-    own = restate(problem)
-    if problem.is_shares:
-        return lift(problem, solve_shares(own, gap_tol))
-    return lift(problem, _solve(own, gap_tol, frugal, time_limit, progress))
+    own, unit = _of_range_1(problem), problem.scale
+
+    def tell(value: float, bound: float, seconds: float) -> None:
+        if progress is not None:
+            progress(unit * value, unit * bound, seconds)
+
+    try:
+        found = _solve(own, gap_tol, frugal, time_limit, tell)
+    except CeilingError as error:
+        ceiling = problem.ceilings[error.level]
+        raise CeilingError(error.level, ceiling, unit * error.reachable) from None
+    return _in_own_unit(problem, found)
+
+
+def _of_range_1(problem: Problem) -> Problem:
+    """The same problem with a distortion of range 1: solvers know no other unit."""
+    unit = problem.scale
+    if unit == 1.0:
+        return problem
+    ceilings = {level: error / unit for level, error in problem.ceilings.items()}
+    return replace(problem, utility=problem.distortion / unit, ceilings=ceilings)
+
+
+def _in_own_unit(problem: Problem, found: Solution) -> Solution:
+    """A solution of the problem of range 1 as one of the problem; weights of levels stay."""
+    unit = problem.scale
+    if unit == 1.0:
+        return found
+    value, bound = unit * found.value, found.bound
+    if bound is not None:  # costs were rounded when they were divided
+        bound = min(unit * (bound - gamma(4) * abs(bound)), value)
+    return replace(
+        found,
+        problem=problem,
+        value=value,
+        bound=bound,
+        multipliers={key: unit * price for key, price in found.multipliers.items()},
+        cap_multipliers={key: unit * price for key, price in found.cap_multipliers.items()},
+    )
 
 
 def _solve(
@@ -75,6 +112,11 @@ def _solve(
     progress: Progress | None,
 ) -> Solution:
     """The best release for a utility, whatever it reads."""
+    if problem.analysable:
+        own = restate(problem)
+        if problem.is_shares:
+            return lift(problem, solve_shares(own, gap_tol))
+        return lift(problem, _solve(own, gap_tol, frugal, time_limit, progress))
     if problem.is_information:
         return solve_information(problem, gap_tol, time_limit, progress)
     if problem.is_searched:
@@ -91,7 +133,11 @@ def feasible_solutions(problems: Sequence[Problem], gap_tol: float) -> list[Solu
     first = problems[0]
     is_plain = first.objective == MEAN and not first.ceilings and not first.analysable
     if is_plain and not first.is_information:
-        return solve_distortions(problems, gap_tol, frugal=False)
+        found = solve_distortions([_of_range_1(each) for each in problems], gap_tol, frugal=False)
+        return [
+            None if solution is None else _in_own_unit(problem, solution)
+            for problem, solution in zip(problems, found, strict=True)
+        ]
     return [_solution_or_none(problem, gap_tol) for problem in problems]
 
 

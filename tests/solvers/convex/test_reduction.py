@@ -35,7 +35,7 @@ def assert_same_optimum(first: Solution, second: Solution) -> None:
     assert second.bound is not None
     assert first.bound <= second.value + ROUNDING
     assert second.bound <= first.value + ROUNDING
-    oracles.assert_same_value(first.value, second.value, tolerance=GAP_TOL)
+    oracles.assert_same_value(first.value, second.value, tolerance=GAP_TOL * first.problem.scale)
 
 
 # --- relabelling and reductions -----------------------------------------------------------------

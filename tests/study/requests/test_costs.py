@@ -12,6 +12,7 @@ import tacit
 from tacit import Costs
 from tacit.errors import InvalidInputError
 from tacit.study import Study
+from tests.study.clinic import make_clinic
 
 
 def test_a_table_is_its_rows() -> None:
@@ -62,3 +63,20 @@ def test_costs_of_other_levels_are_refused(sqlite_study: Study) -> None:
 def test_words_that_are_no_measure_are_refused(sqlite_study: Study) -> None:
     with pytest.raises(InvalidInputError, match="utility 'best' is none of hamming, absolute"):
         sqlite_study.quote("lab-a", "smoker", utility="best")
+
+
+def test_the_unit_of_costs_does_not_matter(tmp_path: Path) -> None:
+    """Millionths or squared dollars: the same law is released, and verified without a note."""
+    laws = []
+    for unit in (1.0, 1e-9, 1e11):
+        folder = tmp_path / f"{unit:g}"
+        folder.mkdir()
+        with make_clinic(folder) as study:
+            study.set_party("lab-a", 0.5)
+            costs = Costs(unit * np.array([[0, 1, 4], [1, 0, 1], [4, 1, 0]]) / 4)
+            receipt = study.release("lab-a", "age", utility=costs, out=folder / "age.csv")
+            verification = study.verify()
+        assert (verification.problems, verification.notes) == ((), ())
+        laws.append(np.array(receipt.p_rhat_given_r))
+    assert np.abs(laws[1] - laws[0]).max() <= 1e-6
+    assert np.abs(laws[2] - laws[0]).max() <= 1e-6

@@ -52,7 +52,7 @@ _SAME_BITS = 1e-9
 """What is left was computed in another way when the design was made."""
 
 _NEAR = 1e-6
-"""In units of the cost: the search for a proof ends here."""
+"""Relative to the largest cost: the search for a proof ends here."""
 
 _LEFTOVER = 1e-6
 """Smaller multipliers, relative to what an answer is worth, come from the solver's tolerance."""
@@ -338,17 +338,17 @@ class _Evaluation:
 
         Where caps bind, their prices are sought for given forces, and then forces for these prices.
         """
-        value = float((self.mass[..., None] * law * self.cost).sum())
-        found = find_forces(self.cost, self.mass, law, self.views, _NEAR)
+        value, near = float((self.mass[..., None] * law * self.cost).sum()), _NEAR * self.cost.max()
+        found = find_forces(self.cost, self.mass, law, self.views, near)
         best = self.bound(found, []), found
         starts = [recorded_forces(law, self.views), found] if self.capped else []
         for forces in starts:
-            if best[0] >= value - _NEAR:
+            if best[0] >= value - near:
                 break
             base, _ = self._prices(forces, [])
             prices = find_cap_prices(base, self.mass, law, self.capped)
             cost, _ = self._prices([], prices)
-            found = find_forces(cost, self.mass, law, self.views, _NEAR)
+            found = find_forces(cost, self.mass, law, self.views, near)
             for each in (forces, found):
                 best = max(best, (self.bound(each, prices), each), key=lambda pair: pair[0])
         return best

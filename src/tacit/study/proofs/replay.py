@@ -321,12 +321,12 @@ def _worth_problems(
     """Whether the answers are worth what is recorded, and as near to the best as that."""
     request, record = intent.request, intent.record
     value = request.utility.value(law)
-    # A variance has no scale of its own.
-    same = SAME * max(1.0, value) if isinstance(request.utility, Shares) else SAME
-    if abs(value - record.value) > same:
+    unit = unit_of(request, value)
+    if abs(value - record.value) > SAME * unit:
         yield f"its answers are worth {value:.9f}, not {record.value:.9f}"
     blind = request.blind_value(replay.books.p_x)
-    if (blind is None) != (record.blind is None) or abs((blind or 0) - (record.blind or 0)) > SAME:
+    off = abs((blind or 0) - (record.blind or 0))
+    if (blind is None) != (record.blind is None) or off > SAME * unit:
         yield f"a blind guess is worth {blind}, not {record.blind}"
     if proof is None:
         yield from _unproved_bound_problems(request.utility, record, value)
@@ -339,7 +339,14 @@ def _worth_problems(
     known = min(value, better_value(mixed[0], request, record.holdings, mixed[1]))
     if any(each.cap is not None for each in record.holdings):
         known = value  # a release that is better on average may break a cap
-    yield from _bound_problems(record, value, proof, known, spare)
+    yield from _bound_problems(record, value, proof, known, spare, unit)
+
+
+def unit_of(request: Request, value: float) -> float:
+    """What differences of worth are relative to: the largest cost, whatever its unit; or 1 bit."""
+    if isinstance(request.utility, Shares):  # a variance has no scale of its own
+        return max(1.0, value)
+    return 1.0 if request.mean_cost is None else float(request.distortion.max()) or 1.0
 
 
 def _unproved_bound_problems(
@@ -358,8 +365,9 @@ def _level_problems(intent: Intent, law: Array) -> Iterator[str]:
     """Whether levels err as is recorded, and keep the ceilings that were asked for."""
     request, recorded = intent.request, intent.record.level_errors
     errors = request.level_errors(law)
+    same = SAME * unit_of(request, 1.0)
     is_same = recorded.keys() == errors.keys() and all(
-        abs(recorded[level] - error) <= SAME for level, error in errors.items()
+        abs(recorded[level] - error) <= same for level, error in errors.items()
     )
     if recorded and not is_same:  # 0.1 and 0.2 recorded nothing
         yield "the error of a level is recorded wrongly"
@@ -369,7 +377,7 @@ def _level_problems(intent: Intent, law: Array) -> Iterator[str]:
 
 
 def _bound_problems(
-    record: ReleaseRecord, value: float, proof: Proof, known: float, spare: float
+    record: ReleaseRecord, value: float, proof: Proof, known: float, spare: float, unit: float
 ) -> Iterator[str]:
     """Whether the recorded bound on a mean cost can be what was proved when it was recorded.
 
@@ -379,17 +387,18 @@ def _bound_problems(
         proof: how good the best release could have been.
         known: a release within the limits that costs this is known.
         spare: what the bound may lie above the value.
+        unit: what differences are relative to.
     """
-    bound, scale = record.bound, max(1.0, abs(record.blind or 0.0))
+    bound = record.bound
     proved = proof.bound - proof.reserve_worth - proof.room_worth
-    if bound is None or bound > value + SAME + spare:
+    if bound is None or bound > value + SAME * unit + spare:
         yield f"it claims that nothing beats {bound}, and is worth {value:.9f} itself"
-    elif bound >= value - _EQUAL * scale and known < value - SAME:
+    elif bound >= value - _EQUAL * unit and known < value - SAME * unit:
         yield (
             f"it claims that nothing beats {bound:.9f}, its own worth, and a release within the "
             f"limits that is better by {value - known:.1e} is known"
         )
-    elif bound < min(proved, value - _WORST_GAP * scale) - _SLACK * scale:
+    elif bound < min(proved, value - _WORST_GAP * unit) - _SLACK * unit:
         yield f"it claims only that nothing beats {bound:.9f}, and {proved:.9f} is proved"
 
 

@@ -58,7 +58,8 @@ Recorded = tuple[str, ReleaseRecord, bytes]
 """Of an entry: its kind, its record, and the integer table that is sampled, if any."""
 
 _WORST_GAP = 1e-3
-"""Largest certified gap of a design that is released. A larger gap means that the solver failed."""
+"""Largest certified gap of a design that is released, relative to the range of the distortion. A
+larger gap means that the solver failed."""
 
 _MOST_SECONDS = 30.0
 """For a design that is searched for, by information or levels: then the best found is released."""
@@ -74,7 +75,8 @@ _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
 LEAST_GAIN = 1e-6
-"""An answer that is worth no more than this above a blind guess is worth nothing."""
+"""An answer that is worth no more than this above a blind guess, relative to the range of the
+distortion, is worth nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,12 +125,16 @@ class Draft:
         if isinstance(utility, Shares):
             half_widths = utility.half_widths(self.law, int(self.before.counts.sum()))
             return bool(half_widths.min() < 0.5)
-        return self.gain > LEAST_GAIN or bool(self.request.ceilings)
+        return self._is_gain or bool(self.request.ceilings)
 
     @property
     def only_keeps_ceilings(self) -> bool:
         """Whether a blind guess is as good, but for the ceilings."""
-        return bool(self.request.ceilings) and self.gain <= LEAST_GAIN
+        return bool(self.request.ceilings) and not self._is_gain
+
+    @property
+    def _is_gain(self) -> bool:
+        return self.gain > LEAST_GAIN * self.design.solution.problem.scale
 
     @property
     def is_constant(self) -> bool:
@@ -488,7 +494,7 @@ def _design(
 def _refuse_far(books: Books, design: Design, request: Request) -> None:
     """Refuse a design that stopped too far from the best."""
     gap = design.solution.gap
-    if gap is not None and gap <= _WORST_GAP:
+    if gap is not None and gap <= _WORST_GAP * design.solution.problem.scale:
         return
     _refuse_spent(books, design)
     raise UnconvergedError(

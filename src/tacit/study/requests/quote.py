@@ -47,7 +47,8 @@ _CURVE_DIGITS = 6
 """Decimals of the bits at these points."""
 
 _SAME_VALUE = 1e-6
-"""More bits that change the worth of an answer by less than this buy nothing."""
+"""More bits that change the worth of an answer by less than this, relative to the range of the
+distortion, buy nothing."""
 
 _SAME_BITS = 1e-4
 """A design stays a little below what it may use."""
@@ -398,6 +399,7 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
     """Answers for fewer and for more bits than asked, as long as more bits buy more."""
     points: list[CurvePoint] = []
     asked, left = _asked_bits(drafted, own), own.limit - own.held
+    same = _SAME_VALUE * drafted.design.solution.problem.scale
     for part in _SPARSE_CURVE if drafted.request.mean_cost is None else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
         if not 0 < bits <= left or (part != 1 and monotonic() > until):
@@ -413,7 +415,7 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
         is_early = other.is_out_of_time and part != 1  # others had more time
         if isinf(other.value) or is_early:
             continue
-        if part > 1 and points and abs(other.value - points[-1].value) < _SAME_VALUE:
+        if part > 1 and points and abs(other.value - points[-1].value) < same:
             break
         points.append(CurvePoint(bits, other.value, is_asked=part == 1, others={}))
     return points

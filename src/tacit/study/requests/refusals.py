@@ -164,7 +164,8 @@ def _forbidding_cap(books: Books, best: Draft) -> Parties | None:
         objective=request.measure.objective,
         individual=left,
     )
-    is_worth_it = request.utility.gain(free.solution.value, p_r) > LEAST_GAIN
+    gain = request.utility.gain(free.solution.value, p_r)
+    is_worth_it = gain > LEAST_GAIN * free.solution.problem.scale
     return frozenset({request.party}) if is_worth_it else None
 
 

@@ -24,7 +24,7 @@ from tacit.study.folder import (
     is_there,
 )
 from tacit.study.journal import Traces
-from tacit.study.proofs.replay import Replay, ReplayError
+from tacit.study.proofs.replay import Replay, ReplayError, unit_of
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.reports.receipts import remarks_on_erased
 from tacit.study.setup.creation import public_facts
@@ -190,14 +190,15 @@ def _follow(replay: Replay, entry: Entry) -> list[Remark]:
 
 
 def _unproved(replay: Replay) -> Iterator[Remark]:
-    """Releases that are not proved to be within ``PROVED_NEAR`` of the best, and why."""
+    """Releases that are not proved to be near the best, and why."""
     for number, intent in replay.books.releases.items():
         record, gap = intent.record, replay.proved_gaps.get(number)
+        near = PROVED_NEAR * unit_of(intent.request, record.value)
         if isinstance(intent.request.utility, Information):
             yield Remark("judged_by_information", {"release": number})
         elif isinstance(intent.request.utility, Shares):
             yield Remark("judged_by_shares", {"release": number})
-        elif gap is not None and gap > PROVED_NEAR and record.bound is not None:
+        elif gap is not None and gap > near and record.bound is not None:
             recorded = record.value - record.bound
             yield Remark("proved_within", {"release": number, "gap": gap, "recorded_gap": recorded})
 
