@@ -339,8 +339,8 @@ class Scheme:
         if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
                 f"the design for {design.variable.name!r} is only within "
-                f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g} of the range "
-                f"{design.solution.problem.scale:g}: "
+                f"{design.solution.gap:.2g} of the best, not within gap_tol={gap_tol:g} of "
+                f"the range {design.solution.problem.scale:g}: "
                 "raise gap_tol or loosen the limits a little"
             )
         if design.source is not None:

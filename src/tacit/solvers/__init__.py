@@ -31,9 +31,8 @@ def solve(
 
     Args:
         problem: what to solve.
-        gap_tol: asked distance between value and certified bound, relative to ``problem.scale``: the
-            range of the distortion. Give ``gap / problem.scale`` for a gap in the distortion's own
-            unit.
+        gap_tol: asked distance between value and certified bound, relative to ``problem.scale``,
+            the range of the distortion; ``gap / problem.scale`` asks for a gap in its own unit.
         frugal: among releases that are equally good within ``gap_tol``, take the one that leaks
             least to everyone. That takes about half of the time where full collusion does not
             bind; ``False`` is for those who want the value only. It concerns only the mean of a

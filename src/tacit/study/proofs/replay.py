@@ -22,6 +22,7 @@ from tacit.study.books.books import (
     Books,
     Information,
     Intent,
+    Request,
     Shares,
     Utility,
     recipient_law,
