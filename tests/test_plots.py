@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from plotly.graph_objects import Figure as PlotlyFigure
 
 from tacit import plots
 from tacit.auditing import audit
@@ -17,12 +18,12 @@ from tacit.errors import InvalidInputError, TacitError
 from tacit.paper.table1 import table1_problem
 from tacit.scheme import Scheme
 from tacit.tradeoff import Surface, trace_surface
-from tests.pictures import assert_is_png, assert_works_offline
+from tests.pictures import assert_is_png
 
 DRAWERS = [
     drawer
     for name, drawer in inspect.getmembers(plots, inspect.isfunction)
-    if name.endswith(("_figure", "_page")) and not name.startswith("_")
+    if name.endswith("_figure") and not name.startswith("_")
 ]
 
 
@@ -34,7 +35,7 @@ def arguments_of(drawer: Callable) -> tuple:
     """Something small to draw."""
     curve = np.array([[1.0, 2.0], [2.0, 3.0]])
     panels = {"panel": {"one": curve, "two": curve + 1}}
-    subject = drawer.__name__.removesuffix("_figure").removesuffix("_page")
+    subject = drawer.__name__.removesuffix("_figure")
     if subject == "surface":
         return (trace_small(),)
     if subject == "points":
@@ -57,8 +58,7 @@ def test_a_figure_is_returned_and_nothing_is_written(
     drawer: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    kind = PlotlyFigure if drawer.__name__.endswith("_page") else Figure
-    assert isinstance(drawer(*arguments_of(drawer), title="title"), kind)
+    assert isinstance(drawer(*arguments_of(drawer), title="title"), Figure)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,13 +67,9 @@ def test_a_figure_is_returned_and_nothing_is_written(
 def test_a_path_is_where_the_figure_is_written(
     drawer: Callable, as_given: Callable, tmp_path: Path
 ) -> None:
-    is_page = drawer.__name__.endswith("_page")
-    file = tmp_path / "new" / ("figure.html" if is_page else "figure.png")
+    file = tmp_path / "new" / "figure.png"
     drawer(*arguments_of(drawer), path=as_given(file))
-    if is_page:
-        assert_works_offline(file)
-    else:
-        assert file.read_bytes().startswith(b"\x89PNG")
+    assert file.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml")])
@@ -90,36 +86,26 @@ def test_a_figure_in_an_unknown_format_is_refused(tmp_path: Path, name: str) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_in_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"page\.png cannot be drawn: .* ends in \.html$"):
-        plots.surface_page(trace_small(), path=tmp_path / "page.png")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_offline_check_can_fail(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text('plotly.js v1 <script charset="utf-8" src="x.js"></script>')
-    with pytest.raises(AssertionError):
-        assert_works_offline(page)
-
-
 def test_a_surface_with_infeasible_limits_is_drawn(tmp_path: Path) -> None:
     surface = trace_surface(table1_problem(), individual=[0.1, 0.5], collusion=[0.0, 0.2, 0.6])
     assert np.isnan(surface.value[:, 0]).all()
-    picture, page = tmp_path / "surface.png", tmp_path / "surface.html"
+    picture = tmp_path / "surface.png"
     plots.surface_figure(surface, path=picture)
-    plots.surface_page(surface, path=page)
     assert_is_png(picture)
-    assert_works_offline(page)
+
+
+def test_the_same_figure_is_the_same_svg_and_loads_nothing(tmp_path: Path) -> None:
+    surface = trace_small()
+    for name in ("one.svg", "two.svg"):
+        plots.surface_figure(surface, "a <title>", path=tmp_path / name)
+    drawn = (tmp_path / "one.svg").read_text(encoding="utf-8")
+    assert drawn == (tmp_path / "two.svg").read_text(encoding="utf-8")
+    assert ">a &lt;title&gt;</text>" in drawn
+    assert not re.search(r"href=\"(?!#)|url\((?!#)|<script", drawn)
 
 
 def test_drawing_without_the_extra_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
     surface = trace_small()
-    monkeypatch.setattr(plots, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(TacitError, match=r"matplotlib.*tacit\[plots\]"):
         plots.surface_figure(surface)
-    with pytest.raises(TacitError, match=r"plotly.*tacit\[plots\]"):
-        plots.surface_page(surface)

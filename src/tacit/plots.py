@@ -1,17 +1,16 @@
-"""Figures, drawn by Matplotlib, and interactive pages, drawn by Plotly.
+"""Figures, drawn by Matplotlib.
 
-Every function returns its figure, and writes it to a file if given a path. A ``..._figure`` is a
-Matplotlib figure; the suffix of the path sets the format (PNG, PDF, SVG). A ``..._page`` is a
-Plotly figure; its file contains plotly.js (about 5 MB), so it opens without a network.
-
-Both packages come with the extra ``plots`` and are imported when a figure is drawn, not before.
+Every function returns its figure, and writes it to a file if given a path, whose suffix sets the
+format (PNG, PDF, SVG). Matplotlib comes with the extra ``plots`` and is imported when a figure is
+drawn, not before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from importlib import import_module
+from io import StringIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,7 +24,6 @@ from tacit.tradeoff import Surface
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from plotly.graph_objects import Figure as PlotlyFigure
 
 Panels: TypeAlias = Mapping[str, Mapping[str, Array]]
 """What is drawn side by side: panel -> name -> points [n, 2]."""
@@ -34,8 +32,8 @@ LIMITS = ("individual limit ε (bits)", "collusion limit δ (bits)")
 LEAKAGES = ("I(R̂; X), bits", "I(R̂, Z; X), bits")
 
 _DPI = 110
+_SETTINGS = Lock()
 _DASHES = ("-", "--", ":", "-.")
-_COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728")
 
 
 def utility_label(surface: Surface) -> str:
@@ -64,24 +62,6 @@ def surface_figure(surface: Surface, title: str = "", *, path: str | Path | None
     return _saved(figure, path)
 
 
-def surface_page(
-    surface: Surface, title: str = "", *, path: str | Path | None = None
-) -> PlotlyFigure:
-    """A trade-off surface, interactive; hovering shows the certified gap."""
-    graph_objects = _plotly()
-    trace = graph_objects.Surface(
-        x=surface.collusion,
-        y=surface.individual,
-        z=surface.value,
-        customdata=surface.gap,
-        colorscale="Viridis",
-        hovertemplate="ε %{y:.3f}  δ %{x:.3f}<br>%{z:.6f}<br>gap %{customdata:.1e}<extra></extra>",
-    )
-    figure = graph_objects.Figure(trace)
-    _label_scene(figure, (*LIMITS, utility_label(surface)), title)
-    return _saved_page(figure, path)
-
-
 def points_figure(
     clouds: Mapping[str, Array], label: str, title: str = "", *, path: str | Path | None = None
 ) -> Figure:
@@ -94,24 +74,6 @@ def points_figure(
         axes.view_init(elev=25, azim=-25)
     figure.suptitle(title)
     return _saved(figure, path)
-
-
-def points_page(
-    clouds: Mapping[str, Array], label: str, title: str = "", *, path: str | Path | None = None
-) -> PlotlyFigure:
-    """Clouds of points (leakages, utility), name -> [n, 3], interactive."""
-    graph_objects = _plotly()
-    figure = graph_objects.Figure()
-    for name, cloud in clouds.items():
-        individual, collusion, value = cloud.T
-        marker = {"size": 2.5}
-        figure.add_trace(
-            graph_objects.Scatter3d(
-                x=collusion, y=individual, z=value, name=name, mode="markers", marker=marker
-            )
-        )
-    _label_scene(figure, (*LEAKAGES, label), title)
-    return _saved_page(figure, path)
 
 
 def curves_figure(
@@ -130,22 +92,6 @@ def curves_figure(
         axes.legend()
     figure.suptitle(title)
     return _saved(figure, path)
-
-
-def curves_page(
-    panels: Panels, x_label: str, title: str = "", *, path: str | Path | None = None
-) -> PlotlyFigure:
-    """Panels of curves, panel -> name -> [n, 2], interactive."""
-    graph_objects = _plotly()
-    figure = _new_page(panels)
-    for column, curves in enumerate(panels.values(), start=1):
-        for name, curve in curves.items():
-            line = graph_objects.Scatter(x=curve[:, 0], y=curve[:, 1], name=name, mode="lines")
-            figure.add_trace(line, row=1, col=column)
-        figure.update_xaxes(type="log", title=x_label, row=1, col=column)
-        figure.update_yaxes(type=_scale(curves), row=1, col=column)
-    figure.update_layout(title=title)
-    return _saved_page(figure, path)
 
 
 def bars_and_lines_figure(
@@ -181,35 +127,6 @@ def bars_and_lines_figure(
     return _saved(figure, path)
 
 
-def bars_and_lines_page(
-    panels: Panels,
-    ticks: Sequence[str],
-    labels: tuple[str, str],
-    title: str = "",
-    *,
-    path: str | Path | None = None,
-) -> PlotlyFigure:
-    """What ``bars_and_lines_figure`` shows, interactive."""
-    graph_objects = _plotly()
-    figure = _new_page(panels, specs=[[{"secondary_y": True}] * len(panels)])
-    for column, series in enumerate(panels.values(), start=1):
-        for number, (name, values) in enumerate(series.items()):
-            look = {"name": name, "legendgroup": name, "marker": {"color": _COLOURS[number]}}
-            bar = graph_objects.Bar(
-                x=list(ticks), y=values[:, 0], opacity=0.45, showlegend=False, **look
-            )
-            line = graph_objects.Scatter(
-                x=list(ticks), y=values[:, 1], showlegend=column == 1, **look
-            )
-            figure.add_trace(bar, row=1, col=column, secondary_y=False)
-            figure.add_trace(line, row=1, col=column, secondary_y=True)
-        figure.update_yaxes(title=labels[0], row=1, col=column, secondary_y=False)
-        span = {"range": [0, 1.05 * _largest(panels)]}
-        figure.update_yaxes(title=labels[1], row=1, col=column, secondary_y=True, **span)
-    figure.update_layout(title=title)
-    return _saved_page(figure, path)
-
-
 def _largest(panels: Panels) -> float:
     """The greatest value of the lines; all panels share this scale."""
     return max(
@@ -234,33 +151,6 @@ def tradeoff_curves_figure(
         axes.legend()
     figure.suptitle(title)
     return _saved(figure, path)
-
-
-def tradeoff_curves_page(
-    panels: Panels, labels: tuple[str, str], title: str = "", *, path: str | Path | None = None
-) -> PlotlyFigure:
-    """What ``tradeoff_curves_figure`` shows, interactive."""
-    graph_objects = _plotly()
-    figure = _new_page(panels)
-    for column, curves in enumerate(panels.values(), start=1):
-        for number, (name, curve) in enumerate(curves.items()):
-            line = graph_objects.Scatter(
-                x=curve[:, 0],
-                y=curve[:, 1],
-                name=name,
-                legendgroup=name,
-                showlegend=column == 1,
-                mode="lines+markers",
-                line={
-                    "width": max(1.2, 5.0 - 1.4 * number),
-                    "color": _COLOURS[number % len(_COLOURS)],
-                },
-            )
-            figure.add_trace(line, row=1, col=column)
-        figure.update_xaxes(title=labels[0], row=1, col=column)
-        figure.update_yaxes(title=labels[1], row=1, col=column)
-    figure.update_layout(title=title)
-    return _saved_page(figure, path)
 
 
 def _scale(curves: Mapping[str, Array]) -> str:
@@ -288,21 +178,16 @@ def table_figure(
     return _saved(figure, path)
 
 
-def _require(module: str) -> Any:
-    """A drawing package, or an error that says how to get it."""
+def _new_figure(inches: tuple[float, float]) -> Figure:
     try:
-        return import_module(module)
+        from matplotlib.figure import Figure
     except ImportError as error:
-        package = module.partition(".")[0]
         raise TacitError(
-            f"drawing needs the package {package}, which is not installed: "
+            "drawing needs the package matplotlib, which is not installed: "
             "install tacit with its extra, tacit[plots]"
         ) from error
-
-
-def _new_figure(inches: tuple[float, float]) -> Any:
     # The figure class itself: no display, no global state, nothing to close.
-    return _require("matplotlib.figure").Figure(figsize=inches, layout="constrained")
+    return Figure(figsize=inches, layout="constrained")
 
 
 def _side_by_side(figure: Any, panels: Panels, *, sharey: bool = False) -> Iterator[Any]:
@@ -315,44 +200,35 @@ def _side_by_side(figure: Any, panels: Panels, *, sharey: bool = False) -> Itera
         yield axes, shown
 
 
-def _new_page(panels: Panels, **options: Any) -> Any:
-    """An empty Plotly figure with one titled subplot for each panel."""
-    subplots = _require("plotly.subplots")
-    return subplots.make_subplots(rows=1, cols=len(panels), subplot_titles=list(panels), **options)
-
-
-def _plotly() -> Any:
-    return _require("plotly.graph_objects")
-
-
 def _label_3d(axes: Any, labels: tuple[str, str, str], title: str) -> None:
     axes.set(xlabel=labels[0], ylabel=labels[1], title=title)
     axes.set_zlabel(labels[2])
     axes.set_box_aspect(None, zoom=0.9)
 
 
-def _label_scene(figure: Any, labels: tuple[str, str, str], title: str) -> None:
-    individual, collusion, value = labels
-    scene = {"xaxis_title": collusion, "yaxis_title": individual, "zaxis_title": value}
-    figure.update_layout(title=title, scene=scene)
+def svg_of(figure: Figure) -> str:
+    """The figure as SVG whose text is text; the same figure is the same SVG, byte for byte."""
+    from matplotlib import rc_context
+
+    drawn = StringIO()
+    # Settings of Matplotlib are the whole process's: one thread at a time changes them.
+    with _SETTINGS, rc_context({"svg.fonttype": "none", "svg.hashsalt": "tacit"}):
+        figure.savefig(
+            drawn, format="svg", bbox_inches="tight", metadata={"Creator": None, "Date": None}
+        )
+    return drawn.getvalue()
 
 
 def _saved(figure: Figure, path: str | Path | None) -> Figure:
     """The figure; written to a file first, if one is given."""
-    if path is not None:
-        target = _with_folder(path, figure.canvas.get_supported_filetypes())
+    if path is None:
+        return figure
+    target = _with_folder(path, figure.canvas.get_supported_filetypes())
+    if target.suffix == ".svg":
+        target.write_text(svg_of(figure), encoding="utf-8")
+    else:
         metadata = {"Software": None} if target.suffix == ".png" else None
         figure.savefig(target, dpi=_DPI, bbox_inches="tight", metadata=metadata)
-    return figure
-
-
-def _saved_page(figure: Any, path: str | Path | None) -> Any:
-    """The figure; written first as a page with plotly.js inside, if a file is given."""
-    if path is not None:
-        page = figure.to_html(
-            include_plotlyjs=True, include_mathjax=False, config={"displaylogo": False}
-        )
-        _with_folder(path, ["html"]).write_text(page, encoding="utf-8")
     return figure
 
 
@@ -397,39 +273,6 @@ def audit_figure(audit: Audit, title: str = "", *, path: str | Path | None = Non
         axes.legend(fontsize="small")
     figure.suptitle(title)
     return _saved(figure, path)
-
-
-def audit_page(audit: Audit, title: str = "", *, path: str | Path | None = None) -> PlotlyFigure:
-    """What ``audit_figure`` shows, interactive."""
-    graph_objects = _plotly()
-    figure = import_module("plotly.subplots").make_subplots(rows=1, cols=2, shared_yaxes=True)
-    names = _names_of(audit)
-    shape = ["circle" if f.exposure.is_exact else "circle-open" for f in audit.findings]
-    for measure in _drawn():
-        values, is_infinite = _bits_of(audit, measure)
-        dots = graph_objects.Scatter(
-            x=values,
-            y=names,
-            name=measure.words,
-            mode="markers+text",
-            text=np.where(is_infinite, "∞", ""),
-            textposition="middle right",
-            customdata=np.where(is_infinite, "∞", np.round(values, 4).astype(str)),
-            hovertemplate="%{y}: %{customdata} bits",
-            marker={"symbol": shape, "size": 9},
-        )
-        figure.add_trace(dots, row=1, col=1)
-    for _, label, values in _chances_of(audit):
-        dots = graph_objects.Scatter(x=values, y=names, name=label, mode="markers")
-        if label == "observed":
-            low, high = np.transpose([_interval(f) for f in audit.findings])
-            dots.error_x = {"array": high - values, "arrayminus": values - low, "symmetric": False}
-        figure.add_trace(dots, row=1, col=2)
-    figure.update_xaxes(title=_BITS_LABEL, col=1)
-    figure.update_xaxes(title="chance that one guess is right, and interval", col=2)
-    figure.update_yaxes(autorange="reversed")
-    figure.update_layout(title=title, height=240 + 26 * len(names))
-    return _saved_page(figure, path)
 
 
 def _names_of(audit: Audit) -> list[str]:

@@ -63,5 +63,5 @@ def test_tables_and_figures_are_made(tmp_path):
     assert [float(cell) for cell in row.split()] == [1.0, 2.0, 2.0, 1.5, 2.0]
     case = Case("Toy", np.ones(2), {"a": np.eye(2), "b": np.eye(2)})
     files = draw(tmp_path, case, sweeps)
-    assert [path.name for path in files] == ["bottleneck_toy.png", "bottleneck_toy.html"]
+    assert [path.name for path in files] == ["bottleneck_toy.png"]
     assert all(path.stat().st_size > 0 for path in files)

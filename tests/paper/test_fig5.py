@@ -49,4 +49,4 @@ def test_fig5_time_sharing_fills_gaps(tmp_path: Path) -> None:
     # On the envelope nobody beats anybody, and every dual point is beaten or on it.
     assert on_envelope(figure.shared).all()
     assert is_dominated(figure.dual, figure.shared).all()
-    assert [path.name for path in draw_fig5(tmp_path, figure)] == ["fig5.png", "fig5.html"]
+    assert [path.name for path in draw_fig5(tmp_path, figure)] == ["fig5.png"]

@@ -40,7 +40,7 @@ EXIT_CODES: dict[type[Exception], int] = {
 PACKAGES = {
     "cli": ("rich", "typer"),
     "excel": ("openpyxl",),
-    "plots": ("matplotlib", "plotly"),
+    "plots": ("matplotlib",),
     "postgresql": ("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"),
     "study": (
         *("alembic", "cryptography", "duckdb", "flint", "jinja2"),

@@ -83,7 +83,7 @@ def plan(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the curves: .png, .pdf, .svg or .html."),
+        typer.Option(metavar="FILE", help="Draw the curves: .png, .pdf or .svg."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -253,6 +253,5 @@ def _draw(planned: LimitPlan, path: Path) -> None:
             capped = [blind, *(100 * (each.capped or 0.0) for each in curve.points)]
             name = f"{curve.request}, {_cap_in_words(planned.cap)}"
             curves[name] = np.array([bits, capped]).T
-    draw = plots.tradeoff_curves_page if path.suffix == ".html" else plots.tradeoff_curves_figure
     labels = ("bits about one record", "right answers, of 100")
-    draw({"one party that holds nothing else": curves}, labels, path=path)
+    plots.tradeoff_curves_figure({"one party that holds nothing else": curves}, labels, path=path)

@@ -63,7 +63,7 @@ def quote(
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw all these: .png, .pdf, .svg or .html."),
+        typer.Option(metavar="FILE", help="Draw all these: .png, .pdf or .svg."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -312,13 +312,12 @@ def _draw(quoted: Quote, path: Path) -> None:
             for name, said in _others_in_words(quoted).items()
         },
     }
-    draw = plots.tradeoff_curves_page if path.suffix == ".html" else plots.tradeoff_curves_figure
     error = "largest error of a level" if quoted.objective != "mean" else "mean error"
     others = {"information": "bits about what is asked", "shares": "n times a share's variance"}
     worth = others.get(quoted.measure, error)
     panel = {name: np.array(points) for name, points in curves.items()}
     labels = (f"bits more about one record, to {quoted.party}", worth)
-    draw({f"{quoted.request} for {quoted.party}": panel}, labels, path=path)
+    plots.tradeoff_curves_figure({f"{quoted.request} for {quoted.party}": panel}, labels, path=path)
 
 
 def _worth(quoted: Quote, point: CurvePoint) -> str:

@@ -20,7 +20,7 @@ from tacit.arrays import Array
 from tacit.bottleneck import SequentialBottleneck
 from tacit.datasets import adult
 from tacit.errors import TacitError
-from tacit.plots import tradeoff_curves_figure, tradeoff_curves_page
+from tacit.plots import tradeoff_curves_figure
 
 MU1 = (0.01, 0.03, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 MU2 = (0.1, 0.3)
@@ -208,10 +208,9 @@ def draw(out: Path, case: Case, sweeps: Sequence[Sweep]) -> list[Path]:
     labels = ("relevance Σ I(T; Y), bits", "bits about X")
     title = f"{case.name}: tasks {', '.join(case.tasks)}"
     name = f"bottleneck_{case.name.lower()}"
-    picture, page = out / f"{name}.png", out / f"{name}.html"
+    picture = out / f"{name}.png"
     tradeoff_curves_figure(panels, labels, title, path=picture)
-    tradeoff_curves_page(panels, labels, title, path=page)
-    return [picture, page]
+    return [picture]
 
 
 def _hulls(sweeps: Sequence[Sweep], quantity: str) -> dict[str, Array]:

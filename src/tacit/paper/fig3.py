@@ -9,7 +9,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.information import mutual_information
 from tacit.paper.table1 import JOINT, table1_problem
-from tacit.plots import surface_figure, surface_page
+from tacit.plots import surface_figure
 from tacit.tradeoff import Surface, trace_surface
 
 TITLE = "Least expected distortion D(ε, δ), Table I"
@@ -32,11 +32,10 @@ def fig3(n: int = 17, largest: float = 1.0) -> Surface:
 
 
 def draw_fig3(out: Path, surface: Surface) -> list[Path]:
-    """Write the figure as fig3.png and fig3.html."""
-    picture, page = out / "fig3.png", out / "fig3.html"
+    """Write the figure as fig3.png."""
+    picture = out / "fig3.png"
     surface_figure(surface, TITLE, path=picture)
-    surface_page(surface, TITLE, path=page)
-    return [picture, page]
+    return [picture]
 
 
 def largest_rise(surface: Surface) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.paper.table2 import table2
-from tacit.plots import curves_figure, curves_page
+from tacit.plots import curves_figure
 from tacit.solvers.iteration.blahut_arimoto import Run
 
 TITLE = "Convergence of Algorithm 1, Table I"
@@ -21,15 +21,14 @@ def fig4() -> dict[tuple[float, float], Run]:
 
 
 def draw_fig4(out: Path, runs: dict[tuple[float, float], Run]) -> list[Path]:
-    """Write fig4.png and fig4.html: f_q - theta as printed, and the excess over the optimum."""
+    """Write fig4.png: f_q - theta as printed, and the excess over the optimum."""
     panels = {
         "f_q − θ, as in the paper": {_name(mu): _curve(run.trace) for mu, run in runs.items()},
         "objective − certified lower bound": {_name(mu): _excess(run) for mu, run in runs.items()},
     }
-    picture, page = out / "fig4.png", out / "fig4.html"
+    picture = out / "fig4.png"
     curves_figure(panels, "iteration", TITLE, path=picture)
-    curves_page(panels, "iteration", TITLE, path=page)
-    return [picture, page]
+    return [picture]
 
 
 def _name(mu: tuple[float, float]) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.paper.algorithm3 import multiplier_grid
 from tacit.paper.table1 import table1_problem
-from tacit.plots import points_figure, points_page
+from tacit.plots import points_figure
 from tacit.problem import Problem
 from tacit.solvers.iteration.starts import Points, iterate, measured, random_starts
 
@@ -101,16 +101,15 @@ def _neighbours(points: Points) -> Array:
 
 
 def draw_fig5(out: Path, figure: Fig5) -> list[Path]:
-    """Write fig5.png and fig5.html: the points of Algorithm 2, and after time-sharing."""
+    """Write fig5.png: the points of Algorithm 2, and after time-sharing."""
     clouds = {
         "Algorithm 2": _cloud(figure.dual),
         "after time-sharing": _cloud(figure.shared),
     }
     label = "I(R̂; R), bits"
-    picture, page = out / "fig5.png", out / "fig5.html"
+    picture = out / "fig5.png"
     points_figure(clouds, label, TITLE, path=picture)
-    points_page(clouds, label, TITLE, path=page)
-    return [picture, page]
+    return [picture]
 
 
 def _cloud(points: Points) -> Array:

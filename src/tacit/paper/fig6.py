@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.datasets import adult
-from tacit.plots import bars_and_lines_figure, bars_and_lines_page
+from tacit.plots import bars_and_lines_figure
 from tacit.scheme import NonAdaptiveScheme, Scheme
 from tacit.solution import GAP_TOL
 
@@ -81,7 +81,7 @@ def _course(mechanism: type[Scheme], budget: float) -> Course:
 
 
 def draw_fig6(out: Path, figure: Fig6) -> list[Path]:
-    """Write fig6.png and fig6.html: distortion as bars, cumulative leakage as lines."""
+    """Write fig6.png: distortion as bars, cumulative leakage as lines."""
     panels = {
         f"ε = {budget:g}, δₖ = 0.2(k−1) + {budget:g}": {
             ADAPTIVE: _columns(figure.adaptive[budget]),
@@ -91,10 +91,9 @@ def draw_fig6(out: Path, figure: Fig6) -> list[Path]:
     }
     ticks = [f"{k}: {asked}" for k, asked in enumerate(REQUESTS, start=1)]
     labels = ("expected Hamming distortion (bars)", "I(R̂₁…R̂ₖ; X), bits (lines)")
-    picture, page = out / "fig6.png", out / "fig6.html"
+    picture = out / "fig6.png"
     bars_and_lines_figure(panels, ticks, labels, TITLE, path=picture)
-    bars_and_lines_page(panels, ticks, labels, TITLE, path=page)
-    return [picture, page]
+    return [picture]
 
 
 def _columns(course: Course) -> Array:

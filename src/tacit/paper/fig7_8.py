@@ -15,7 +15,7 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.datasets import adult
 from tacit.information import entropy, mutual_information
-from tacit.plots import Panels, tradeoff_curves_figure, tradeoff_curves_page
+from tacit.plots import Panels, tradeoff_curves_figure
 from tacit.problem import Problem, Utility
 from tacit.scheme import NonAdaptiveScheme, Release, Scheme, SymmetricScheme
 from tacit.solution import GAP_TOL
@@ -163,19 +163,19 @@ def excess_by_law(p_r: Array, utility: Utility, budget: float) -> tuple[float, f
 
 
 def draw_fig7(out: Path, figure: SecondRelease) -> list[Path]:
-    """Write fig7.png and fig7.html: individual leakage against distortion."""
+    """Write fig7.png: individual leakage against distortion."""
     panels = {"education, twice": _against(figure, lambda curve: curve.individual)}
     return _draw(out, "fig7", panels, (INDIVIDUAL, HAMMING), TITLE)
 
 
 def draw_fig8(out: Path, figure: SecondRelease) -> list[Path]:
-    """Write fig8.png and fig8.html: cumulative leakage against distortion."""
+    """Write fig8.png: cumulative leakage against distortion."""
     panels = {"education, twice": _against(figure, lambda curve: curve.cumulative)}
     return _draw(out, "fig8", panels, (CUMULATIVE, HAMMING), TITLE)
 
 
 def draw_squared(out: Path, figure: SecondRelease) -> list[Path]:
-    """Write fig7_squared.png and .html: what delta = eps costs where it costs something."""
+    """Write fig7_squared.png: what delta = eps costs where it costs something."""
     best = figure.curves[NON_ADAPTIVE].distortion
     curves = {
         name: np.stack([figure.budgets, figure.curves[name].distortion - best], axis=-1)
@@ -194,7 +194,6 @@ def _against(figure: SecondRelease, leakage: Callable[[Curve], Array]) -> dict[s
 
 
 def _draw(out: Path, name: str, panels: Panels, labels: tuple[str, str], title: str) -> list[Path]:
-    picture, page = out / f"{name}.png", out / f"{name}.html"
+    picture = out / f"{name}.png"
     tradeoff_curves_figure(panels, labels, title, path=picture)
-    tradeoff_curves_page(panels, labels, title, path=page)
-    return [picture, page]
+    return [picture]
