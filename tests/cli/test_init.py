@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tests.cli.clinic import HEADER, PRIVATE, done, found_in, refused, tacit, unchanged, write_rows
@@ -39,7 +40,7 @@ def refused_init(code: int, arguments: list[object]) -> str:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([*ROWS, ROWS[0]], "patient_id is not unique: 2 of 4 records share it"),
+        ([*ROWS, ROWS[0]], "one row per person is needed"),
         ([*ROWS, (None, 50, "flu", "low")], "patient_id is missing in 1 of 4 records"),
         ([], "t.csv has no rows"),
     ],
@@ -260,3 +261,68 @@ def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: s
     assert "<dt>Same ids elsewhere</dt>" in Path("report.html").read_text()
     flat = " ".join(tacit("init", "--help").out.split())
     assert "whoever holds releases of both studies may hold the sum" in flat
+
+
+# -- a person has one row -------------------------------------------------------------------------
+
+EVENTS = ("patient", "sex", "event", "year")
+
+
+def write_events() -> list[object]:
+    """Two events of each patient, as in survival::colon, and what ``init`` makes of them."""
+    rows = [
+        (f"p{k:02d}", "fm"[k % 2], event, 2000 + k % 3 + (event == "death"))
+        for k in range(60)
+        for event in ("relapse", "death")
+    ]
+    write_rows(Path("events.csv"), rows, EVENTS)
+    return ["init", "clinic", "--table", "events.csv", "--private", "sex", "--ledger", "folder"]
+
+
+def test_rows_of_a_person_are_put_side_by_side_by_the_query_that_is_named() -> None:
+    words = write_events()
+    said = refused_init(4, [*words, "--id", "patient"])
+    assert "120 of 120 rows share their patient with others, up to 2 the same one" in said
+    assert "more id columns" not in said
+    query = said[said.index("SELECT") :]
+    with duckdb.connect() as connection:
+        connection.sql(query).write_csv("persons.csv")
+    made = ["--private", "year_relapse", "--private", "year_death", "--table", "persons.csv"]
+    done("init", "persons", "--id", "patient", "--private", "sex", *made, "--ledger", "folder")
+    header, *persons = Path("persons.csv").read_text().splitlines()
+    assert header == "patient,sex,year_death,year_relapse"
+    assert sorted(persons)[:2] == ["p00,f,2001,2000", "p01,m,2002,2001"]
+
+
+def test_rows_that_are_apart_only_together_have_to_be_accepted() -> None:
+    words = [*write_events(), "--id", "patient,event"]
+    error = tacit(*words, "--json")
+    assert error.code == 3
+    assert error.json["error"]["code"] == "rows"
+    assert error.json["error"]["figures"] == {"column": "patient", "rows": 2}
+    assert "to at most 2 times every limit; this query makes it: SELECT" in error.err
+    assert error.err.endswith("; to go on all the same, add --accept rows\n")
+    said = done(*words, "--accept", "rows").out
+    assert "up to 2 rows of one are answered apart and their bits add up" in said
+
+
+def test_a_column_that_is_unique_by_itself_needs_no_acceptance() -> None:
+    rows = [(f"p{k:02d}", k % 2, "x", k % 3) for k in range(60)]
+    write_rows(Path("events.csv"), rows, EVENTS)
+    words = ["--table", "events.csv", "--id", "patient,sex", "--private", "year"]
+    assert "rows of one" not in done("init", "clinic", *words, "--ledger", "folder").out
+
+
+def test_ids_that_differ_only_by_case_have_to_be_accepted() -> None:
+    rows = [(f"p{k}", 20, ("flu", "none")[k % 2], "low") for k in range(60)]
+    write_rows(Path("t.csv"), [*rows, ("P7", 70, "flu", "low"), (" p8", 70, "flu", "low")])
+    words = init("diagnosis", options=("--ledger", "folder"))
+    assert "2 of 62 rows share their patient_id" in refused_init(4, words)  # blanks do not count
+    write_rows(Path("t.csv"), [*rows, ("P7", 70, "flu", "low")])
+    said = refused_init(3, words)
+    assert "2 of 61 ids differ from another one only by the case of letters" in said
+    assert "such as 'P7' and 'p7'" in said
+    assert "61 records" in done(*words, "--accept", "ids").out
+    write_rows(Path("leavers.csv"), [("P7", 70, "flu", "low")])
+    erased = done("erase", "clinic", "--ids", "leavers.csv", "--yes", "--json").json
+    assert (erased["records"], erased["left"]) == (1, 60)

@@ -62,6 +62,7 @@ TWINS = {
                 "accept_corrections",
                 "readmit",
                 "accept_reset",
+                "accept",
             )
         },
         "/study/records",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
-from tacit.cli.options import AcceptRollback, AsJson, Folder
+from tacit.cli.options import Accept, AcceptRollback, AsJson, Folder
 from tacit.cli.small_cells import MinCell, show_cells
 from tacit.words.remarks import remarks_for_machines
 
@@ -63,6 +63,7 @@ def extend(
             "counted from 0 again: whoever holds releases of both studies may hold the sum.",
         ),
     ] = False,
+    accept: Accept = None,
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
@@ -84,6 +85,7 @@ def extend(
             accept_corrections=accept_corrections,
             readmit=readmit or (),
             accept_reset=accept_reset,
+            accept=accept or (),
         )
         cohorts = study.status().cohorts
         last = cohorts[-1]

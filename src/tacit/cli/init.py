@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, waiting
-from tacit.cli.options import AsJson, Folder
+from tacit.cli.options import Accept, AsJson, Folder
 from tacit.cli.small_cells import MinCell, show_cells
 from tacit.tables.encoding.column import Stray
 from tacit.words.commands import command_line
@@ -119,6 +119,7 @@ def init(
             "where the ids are other people's there, as numbers of rows are.",
         ),
     ] = False,
+    accept: Accept = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -168,6 +169,7 @@ def init(
             memory=memory,
             ledger=ledger,
             accept_reset=accept_reset,
+            accept=accept or (),
             min_records=min_records,
             engine=engine,
             master=master,

@@ -341,6 +341,7 @@ class CohortOf(Order):
         accept_corrections: erase records whose values changed, and let them join again.
         readmit: ids that were erased and may join again.
         accept_reset: take records that the ledger knows from another study.
+        accept: codes of consequences that are accepted.
     """
 
     table: Uploaded | None = None
@@ -349,6 +350,7 @@ class CohortOf(Order):
     accept_corrections: bool = False
     readmit: Annotated[Names, BeforeValidator(_lines)] = Field(default_factory=list)
     accept_reset: bool = False
+    accept: Names = Field(default_factory=list)
 
 
 class ErasureOf(Order):

@@ -8,7 +8,7 @@ between, if that is accepted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from shutil import rmtree
 
 from tacit.errors import InvalidInputError, Suggestion
@@ -45,6 +45,7 @@ def extend_study(
     accept_corrections: bool,
     readmit: Sequence[str],
     accept_reset: bool,
+    accept: Collection[str],
     finish_erasure: Callable[[], object],
     remark: Callable[[Remark], None],
 ) -> None:
@@ -59,14 +60,14 @@ def extend_study(
         accept_corrections: erase known records whose values changed, and let them join again.
         readmit: ids that were erased and may join again.
         accept_reset: whether records may join that the ledger knows from another study.
+        accept: codes of what the custodian accepts about ids.
         finish_erasure: removes the records of an erasure that is recorded.
         remark: called with what the custodian should know about the table.
     """
     layout, number = journal.layout, len(writer.cohorts) + 1
     readmitted = _find_readmitted(journal, writer, readmit)
-    admission = Admission(
-        skip_known, accept_corrections, journal.books.erased_persons - readmitted, writer.keys.ids
-    )
+    erased = journal.books.erased_persons - readmitted
+    admission = Admission(skip_known, accept_corrections, erased, writer.keys.ids, accept)
     layout.cohorts.mkdir(mode=0o700, exist_ok=True)
     with locked(layout.cohorts):  # of two who extend at once, the second sees what the first did
         _refuse_moved_on(journal, number)

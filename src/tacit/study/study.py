@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -131,6 +131,11 @@ def _warn(remark: Remark) -> None:
     warn(str(remark), stacklevel=3)
 
 
+def _several(values: str | Collection[str]) -> tuple[str, ...]:
+    """A text where several are due is one."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
 class Study:
     """A table of records that parties ask for, again and again.
 
@@ -171,6 +176,7 @@ class Study:
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
+        accept: str | Collection[str] = (),
         min_records: int = 50,
         engine: str = LOCAL,
         master: str | None = None,
@@ -197,6 +203,8 @@ class Study:
                 same people is noticed only within one ledger.
             accept_reset: whether a ledger that knows these records under another study may take
                 them again, and so begin to count their bits anew.
+            accept: codes of consequences that are accepted: ``"rows"`` where several rows may be
+                one person's, ``"ids"`` where ids that differ only by case are different persons'.
             min_records: refuse a smaller table: whoever knows its counts learns more than the
                 limits say, from everybody else's rows.
             engine: what reads and writes the records: ``local``, or ``spark`` for a cluster.
@@ -207,10 +215,9 @@ class Study:
         """
         if everyone is not None:
             as_positive_bits(everyone, name="everyone")
-        ids = (id,) if isinstance(id, str) else tuple(id)
         plan = Plan(
             table=table,
-            id_columns=ids,
+            id_columns=_several(id),
             private=tuple(map(Column.of, private)),
             external=tuple(map(Column.of, external)),
             is_id_public=public_id,
@@ -219,6 +226,7 @@ class Study:
             policy=Policy(everyone=everyone, limits=limits).rename(compose),
             ledger=ledger,
             accept_reset=accept_reset,
+            accept=_several(accept),
             min_records=min_records,
             engine=engine,
             master=master,
@@ -287,6 +295,7 @@ class Study:
         accept_corrections: bool = False,
         readmit: str | Sequence[str] = (),
         accept_reset: bool = False,
+        accept: str | Collection[str] = (),
     ) -> list[Remark]:
         """Let records that came since join, as a cohort of their own.
 
@@ -308,6 +317,7 @@ class Study:
                 columns, with commas between.
             accept_reset: whether a ledger that knows these records under another study may take
                 them, and so begin to count their bits anew.
+            accept: as for ``create``.
 
         Returns:
             Remarks for the custodian.
@@ -328,8 +338,9 @@ class Study:
                 min_cohort=min_cohort,
                 skip_known=skip_known,
                 accept_corrections=accept_corrections,
-                readmit=(readmit,) if isinstance(readmit, str) else readmit,
+                readmit=_several(readmit),
                 accept_reset=accept_reset,
+                accept=_several(accept),
                 finish_erasure=self.finish_erasure,
                 remark=remarks.append,
             )

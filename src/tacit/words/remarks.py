@@ -207,6 +207,13 @@ def _erased_skipped(*, records: int) -> str:
     return f"{_records_were(records)} left out: erased from the study before"
 
 
+def _rows_apart(*, column: str, rows: int) -> str:
+    return (
+        f"if {column} names a person, up to {rows:,} rows of one are answered apart and their bits "
+        f"add up, to at most {rows:,} times every limit"
+    )
+
+
 def _corrected(*, records: int, times: int) -> str:
     counted = "1 record joined" if records == 1 else f"{records:,} records joined"
     return (
@@ -530,6 +537,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "entry {entry} is not in the ledger as {paper} has it: the ledger was rolled back or "
         "rewritten since, or the paper is forged, for it carries no seal"
     ),
+    "rows_apart": _rows_apart,
     "strays_missing": _strays_missing,
     "values_changed": _values_changed,
     "unused_values": _unused_values,

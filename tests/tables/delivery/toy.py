@@ -119,6 +119,7 @@ class ToyEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
+        accept: Collection[str] = (),
         remark: Callable[[Remark], None] | None = None,
     ) -> ToyRecords:
         rows = _read(source)

@@ -40,7 +40,8 @@ def ids_only(folder: Path, **ids: Sequence[object]) -> Snapshot:
     n = len(next(iter(ids.values())))
     folder.mkdir(exist_ok=True)
     source = write_parquet(folder / "ids.parquet", {**ids, "bit": [i % 2 for i in range(n)]})
-    return build(source, list(ids), columns_of("bit"), [], folder / "snapshot")
+    accepted = ("ids", "rows")
+    return build(source, list(ids), columns_of("bit"), [], folder / "snapshot", accept=accepted)
 
 
 def changed(**columns: Sequence[object]) -> Columns:
@@ -147,7 +148,7 @@ def test_nobody_else_may_look(tmp_path: Path) -> None:
             ["patient_id"],
             PRIVATE,
             (),
-            "patient_id is not unique: 5 of 6 records share it with others; remove the repeats",
+            "5 of 6 rows share their patient_id with others, up to 3 the same one; this query mak",
         ),
         (
             changed(patient_id=[7, None, None, 3, 4, 1]),
@@ -362,7 +363,7 @@ def plain_hashes(ids: Sequence[tuple[str, ...]]) -> list[str]:
         ({"d": [date(2020, 1, 2), date(1999, 1, 1)]}, [("d2020-01-02",), ("d1999-01-01",)]),
         ({"b": [True, False]}, [("btrue",), ("bfalse",)]),
         ({"a": ["a", "ab"], "b": ["bc", "c"]}, [("ta", "tbc"), ("tab", "tc")]),
-        ({"a": ["", "x"], "b": [1, 2]}, [("t", "i1"), ("tx", "i2")]),
+        ({"t": [" 5\t", "ne\u0301e"]}, [("t5",), ("tnée",)]),
     ],
 )
 def test_sketches_are_hashes_of_typed_ids(
@@ -389,7 +390,7 @@ def test_the_same_ids_under_other_names_and_integer_types_are_the_same(tmp_path:
 
 
 PAIRS = st.lists(
-    st.tuples(st.text(alphabet="ab1:é", max_size=3), st.text(alphabet="ab1:é", max_size=3)),
+    st.tuples(*[st.text(alphabet="ab1:é", min_size=1, max_size=3)] * 2),
     min_size=2,
     max_size=20,
     unique=True,

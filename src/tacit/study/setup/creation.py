@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -73,6 +73,7 @@ class Plan:
     policy: Policy
     ledger: str | None
     accept_reset: bool
+    accept: Collection[str]
     min_records: int
     engine: str
     master: str | None
@@ -209,6 +210,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
         plan.private,
         plan.external,
         layout.snapshot,
+        accept=plan.accept,
         remark=plan.remarks.append,
     )
     _refuse_few(snapshot.n_records, plan)

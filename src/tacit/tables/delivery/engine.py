@@ -113,6 +113,7 @@ class Engine(Protocol[SomeRecords]):
         externals: Sequence[Column],
         folder: Path,
         *,
+        accept: Collection[str] = (),
         remark: Callable[[Remark], None] | None = None,
     ) -> SomeRecords:
         """Read a table, encode its records, count them by cell and freeze them.
@@ -123,6 +124,8 @@ class Engine(Protocol[SomeRecords]):
             attributes: the private attributes; x counts their levels in this order.
             externals: columns that may be asked for though they are no function of x.
             folder: where the records will be; it must not exist.
+            accept: codes of what the custodian accepts about ids: ``rows`` where several of them
+                may name one person, ``ids`` where some differ only by case.
             remark: called with what the custodian should know about the table.
         """
         ...

@@ -71,7 +71,7 @@ def link(snapshot: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) ->
         InvalidInputError: there is no such table, or a column of ids is missing.
     """
     names = [column.name for column in snapshot.encoding.ids]
-    with stage(ids, names, snapshot.folder.parent) as table:
+    with stage(ids, names, snapshot.folder.parent, ids=names) as table:
         found = _known(snapshot, table, names)
         listed = ", ".join(map(quote_name, names))
         distinct = f"SELECT count(*) FROM (SELECT DISTINCT {listed} FROM staged)"

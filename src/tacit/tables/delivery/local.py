@@ -67,10 +67,13 @@ class LocalEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
+        accept: Collection[str] = (),
         remark: Callable[[Remark], None] | None = None,
     ) -> Snapshot:
         """Freeze a table in a new folder."""
-        return build(source, id_columns, attributes, externals, folder, remark=remark)
+        return build(
+            source, id_columns, attributes, externals, folder, accept=accept, remark=remark
+        )
 
     def count_cohort(
         self,

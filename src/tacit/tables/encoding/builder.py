@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
 from tacit.storage import atomic_folder
-from tacit.tables.connection import quote_name, reason
+from tacit.tables.connection import reason
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.levels import freeze, freeze_all
+from tacit.tables.encoding.persons import check_ids
 from tacit.tables.encoding.snapshot import (
     BATCH,
     CODES_FILE,
@@ -43,6 +44,7 @@ def build(
     externals: Sequence[Column],
     folder: Path,
     *,
+    accept: Collection[str] = (),
     remark: Callable[[Remark], None] | None = None,
 ) -> Snapshot:
     """Read a source and freeze it in a new folder.
@@ -53,12 +55,13 @@ def build(
         attributes: the private attributes; x counts their levels in this order.
         externals: columns that may be asked for though they are no function of x.
         folder: where the snapshot will be; it must not exist.
+        accept: codes of what the custodian accepts about its ids.
         remark: called with what the custodian should know about the table.
     """
     columns = columns_to_read(id_columns, attributes, externals)
     with new_snapshot(folder) as partial:
-        with stage(source, columns, partial) as table:
-            check_ids(id_columns, table.n_records, *count_bad_ids(table, id_columns))
+        with stage(source, columns, partial, ids=id_columns) as table:
+            table.remarks.extend(check_ids(table, id_columns, accept, source, partial))
             encoding = freeze_encoding(table, id_columns, attributes, externals)
             levels = f"({levels_sql(table.connection, encoding)})"
             write_snapshot(table, encoding, levels, partial)
@@ -95,42 +98,6 @@ def columns_to_read(
                 "external column are different columns"
             )
     return columns
-
-
-def check_ids(id_columns: Sequence[str], n_records: int, n_missing: int, n_shared: int) -> None:
-    """Refuse ids that do not tell records apart.
-
-    Args:
-        id_columns: their names.
-        n_records: how many records there are.
-        n_missing: how many of them lack an id.
-        n_shared: how many of them share their id with others.
-    """
-    shown = ", ".join(id_columns)
-    if n_missing:
-        raise InvalidInputError(
-            f"{shown} is missing in {n_missing:,} of {n_records:,} records: "
-            "give each record an id, or leave it out"
-        )
-    if n_shared:
-        raise InvalidInputError(
-            f"{shown} is not unique: {n_shared:,} of {n_records:,} records share it with "
-            "others; remove the repeats, or name more id columns that tell them apart"
-        )
-
-
-def count_bad_ids(table: StagingTable, id_columns: Sequence[str]) -> tuple[int, int]:
-    """How many records lack an id, and how many share it with others."""
-    ids = [f"staged.{quote_name(name)}" for name in id_columns]
-    is_missing = " OR ".join(f"{name} IS NULL" for name in ids)
-    [(n_missing,)] = table.connection.execute(
-        f"SELECT count(*) FROM staged WHERE {is_missing}"
-    ).fetchall()
-    [(n_shared,)] = table.connection.execute(
-        "SELECT coalesce(sum(times), 0)::BIGINT FROM "
-        f"(SELECT count(*) AS times FROM staged GROUP BY {', '.join(ids)} HAVING count(*) > 1)"
-    ).fetchall()
-    return n_missing, n_shared
 
 
 def freeze_encoding(

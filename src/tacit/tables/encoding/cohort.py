@@ -6,7 +6,7 @@ refused, and so is a record that is known, by its normalised id: see ``ids``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +16,10 @@ import pyarrow as pa
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.tables.connection import quote_name
-from tacit.tables.encoding.builder import check_ids, count_bad_ids, new_snapshot, write_snapshot
+from tacit.tables.encoding.builder import new_snapshot, write_snapshot
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.ids import keyed_person_sql, normalised_id_sql
+from tacit.tables.encoding.persons import check_ids
 from tacit.tables.encoding.snapshot import Snapshot
 from tacit.tables.encoding.strays import count_strays, read_as
 from tacit.tables.sources.staging_table import StagingTable, stage
@@ -49,12 +50,14 @@ class Admission:
         accept_corrections: take known records whose private values changed for new ones.
         erased: keyed hashes of the normalised ids of those who were erased for good.
         key: of these hashes.
+        accept: codes of what the custodian accepts about ids.
     """
 
     skip_known: bool
     accept_corrections: bool
     erased: frozenset[str]
     key: bytes
+    accept: Collection[str] = ()
 
 
 def build_cohort(
@@ -81,10 +84,10 @@ def build_cohort(
     """
     encoding = cohorts[0].encoding
     with new_snapshot(folder) as partial:
-        with stage(source, list(encoding.types), partial) as table:
+        names = [each.name for each in encoding.ids]
+        with stage(source, list(encoding.types), partial, ids=names) as table:
             _read_alike(table, encoding)
-            names = [each.name for each in encoding.ids]
-            check_ids(names, table.n_records, *count_bad_ids(table, names))
+            check_ids(table, names, admission.accept, source, partial)
             table.connection.execute(
                 f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}"
             )

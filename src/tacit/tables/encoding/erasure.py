@@ -63,7 +63,7 @@ def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> HashedId
     hashed = keyed_id_sql([column.sql_type for column in encoding.ids], key)
     person = keyed_person_sql(len(names), key)
     is_empty = " OR ".join(f"{quote_name(name)} IS NULL" for name in names)
-    with stage(ids, names, folder, is_in_order=True) as table:
+    with stage(ids, names, folder, ids=names, is_in_order=True) as table:
         rows = table.connection.execute(
             f"SELECT rowid + 1, {hashed}, {person} FROM (SELECT rowid, {stored} FROM staged "
             f"WHERE NOT ({is_empty})) ORDER BY rowid"

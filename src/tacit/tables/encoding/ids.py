@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from tacit.tables.encoding.attribute import is_integer, is_number
+from tacit.tables.sources.staging_table import id_text
 
 _TAGS = {"BOOLEAN": "b", "DATE": "d", "DOUBLE": "f", "TIME": "h", "TIMESTAMP": "m", "VARCHAR": "t"}
 
@@ -22,9 +23,6 @@ ID_HASH_DIGITS = 32
 """Hexadecimal digits of the keyed hash of an id: 128 bits, so that no two ids share one."""
 
 _HMAC_BLOCK = sha256().block_size
-
-_BLANKS = " || ".join(f"chr({code})" for code in (9, 10, 13, 32, 160))
-"""SQL of the blanks that may stand around an id: tab, line ends, blank, no-break blank."""
 
 
 def typed_id_sql(stored_types: Sequence[str]) -> str:
@@ -58,7 +56,7 @@ def normalised_id_sql(n_columns: int) -> str:
 
 
 def _normalised_sql(column: str) -> str:
-    text = f"lower(nfc_normalize(trim(CAST({column} AS VARCHAR), {_BLANKS})))"
+    text = f"lower({id_text(f'CAST({column} AS VARCHAR)')})"
     whole = f"regexp_replace({text}, '^[+]?(-?)0*([0-9])', '\\1\\2')"
     number = f"regexp_replace({whole}, '([.][0-9]*?)0*$', '\\1')"
     is_number = f"regexp_full_match({text}, '[+-]?[0-9]+([.][0-9]*)?')"

@@ -41,6 +41,9 @@ _MOMENTS = {
 }
 _ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
 _TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
+_BLANKS = " || ".join(f"chr({code})" for code in (9, 10, 13, 32, 160))
+"""SQL of the blanks that may stand around an id: tab, line ends, blank, no-break blank."""
+
 _AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
 
@@ -96,6 +99,7 @@ def stage(
     columns: Sequence[str],
     folder: Path,
     *,
+    ids: Sequence[str] = (),
     is_in_order: bool = False,
 ) -> Iterator[StagingTable]:
     """The named columns of a source, copied below ``folder`` for as long as they are needed.
@@ -104,6 +108,7 @@ def stage(
         source: names the table.
         columns: to copy.
         folder: for the copy.
+        ids: those of the columns that have ids: see ``id_text``.
         is_in_order: whether rows keep their order, which takes longer.
     """
     found = find_source(source)
@@ -114,7 +119,7 @@ def stage(
                 connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
                 remarks = _look(table, columns, found.shown)
-                types = _copy(connection, table, columns, found.shown)
+                types = _copy(connection, table, columns, ids, found.shown)
                 zoned = zoned_columns(table)
         except duckdb.Error as error:
             raise InvalidInputError(
@@ -138,10 +143,14 @@ def _look(table: Table, columns: Sequence[str], shown: str) -> list[Remark]:
 
 
 def _copy(
-    connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[str], shown: str
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    columns: Sequence[str],
+    ids: Sequence[str],
+    shown: str,
 ) -> dict[str, str]:
     """Copy the columns; the stored type of each."""
-    chosen, types = stored_columns(table, columns, shown)
+    chosen, types = stored_columns(table, columns, ids, shown)
     connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
     return types
 
@@ -151,7 +160,9 @@ def zoned_columns(table: Table) -> frozenset[str]:
     return frozenset(name for name, each in table.types.items() if each in _ZONED)
 
 
-def stored_columns(table: Table, columns: Sequence[str], shown: str) -> tuple[str, dict[str, str]]:
+def stored_columns(
+    table: Table, columns: Sequence[str], ids: Sequence[str], shown: str
+) -> tuple[str, dict[str, str]]:
     """SQL of columns in their stored form, to select from a table, and the stored type of each."""
     for name in columns:
         if name not in table.types:
@@ -161,8 +172,17 @@ def stored_columns(table: Table, columns: Sequence[str], shown: str) -> tuple[st
     stored = {
         name: store(f"column {name!r}", quote_name(name), table.types[name]) for name in columns
     }
+    for name in ids:
+        sql, stored_type = stored[name]
+        if stored_type == "VARCHAR":
+            stored[name] = f"nullif({id_text(sql)}, '')", stored_type
     chosen = ", ".join(f"{sql} AS {quote_name(name)}" for name, (sql, _) in stored.items())
     return chosen, {name: stored_type for name, (_, stored_type) in stored.items()}
+
+
+def id_text(expression: str) -> str:
+    """SQL of a text as ids are compared: composed (NFC), and without blanks around it."""
+    return f"nfc_normalize(trim({expression}, {_BLANKS}))"
 
 
 def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:

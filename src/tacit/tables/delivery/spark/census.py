@@ -8,12 +8,12 @@ each column and how often they occur, and from these it freezes the levels.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -31,9 +31,11 @@ from tacit.tables.delivery.spark.folders import (
 )
 from tacit.tables.delivery.spark.parts import new_parts
 from tacit.tables.delivery.spark.session import files_in_any_order, quote_column
-from tacit.tables.encoding.builder import Tally, check_ids, columns_to_read, freeze_encoding
+from tacit.tables.encoding.builder import Tally, columns_to_read, freeze_encoding
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
 from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.ids import normalised_id_sql
+from tacit.tables.encoding.persons import Ids, refuse_persons_twice
 from tacit.tables.encoding.snapshot import COUNTS_FILE, DESCRIPTION_FILE, Description
 from tacit.tables.encoding.strays import reading_sql
 from tacit.tables.sources.parquet import ParquetFile
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Batches = Iterator[pa.RecordBatch]
+
+_ONE_ROW = "group its rows: keep what is constant, and put the rest side by side or summarise it"
 
 MOST_VALUES = 10_000_000
 """Different values of one column that the driver looks at."""
@@ -69,6 +73,7 @@ def take_census(
     folder: Path,
     *,
     data: HadoopFolder | None,
+    accept: Collection[str],
     remark: Callable[[Remark], None] | None,
 ) -> None:
     """Read a source and freeze it in a new folder, its parts in ``data``; see ``Engine.count``."""
@@ -78,7 +83,7 @@ def take_census(
             new_parts(partial, data) as parts,
             (LocalFolder(partial) if data is None else data).scratch("staging") as tables,
             scratch_folder(partial / "driver") as here,
-            _staged(session, source, columns, id_columns, tables, here) as table,
+            _staged(session, source, columns, id_columns, accept, tables, here) as table,
         ):
             with files_in_any_order(session):
                 encoding = freeze_encoding(table, id_columns, attributes, externals)
@@ -155,6 +160,7 @@ def _staged(
     source: str,
     columns: Sequence[str],
     id_columns: Sequence[str],
+    accept: Collection[str],
     tables: Folder,
     here: Path,
 ) -> Iterator[ValueTable]:
@@ -166,17 +172,17 @@ def _staged(
     table = read_table(session, source)
     with files_in_any_order(session):
         read = (
-            _stage_here(source, columns, copy, here)
+            _stage_here(source, columns, id_columns, copy, here)
             if table is None
-            else _stage_there(table, columns, copy, shown)
+            else _stage_there(table, columns, id_columns, copy, shown)
         )
         staged = read_folder(session, copy)
-        n_records, n_missing, n_shared = _count_ids(staged, id_columns)
-    if n_records == 0:
+        ids = _count_ids(session, staged, id_columns)
+    if ids.n_records == 0:
         raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
-    check_ids(id_columns, n_records, n_missing, n_shared)
+    remarks = [*read.remarks, *refuse_persons_twice(ids, accept, lambda _: _ONE_ROW)]
     with connect_file(here) as connection:
-        yield ValueTable(connection, read.types, n_records, read.remarks, read.zoned, staged=staged)
+        yield ValueTable(connection, read.types, ids.n_records, remarks, read.zoned, staged=staged)
 
 
 def read_table(session: SparkSession, source: str) -> DataFrame | None:
@@ -206,10 +212,12 @@ class _Read:
     zoned: frozenset[str]
 
 
-def _stage_here(source: str, columns: Sequence[str], copy: Folder, here: Path) -> _Read:
+def _stage_here(
+    source: str, columns: Sequence[str], ids: Sequence[str], copy: Folder, here: Path
+) -> _Read:
     """Copy a source that Spark cannot read."""
     part = here / f"part-0{ENDING}"
-    with stage(source, columns, here) as table:
+    with stage(source, columns, here, ids=ids) as table:
         table.connection.execute(f"COPY staged TO {quote_file(part)} (FORMAT parquet)")
         copy.make()
         copy.put(part)
@@ -219,12 +227,14 @@ def _stage_here(source: str, columns: Sequence[str], copy: Folder, here: Path) -
         return _Read(table.types, table.remarks, table.zoned)
 
 
-def _stage_there(table: DataFrame, columns: Sequence[str], copy: Folder, shown: str) -> _Read:
+def _stage_there(
+    table: DataFrame, columns: Sequence[str], ids: Sequence[str], copy: Folder, shown: str
+) -> _Read:
     """Let tasks copy a table in its stored types."""
     with connect_memory() as connection:
         connection.register("batch", table.limit(0).toArrow())
         described = describe(connection, "batch")
-        chosen, types = stored_columns(described, columns, shown)
+        chosen, types = stored_columns(described, columns, ids, shown)
     schema = ", ".join(f"{quote_column(name)} {_spark_type(name, types[name])}" for name in columns)
     read = table.select([quote_column(name) for name in columns])
     write_folder(read.mapInArrow(_through_duckdb(f"SELECT {chosen} FROM batch"), schema), copy)
@@ -254,20 +264,20 @@ def _through_duckdb(query: str) -> Callable[[Batches], Batches]:
     return run
 
 
-def _count_ids(staged: DataFrame, id_columns: Sequence[str]) -> tuple[int, int, int]:
-    """How many records there are, how many lack an id, and how many share it with others."""
-    # By names of their own: a column may be called count, too.
+def _count_ids(session: SparkSession, staged: DataFrame, id_columns: Sequence[str]) -> Ids:
+    """What the ids are like; tasks normalise them."""
     ids = [f"id_{k}" for k in range(len(id_columns))]
     named = zip(id_columns, ids, strict=True)
-    each = staged.selectExpr(*(f"{quote_column(name)} AS {own}" for name, own in named))
-    is_missing = " OR ".join(f"{own} IS NULL" for own in ids)
-    times = each.groupBy(ids).count().selectExpr(f"{is_missing} AS is_missing", "count AS times")
-    [row] = times.selectExpr(
-        "coalesce(sum(times), 0)",
-        "coalesce(sum(times) FILTER (WHERE is_missing), 0)",
-        "coalesce(sum(times) FILTER (WHERE times > 1), 0)",
-    ).collect()
-    return row[0], row[1], row[2]
+    texts = ", ".join(f"CAST({quote_name(name)} AS VARCHAR) AS {one}" for name, one in named)
+    query = f"SELECT *, {normalised_id_sql(len(ids))} AS name FROM (SELECT {texts} FROM batch)"
+    schema = ", ".join(f"{name} string" for name in (*ids, "name"))
+    each = staged.select([quote_column(name) for name in id_columns])
+    each = each.mapInArrow(_through_duckdb(query), schema)
+
+    def run(query: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in session.sql(query, ids=each).collect()]
+
+    return Ids.count(id_columns, run, has_texts=True)
 
 
 # -- records ------------------------------------------------------------------------------------

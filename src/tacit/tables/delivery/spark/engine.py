@@ -101,6 +101,7 @@ class SparkEngine:
         externals: Sequence[Column],
         folder: Path,
         *,
+        accept: Collection[str] = (),
         remark: Callable[[Remark], None] | None = None,
     ) -> PartedSnapshot:
         """Freeze a table in a new folder."""
@@ -109,6 +110,7 @@ class SparkEngine:
                 take_census(
                     *(session, source, id_columns, attributes, externals, folder),
                     data=self._new_data(),
+                    accept=accept,
                     remark=remark,
                 )
         except (SparkError, duckdb.Error, OSError) as error:
