@@ -17,7 +17,7 @@ from tests.cli.clinic import done
 CUSTODIANS_OWN = ("sqlalchemy", "alembic", "pyarrow", "flint", "cryptography", "jinja2")
 EXTRAS = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
 
-DISTRIBUTIONS = {"flint": "python-flint", "swagger_ui": "swagger-ui-py"}
+DISTRIBUTIONS = {"flint": "python-flint"}
 """Packages that are installed by another name than they are imported by."""
 
 _WITHOUT = """

@@ -20,7 +20,7 @@ from tests.service.browser import (
     open_browser,
     visiting,
 )
-from tests.service.server import JOB_SECONDS, Server, answering, ask
+from tests.service.server import Server, answering, ask
 
 pytestmark = pytest.mark.slow
 
@@ -171,8 +171,7 @@ def test_what_other_limits_would_buy(clinic: Server, browser: Browser, place: di
         visitor.wait_for_job("done")
         slider, field = page.get_by_role("slider").first, page.get_by_role("textbox").first
         expect(field).to_have_value("0.3")
-        # Once the script has run; machines without a graphics card take long to draw.
-        expect(page.locator("output")).not_to_be_empty(timeout=1000 * JOB_SECONDS)
+        expect(page.locator("output")).not_to_be_empty()  # once the script has run
         before = page.locator("output").inner_text()
         slider.press("ArrowRight")
         expect(field).to_have_value("0.301")
@@ -180,7 +179,7 @@ def test_what_other_limits_would_buy(clinic: Server, browser: Browser, place: di
         page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
         expect(page.locator("output")).not_to_have_text(before)
         assert right_of_100(page.locator("output").inner_text()) > right_of_100(before)
-        assert page.locator(".chart canvas").count() > 0  # the surface, with depth
+        expect(page.get_by_role("img", name="A map of D(ε, δ)")).to_be_visible()
         visitor.look("surface")
         limit = field.input_value()
         page.get_by_role("button", name="Design it exactly").click()
@@ -231,6 +230,7 @@ def test_the_description_of_the_api_needs_no_other_machine(
         log_in(visitor, clinic)
         visitor.go("/api/docs")
         expect(visitor.page.get_by_text("/api/own/quotes")).to_be_visible()
+        visitor.look("api")
 
 
 @pytest.mark.slow

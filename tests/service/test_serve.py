@@ -99,5 +99,5 @@ def test_a_server_answers_before_slow_packages_are_loaded() -> None:
     command = [sys.executable, "-c", LOADED]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert "fastapi" in loaded
-    slow = {"scipy.optimize", "scipy.special", "plotly", "pandas", "tacit.estimation"}
+    slow = {"scipy.optimize", "scipy.special", "matplotlib", "pandas", "tacit.estimation"}
     assert not slow & set(loaded)

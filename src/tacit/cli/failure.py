@@ -46,7 +46,7 @@ PACKAGES = {
         *("alembic", "cryptography", "duckdb", "flint", "jinja2"),
         *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy"),
     ),
-    "service": ("fastapi", "jinja2", "plotly", "swagger_ui", "uvicorn"),
+    "service": ("fastapi", "jinja2", "matplotlib", "uvicorn"),
     "spark": ("pandas", "pyspark"),
 }
 """An extra of tacit -> packages that it brings, as they are imported."""

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tacit.errors import Suggestion
 from tacit.information.laws import bits_down, bits_up, of_hundred, percent_used
 from tacit.policy import limit_in_words, times_in_words
-from tacit.service.assets import plotly_style_ids
+from tacit.service.charts import draw
 from tacit.service.guard import API
 from tacit.service.uploads import file_name
 from tacit.study.reports.page import chance_up, fullness, times_up
@@ -75,7 +75,7 @@ _ENVIRONMENT.filters |= {
 }
 
 
-_ENVIRONMENT.globals["plotly_style_ids"] = plotly_style_ids
+_ENVIRONMENT.globals["draw"] = draw
 
 
 def render(request: Request, template: str, found: Any, *, status: int = 200) -> HTMLResponse:

@@ -24,8 +24,8 @@ _KEPT = {"Cache-Control": "private, max-age=3600"}
 
 @router.get(API + "/docs")
 def show_documentation(request: Request) -> Response:
-    """Swagger UI, out of its wheel."""
-    return render(request, "documentation.html", None)
+    """Every operation, from the description that machines get."""
+    return render(request, "documentation.html", request.app.openapi())
 
 
 @router.get("/static/{name}")
