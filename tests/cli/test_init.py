@@ -246,6 +246,12 @@ def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: s
     done("init", "first", *words)
     before = sorted(path.name for path in Path().iterdir())
     said = refused(5, "init", "second", *words)
+    assert "of which nothing was released: about 100% of the smaller" in said
+    assert said.endswith("accept that; that is --again, or --accept-reset")
+    done("party", "add", "first", "lab", "--limit", 0.5)
+    done("release", "first", "lab", "diagnosis", "--bits", 0.1, "--out", "a.csv")
+    before = sorted(path.name for path in Path().iterdir())
+    said = refused(5, "init", "second", *words, "--again")
     assert "overlap" in said
     name = Path(patients).name
     assert re.search(rf"that study \(made of {name} on \d{{4}}-\d\d-\d\d; its folder", said)
@@ -326,3 +332,37 @@ def test_ids_that_differ_only_by_case_have_to_be_accepted() -> None:
     write_rows(Path("leavers.csv"), [("P7", 70, "flu", "low")])
     erased = done("erase", "clinic", "--ids", "leavers.csv", "--yes", "--json").json
     assert (erased["records"], erased["left"]) == (1, 60)
+
+
+# -- making a study anew --------------------------------------------------------------------------
+
+
+def test_a_study_without_a_release_is_made_anew_without_a_note(patients: str) -> None:
+    ledger = f"sqlite:///{Path('ledger.sqlite').absolute()}"
+    words = ["--table", patients, "--id", "patient_id", "--ledger", ledger]
+    done("init", "clinic", *words, "--private", "income")
+    done("party", "add", "clinic", "lab", "--limit", 0.5)
+    shutil.copytree("clinic", "copy")
+    wrong = unchanged(4, "init", "clinic", *words, "--private", "no such column", "--again")
+    assert "no column" in wrong
+    done("init", "clinic", *words, *PRIVATE, "--again")
+    assert done("status", "clinic", "--json").json["parties"] == []
+    shutil.rmtree("clinic")  # the folder is gone, and the ledger knows a study of these people
+    said = done("init", "clinic", *words, *PRIVATE, "--again").out
+    assert "same ids" not in said
+    assert "same ids" not in done("report", "clinic").out
+    assert "was made anew as study" in refused(4, "party", "add", "copy", "lab-b", "--limit", 0.5)
+    done("party", "add", "clinic", "lab", "--limit", 0.5)
+    done("release", "clinic", "lab", "diagnosis", "--bits", 0.1, "--out", "a.csv")
+    assert "everything is as recorded" in done("verify", "clinic").out
+    said = refused(4, "init", "clinic", *words, *PRIVATE, "--again")
+    assert "releases of it are counted (1 in its ledger)" in said
+
+
+def test_making_anew_ends_the_study_in_its_own_ledger(patients: str) -> None:
+    ledger = f"sqlite:///{Path('ledger.sqlite').absolute()}"
+    words = ["--table", patients, "--id", "patient_id", *PRIVATE]
+    done("init", "clinic", *words, "--ledger", ledger)
+    done("init", "clinic", *words, "--ledger", "folder", "--again")
+    done("init", "clinic", *words, "--ledger", "folder", "--again")
+    assert "same ids" not in done("init", "other", *words, "--ledger", ledger).out

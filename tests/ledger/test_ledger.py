@@ -144,11 +144,14 @@ STARTS = {"first": 0, "half": 50, "apart": 1000}
 
 def test_shared_records_are_refused_unless_accepted(ledger: Ledger) -> None:
     sketches = {name: sketch_of(range(start, start + 100)) for name, start in STARTS.items()}
-    ledger.register("first", sketches["first"], {})
+    first = ledger.register("first", sketches["first"], {})
     ledger.register("apart", sketches["apart"], {})
     assert [(o.study, o.share) for o in ledger.overlapping(sketches["half"])] == [("first", 0.5)]
-    with pytest.raises(LedgerError, match=r"study 'first' overlap: about 50% of .*other people's"):
-        ledger.register("half", sketches["half"], {})
+    for said in (r"nothing was released: .* make it anew", r"study 'first' overlap: about 50% of"):
+        with pytest.raises(LedgerError, match=said):
+            ledger.register("half", sketches["half"], {})
+        ledger.append("first", "intent", {}, head=first.head)
+        first = ledger.entries("first")[-1]
     assert ledger.studies() == ["apart", "first"]
     entry = ledger.register("half", sketches["half"], {}, accepting=["first"])
     assert ledger.entries("half") == [entry]
@@ -158,8 +161,20 @@ def test_accepting_one_study_accepts_no_other(ledger: Ledger) -> None:
     same = sketch_of(range(100))
     ledger.register("first", same, {})
     ledger.register("second", same, {}, accepting=["first"])
-    with pytest.raises(LedgerError, match="study 'second' overlap: about 100%"):
+    with pytest.raises(LedgerError, match="overlap with those of a study made on"):
         ledger.register("third", same, {}, accepting=["first"])
+
+
+def test_a_study_that_another_takes_the_place_of_overlaps_no_more(ledger: Ledger) -> None:
+    same = sketch_of(range(100))
+    head = ledger.register("first", same, {}).head
+    moved = ledger.append("first", "intent", {}, head=head).head
+    with pytest.raises(HeadMovedError):  # something was released meanwhile
+        ledger.register("second", same, {}, superseding={"first": head})
+    assert ledger.studies() == ["first"]
+    ledger.register("second", same, {}, superseding={"first": moved})
+    assert ledger.entries("first")[-1].body == {"successor": "second"}
+    assert [each.study for each in ledger.overlapping(same)] == ["second"]
 
 
 def test_a_refused_first_entry_registers_nothing(ledger: Ledger) -> None:

@@ -111,6 +111,7 @@ def test_every_kind_of_tacit_is_described(tmp_path: Path) -> None:
         "erased",
         "cohort",
         "copy",
+        "superseded",
     }
     assert all(described.values())
 

@@ -119,6 +119,14 @@ def init(
             "where the ids are other people's there, as numbers of rows are.",
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Make a study anew of which nothing was released: the one in this folder, if it "
+            "is there. Those of the ledger that have some of these records end.",
+        ),
+    ] = False,
     accept: Accept = None,
     engine: Annotated[
         str,
@@ -169,6 +177,7 @@ def init(
             memory=memory,
             ledger=ledger,
             accept_reset=accept_reset,
+            again=again,
             accept=accept or (),
             min_records=min_records,
             engine=engine,

@@ -11,6 +11,12 @@ from hashlib import sha256
 from tacit.errors import CorruptLedgerError, InvalidInputError
 
 FIRST_KIND = "created"
+
+RELEASES = frozenset({"intent", "copy"})
+"""Kinds of entries that record a release."""
+
+SUPERSEDED = "superseded"
+"""Kind of the entry that ends a study of which nothing was released: another took its place."""
 """Kind of the entry that is recorded together with a study's registration."""
 
 REGISTRATION = "registration"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, insert, select, update
@@ -17,6 +17,7 @@ from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Sugges
 from tacit.ledger.database import Database, parse_address
 from tacit.ledger.entry import (
     FIRST_KIND,
+    SUPERSEDED,
     Entry,
     Head,
     StoredEntry,
@@ -137,6 +138,7 @@ class Ledger:
         payload: bytes = b"",
         *,
         accepting: Collection[str] = (),
+        superseding: Mapping[str, Head] = MappingProxyType({}),
     ) -> Entry:
         """Start a study: its registration and entry 1, of kind ``FIRST_KIND``, or neither.
 
@@ -148,8 +150,11 @@ class Ledger:
             body: of entry 1, a JSON object.
             payload: of entry 1.
             accepting: earlier studies that may share records with this one.
+            superseding: earlier studies of which nothing was released, and where each ends: an
+                entry says that this one takes its place.
 
         Raises:
+            HeadMovedError: one of these ends elsewhere; nothing was recorded.
             LedgerError: the name is taken, or records are shared with a study that is not in
                 ``accepting``.
         """
@@ -159,6 +164,10 @@ class Ledger:
         with self._database.writing() as connection:
             _lock_registrations(connection)
             self._refuse_known(connection, study)
+            for other, head in superseding.items():
+                self._extend_chain(
+                    connection, other, head, [(SUPERSEDED, {"successor": study}, b"")]
+                )
             self._refuse_overlap(connection, sketch, accepting, "create")
             connection.execute(insert(studies), asdict(registration))
             connection.execute(insert(entries), asdict(first))
@@ -226,22 +235,32 @@ class Ledger:
             HeadMovedError: the chain ends elsewhere; nothing was recorded.
             LedgerError: a study that is not in ``accepting`` has records that join.
         """
-        lock, end, added = _lock_of(study), _end_of(study), []
         with self._database.writing() as connection:
             if joining is not None:
                 _lock_registrations(connection)
                 self._refuse_overlap(connection, joining, {study, *accepting}, "extend")
-            connection.execute(lock)
-            last = connection.execute(end).one_or_none()
-            if last is None or Head(*last) != head:
-                raise self._other_head(study, last, head)
-            for kind, body, payload in contents:
-                new = seal_entry(study, head, kind, body, payload)
-                added.append(new.entry())
-                connection.execute(insert(entries), asdict(new))
-                head = Head(new.number, new.hash)
+            added = self._extend_chain(connection, study, head, contents)
             if sketch is not None:
                 _replace(connection, StoredStudy(study, sketch.n_records, sketch.as_text))
+        return added
+
+    def _extend_chain(
+        self,
+        connection: Connection,
+        study: str,
+        head: Head,
+        contents: Sequence[tuple[str, Mapping[str, object], bytes]],
+    ) -> list[Entry]:
+        connection.execute(_lock_of(study))
+        last = connection.execute(_end_of(study)).one_or_none()
+        if last is None or Head(*last) != head:
+            raise self._other_head(study, last, head)
+        added = []
+        for kind, body, payload in contents:
+            new = seal_entry(study, head, kind, body, payload)
+            added.append(new.entry())
+            connection.execute(insert(entries), asdict(new))
+            head = Head(new.number, new.hash)
         return added
 
     def entries_of_kind(self, kind: str) -> list[Entry]:
@@ -411,15 +430,25 @@ class Ledger:
         for overlap in _overlaps(connection, sketch):
             if overlap.study not in accepting:
                 of = "" if overlap.table is None else f" of {overlap.table}"
+                made = f"made{of} on {overlap.made[:_DATE]}"
+                shares = f"about {max(overlap.share, 0.01):.0%} of the smaller table's ids"
+                reset = Suggestion(action, {"accept_reset": True})
+                if action == "create" and not overlap.is_released:
+                    raise LedgerError(
+                        f"these records overlap with those of a study {made}, of which nothing "
+                        f"was released: {shares} are in both. Go on with that study, or make it "
+                        "anew, which ends that one; or, if these ids are other people's there, as "
+                        "numbers of rows are, accept that",
+                        suggestions=[Suggestion(action, {"again": True}), reset],
+                    )
                 raise LedgerError(
-                    f"these records and those of study {overlap.study!r} overlap: about "
-                    f"{max(overlap.share, 0.01):.0%} of the smaller table's ids are in both, and "
-                    "what the limits there protect would be handed out again: go on with that "
-                    f"study (made{of} on {overlap.made[:_DATE]}; its folder is the one whose "
+                    f"these records and those of study {overlap.study!r} overlap: {shares} are in "
+                    "both, and what the limits there protect would be handed out again: go on "
+                    f"with that study ({made}; its folder is the one whose "
                     "study.json has this id). If these ids are other people's there, as numbers "
                     "of rows are, or if bits about the same people may be counted from 0 again, "
                     "accept that",
-                    suggestions=[Suggestion(action, {"accept_reset": True})],
+                    suggestions=[reset],
                 )
 
 
@@ -495,16 +524,28 @@ def _end_of(study: str) -> Select[Any]:
     return ends.order_by(entries.c.number.desc()).limit(1)
 
 
+def _kinds_of(study: str) -> Select[Any]:
+    """The kinds of a study's entries."""
+    return select(entries.c.kind).where(entries.c.study == study).distinct()
+
+
 def _overlaps(connection: Connection, sketch: Sketch) -> list[Overlap]:
     shares = {
         study: Sketch.parse(study, n_records, text).share_in_both(sketch)
         for study, n_records, text in connection.execute(select(studies))
     }
     found = [
-        Overlap(study, share, *_beginning(connection, study))
+        Overlap(
+            study,
+            share,
+            *_beginning(connection, study),
+            frozenset(connection.execute(_kinds_of(study)).scalars()),
+            Head(*connection.execute(_end_of(study)).one_or_none() or (0, "")),
+        )
         for study, share in shares.items()
         if share
     ]
+    found = [each for each in found if SUPERSEDED not in each.kinds]
     return sorted(found, key=lambda o: (-o.share, o.study))
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from tacit.errors import CorruptLedgerError, InvalidInputError
-from tacit.ledger.entry import canonical_json, parse_json
+from tacit.ledger.entry import RELEASES, Head, canonical_json, parse_json
 
 HASH_DIGITS = 16
 """Hexadecimal digits of one hash: 64 bits, so that unequal ids practically never share one."""
@@ -31,12 +31,21 @@ class Overlap:
         share: estimated share of the smaller study's ids that are in both.
         made: when it began, ISO-8601 in UTC.
         table: name of the table that it was made of; ``None`` where its first entry names none.
+        kinds: of its entries.
+        head: its last entry.
     """
 
     study: str
     share: float
     made: str
     table: str | None
+    kinds: frozenset[str]
+    head: Head
+
+    @property
+    def is_released(self) -> bool:
+        """Whether anything was released of it."""
+        return bool(self.kinds & RELEASES)
 
 
 @dataclass(frozen=True, slots=True)

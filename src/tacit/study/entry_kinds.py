@@ -17,7 +17,7 @@ import numpy as np
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.information.laws import bits_up
 from tacit.ledger import Entry
-from tacit.ledger.entry import FIRST_KIND
+from tacit.ledger.entry import FIRST_KIND, SUPERSEDED
 from tacit.policy import Parties, bits_in_words, cap_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Policy
@@ -51,6 +51,7 @@ from tacit.study.books.records import (
     RemovedRecord,
     RenamedRecord,
     RollbackRecord,
+    SupersededRecord,
     author_of,
     read_bodies,
     refuse_nonsense,
@@ -753,5 +754,29 @@ register_kind(
         _describe_closed,
         _check_closed,
         action=_closed_action,
+    )
+)
+
+
+# -- superseded: the study was made anew ----------------------------------------------------------
+
+
+def _apply_superseded(books: Books, record: SupersededRecord, entry: Entry) -> Books:
+    if books.releases:
+        raise ValueError("something was released of a study that was made anew")
+    return replace(books, is_closed=True, successor=record.successor)
+
+
+def _describe_superseded(record: SupersededRecord) -> str:
+    return f"the study was made anew, as {record.successor}: nothing had been released"
+
+
+register_kind(
+    EntryKind(
+        SUPERSEDED,
+        SupersededRecord,
+        _apply_superseded,
+        _describe_superseded,
+        may_follow_close=True,
     )
 )

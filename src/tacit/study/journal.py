@@ -190,7 +190,12 @@ class Journal:
         return self.books
 
     def refuse_closed(self, books: Books) -> None:
-        """Refuse a study whose key was destroyed."""
+        """Refuse a study whose key was destroyed, or that was made anew."""
+        if books.successor is not None:
+            raise InvalidInputError(
+                f"{self.layout.folder} was made anew as study {books.successor}: go on with "
+                "that one; its folder is the one whose study.json has this id"
+            )
         if books.is_closed:
             raise InvalidInputError(
                 f"{self.layout.folder} is closed, its key was destroyed: nothing can be changed or "

@@ -176,6 +176,7 @@ class Study:
         memory: int = 64,
         ledger: str | None = None,
         accept_reset: bool = False,
+        again: bool = False,
         accept: str | Collection[str] = (),
         min_records: int = 50,
         engine: str = LOCAL,
@@ -203,6 +204,8 @@ class Study:
                 same people is noticed only within one ledger.
             accept_reset: whether a ledger that knows these records under another study may take
                 them again, and so begin to count their bits anew.
+            again: make a study anew of which nothing was released: the one in this folder, if it
+                is there, and those of the ledger that have some of these records end.
             accept: codes of consequences that are accepted: ``"rows"`` where several rows may be
                 one person's, ``"ids"`` where ids that differ only by case are different persons'.
             min_records: refuse a smaller table: whoever knows its counts learns more than the
@@ -226,6 +229,7 @@ class Study:
             policy=Policy(everyone=everyone, limits=limits).rename(compose),
             ledger=ledger,
             accept_reset=accept_reset,
+            again=again,
             accept=_several(accept),
             min_records=min_records,
             engine=engine,

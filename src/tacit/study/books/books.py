@@ -678,7 +678,8 @@ class Books:
         policy: limits on coalitions.
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
-        is_closed: whether the key was destroyed.
+        is_closed: whether the key was destroyed, or the study was made anew.
+        successor: the study that took its place, if one did.
         erasures: those that are done.
         unfinished_erasure: one that was recorded, and whose records may still be there.
     """
@@ -695,6 +696,7 @@ class Books:
     policy: Policy = field(default_factory=Policy)
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
+    successor: str | None = None
     erasures: tuple[Erasure, ...] = ()
     unfinished_erasure: Erasure | None = None
 

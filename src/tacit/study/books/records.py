@@ -841,6 +841,16 @@ class ClosedRecord(Record):
     releases: int
 
 
+class SupersededRecord(Record):
+    """A study of which nothing was released is made anew: no more releases.
+
+    Attributes:
+        successor: the study that takes its place.
+    """
+
+    successor: str
+
+
 def _without(body: dict[str, Any], *names: str | None) -> dict[str, Any]:
     """A body without some fields."""
     return {name: value for name, value in body.items() if name not in names}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import ceil, log
@@ -16,10 +16,11 @@ from typing import Any
 from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
+from tacit.ledger.entry import SUPERSEDED
 from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
-from tacit.storage import atomic_folder
+from tacit.storage import atomic_folder, scratch_folder
 from tacit.study.books.records import (
     STUDY_FORMAT,
     AttributeRecord,
@@ -38,8 +39,9 @@ from tacit.study.folder import (
     discarding_after_errors,
     engine_of,
     find_engine,
+    is_study,
 )
-from tacit.study.journal import update_high_water_mark
+from tacit.study.journal import Journal, update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Engine, Records
@@ -73,6 +75,7 @@ class Plan:
     policy: Policy
     ledger: str | None
     accept_reset: bool
+    again: bool
     accept: Collection[str]
     min_records: int
     engine: str
@@ -104,11 +107,14 @@ def create_study(folder: Path, plan: Plan) -> None:
         raise InvalidInputError(f"there is no folder {folder.parent}: make it first")
     try:
         _remove_unregistered(folder)
-        if plan.ledger == IN_FOLDER:
-            _create_with_own_ledger(folder, plan)
-        else:
-            address = default_ledger() if plan.ledger is None else absolute_address(plan.ledger)
-            _create_in_ledger(folder, plan, address)
+        with ExitStack() as aside:
+            if plan.again and is_study(folder):
+                aside.enter_context(_making_anew(folder))
+            if plan.ledger == IN_FOLDER:
+                _create_with_own_ledger(folder, plan)
+            else:
+                address = default_ledger() if plan.ledger is None else absolute_address(plan.ledger)
+                _create_in_ledger(folder, plan, address)
     except OSError as error:
         raise InvalidInputError(
             f"{folder} cannot be written ({error.strerror or error}): free some space, check the "
@@ -143,6 +149,31 @@ def _remove_unregistered(folder: Path) -> None:
     if not is_registered:
         engine_of(configuration).discard(layout.snapshot)
         rmtree(folder)
+
+
+@contextmanager
+def _making_anew(folder: Path) -> Iterator[None]:
+    """Put a study aside of which nothing was released, and end it once there is a new one."""
+    journal = Journal.open(folder)
+    with closing(journal.ledger):
+        journal.refuse_rollback(journal.find_lost())  # a ledger that has forgotten releases
+        if journal.books.releases:
+            raise InvalidInputError(
+                f"{folder} cannot be made anew: releases of it are counted "
+                f"({len(journal.books.releases):,} in its ledger); go on with it"
+            )
+        with scratch_folder(folder) as aside:
+            folder.rename(aside / folder.name)
+            try:
+                yield
+            except BaseException:
+                (aside / folder.name).rename(folder)
+                raise
+            journal.engine.discard(Layout(aside / folder.name).snapshot)
+        # Where the new one has other records, or another ledger, it did not say so.
+        if journal.configuration.ledger is not None and journal.refresh().successor is None:
+            ended = {"successor": Configuration.read(folder).study}
+            journal.ledger.append(journal.study, SUPERSEDED, ended, head=journal.books.head)
 
 
 def _create_with_own_ledger(folder: Path, plan: Plan) -> None:
@@ -185,15 +216,19 @@ class _Registration:
     created: CreatedRecord
     policy: Policy
     accepts_reset: bool
+    is_again: bool
 
     def enter(self, ledger: Ledger, layout: Layout) -> None:
-        known = ledger.overlapping(self.sketch) if self.accepts_reset else []
+        overlaps = ledger.overlapping(self.sketch)
+        ended = [each for each in overlaps if self.is_again and not each.is_released]
+        known = [each for each in overlaps if self.accepts_reset and each not in ended]
         created = self.created.model_copy(update={"known_in": other_studies(known)})
         entered = ledger.register(
             self.study,
             self.sketch,
             created.model_dump(mode="json"),
             accepting=[overlap.study for overlap in known],
+            superseding={overlap.study: overlap.head for overlap in ended},
         )
         if self.policy != Policy(everyone=self.created.everyone):
             record = PolicyRecord.of_policy(self.policy).model_dump(mode="json")
@@ -248,7 +283,9 @@ def _registration(
     created = _created(snapshot, plan, configuration, keys)
     plan.remarks.extend(_remarks_on_erased(ledger))
     sketch = sketch_ids([snapshot], ledger.salt)
-    return _Registration(configuration.study, sketch, created, plan.policy, plan.accept_reset)
+    return _Registration(
+        configuration.study, sketch, created, plan.policy, plan.accept_reset, plan.again
+    )
 
 
 def _remarks_on_erased(ledger: Ledger) -> list[Remark]:
