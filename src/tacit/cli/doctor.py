@@ -88,8 +88,6 @@ def _checks() -> Iterator[Check]:
     yield _try("BLAS", _find_blas, "install NumPy again")
     for extra, packages in PACKAGES.items():
         yield _check_extra(extra, packages)
-    if find_spec("duckdb") is not None:
-        yield _try("DuckDB", _ask_duckdb, "install tacit[study] again, with its DuckDB")
     if find_spec("sqlalchemy") is not None:
         yield _try("ledger", _open_ledger, "correct the variable TACIT_LEDGER, or start its server")
     for program in _PROGRAMS:
@@ -139,21 +137,6 @@ def _find_blas() -> str:
         if library["user_api"] == "blas"
     }
     return ", ".join(sorted(found)) or "one that threadpoolctl does not know; its threads stay on"
-
-
-def _ask_duckdb() -> str:
-    """Parse an expression: DuckDB's trees differ between its versions."""
-    import duckdb
-
-    from tacit.tables.connection import connect_memory
-    from tacit.tables.questions.syntax import parse_expression
-
-    try:
-        with connect_memory() as connection:
-            parse_expression(connection, "1 < 2")
-    except duckdb.Error as error:
-        raise RuntimeError(str(error)) from error
-    return f"{version('duckdb')}, reads requests in SQL"
 
 
 def _open_ledger() -> str:

@@ -44,7 +44,7 @@ PACKAGES = {
     "postgresql": ("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"),
     "study": (
         *("alembic", "cryptography", "duckdb", "flint", "jinja2"),
-        *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy"),
+        *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy", "sqlglot"),
     ),
     "service": ("fastapi", "jinja2", "matplotlib", "uvicorn"),
     "spark": ("pandas", "pyspark"),

@@ -14,6 +14,8 @@ import duckdb
 MEMORY_LIMIT = "512MB"
 """DuckDB's share of the 1 GB that a table of any length may take; it spills to disk beyond."""
 
+_MOST_SHOWN = 80
+
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -93,6 +95,12 @@ def quote_name(name: str) -> str:
 def quote_text(text: str) -> str:
     """A text value."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def shortened(text: str) -> str:
+    """SQL as it is quoted in a message: in one line, cut if it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
 
 
 def quote_file(path: Path) -> str:

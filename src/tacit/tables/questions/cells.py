@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.similar_names import nearest_first
-from tacit.tables.connection import connect_memory, lock, quote_name, reason
+from tacit.tables.connection import connect_memory, lock, quote_name, reason, shortened
 from tacit.tables.encoding.attribute import (
     Attribute,
     Letter,
@@ -34,8 +34,6 @@ from tacit.tables.encoding.attribute import (
     numbers_of,
 )
 from tacit.tables.encoding.codes import cell_sql
-from tacit.tables.questions.expression import expression_sql
-from tacit.tables.questions.syntax import parse_expression, shortened
 from tacit.tables.sources.staging_table import store
 
 
@@ -120,11 +118,13 @@ class Cells:
 
     def evaluate(self, sql: str) -> Question:
         """An expression over the attributes' levels."""
+        # Here, because sqlglot takes 0.1 s to import, and most commands need no SQL.
+        from tacit.tables.questions.expression import expression_sql
+        from tacit.tables.questions.parser import parse_expression
+
+        expression = expression_sql(parse_expression(sql), self.attributes)
         with connect_memory() as connection:
             lock(connection)
-            names = {attribute.name.casefold() for attribute in self.attributes}
-            node = parse_expression(connection, sql, names)
-            expression = expression_sql(node, self.attributes)
             cells = self._make_cells(connection)
             try:
                 texts, sql_type = self._values(connection, cells, expression)

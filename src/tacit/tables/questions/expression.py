@@ -15,7 +15,7 @@ from tacit.errors import InvalidInputError
 from tacit.similar_names import nearest_first, shown
 from tacit.tables.connection import quote_name, quote_text
 from tacit.tables.encoding.attribute import Attribute
-from tacit.tables.questions.syntax import Node, refused
+from tacit.tables.questions.parser import Node, refused
 from tacit.tables.questions.thresholds import MIRRORED, bins_sql, has_moments, undecided
 
 _NUMBER = re.compile(r"-?(?=\.?\d)\d{0,38}(\.\d{0,38})?([eE][+-]?\d{1,3})?", re.ASCII)
@@ -23,37 +23,19 @@ _NUMBER = re.compile(r"-?(?=\.?\d)\d{0,38}(\.\d{0,38})?([eE][+-]?\d{1,3})?", re.
 MOST_JOINED = 20
 """Texts that an expression puts together, so that no result fills the memory."""
 
-_COMPARISONS = {
-    "COMPARE_EQUAL": "=",
-    "COMPARE_NOTEQUAL": "<>",
-    "COMPARE_LESSTHAN": "<",
-    "COMPARE_LESSTHANOREQUALTO": "<=",
-    "COMPARE_GREATERTHAN": ">",
-    "COMPARE_GREATERTHANOREQUALTO": ">=",
-    "COMPARE_DISTINCT_FROM": "IS DISTINCT FROM",
-    "COMPARE_NOT_DISTINCT_FROM": "IS NOT DISTINCT FROM",
-}
 _EQUALITIES = ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
-_NUMBERS = ("INTEGER", "NUMERIC")
-_TEXTS = ("STRING",)
-_MOMENTS = ("DATE", "TIME", "TIMESTAMP")
-_IS_NULL = {"OPERATOR_IS_NULL": "IS NULL", "OPERATOR_IS_NOT_NULL": "IS NOT NULL"}
-_CONJUNCTIONS = {"CONJUNCTION_AND": " AND ", "CONJUNCTION_OR": " OR "}
-_INFIX = {
-    **{sign: sign for sign in ("+", "-", "*", "/", "//", "%", "||")},
-    "~~": "LIKE",
-    "!~~": "NOT LIKE",
-    "~~*": "ILIKE",
-    "!~~*": "NOT ILIKE",
-}
+_COMPARISONS = (*_EQUALITIES, *MIRRORED)
+_MOMENTS = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMPNTZ")
 _FUNCTIONS = {
     "abs": (1, 1),
     "ceil": (1, 1),
+    "coalesce": (1, 100),
     "concat": (1, 100),
     "date_part": (2, 2),
     "day": (1, 1),
     "floor": (1, 1),
     "greatest": (1, 100),
+    "if": (3, 3),
     "least": (1, 100),
     "left": (2, 2),
     "length": (1, 1),
@@ -74,19 +56,19 @@ _FUNCTIONS = {
 }
 """Functions -> the fewest and the most arguments."""
 
-_ALLOWED = ", ".join((*_FUNCTIONS, "if"))
-
 _TYPES = {
     "BIGINT": "BIGINT",
     "BOOLEAN": "BOOLEAN",
     "DATE": "DATE",
     "DOUBLE": "DOUBLE",
     "FLOAT": "DOUBLE",
-    "INTEGER": "INTEGER",
+    "INT": "INTEGER",
     "TEXT": "VARCHAR",
     "TIMESTAMP": "TIMESTAMP",
+    "TIMESTAMPNTZ": "TIMESTAMP",
     "VARCHAR": "VARCHAR",
 }
+"""sqlglot's names of types -> DuckDB's."""
 
 
 def value_name(attribute: Attribute) -> str:
@@ -115,38 +97,33 @@ class _Writer:
     def result(self, node: Node) -> str:
         """An expression whose value is handed on as it is: bins stand for their labels."""
         match node.kind, node.name:
-            case "COLUMN_REF", _:
+            case "column", _:
                 return value_name(self.attribute(node))
-            case "CASE", _:
-                return self.case(node.children, self.result)
-            case "FUNCTION", "if":
-                return self.case(_arguments(node, 3, 3), self.result)
-            case "OPERATOR", "OPERATOR_COALESCE":
-                return f"coalesce({', '.join(map(self.result, node.children))})"
+            case ("case", _) | ("call", "if"):
+                return self.case(node, self.result)
+            case "call", "coalesce":
+                return f"coalesce({', '.join(map(self.result, _arguments(node)))})"
             case _:
                 return self.sql(node)
 
     def sql(self, node: Node) -> str:
         """An expression that is computed with: bins may only be compared with numbers."""
-        match node.kind:
-            case "CONSTANT":
-                return _constant_sql(node)
-            case "COLUMN_REF":
+        match node.kind, node.name:
+            case "column", _:
                 return self.column(node)
-            case "COMPARISON":
-                return self.comparison(node)
-            case "CONJUNCTION":
-                return f"({_CONJUNCTIONS[node.name].join(map(self.sql, node.children))})"
-            case "OPERATOR":
-                return self.operator(node)
-            case "BETWEEN":
-                return self.between(node)
-            case "CASE":
-                return self.case(node.children, self.sql)
-            case "CAST":
-                return self.cast(node)
+            case ("case", _) | ("call", "if"):
+                return self.case(node, self.sql)
+            case "call", _:
+                return f"{node.name}({', '.join(map(self.sql, _arguments(node)))})"
+            case "operator", _:
+                return f"({self.operator(node)})"
+            case "cast" | "try_cast", type_name:
+                if type_name not in _TYPES:
+                    known = ", ".join(dict.fromkeys(_TYPES.values()))
+                    raise refused("SQL", f"converts to a type that is none of {known}")
+                return f"{node.kind}({self.sql(node.children[0])} AS {_TYPES[type_name]})"
             case _:
-                return self.function(node)
+                return _constant_sql(node)
 
     def attribute(self, node: Node) -> Attribute:
         found = self.attributes.get(node.name.casefold())
@@ -159,100 +136,70 @@ class _Writer:
         return found
 
     def is_binned(self, node: Node) -> bool:
-        return node.kind == "COLUMN_REF" and bool(self.attribute(node).cuts)
+        return node.kind == "column" and bool(self.attribute(node).cuts)
 
     def column(self, node: Node) -> str:
         if self.is_binned(node):
             raise undecided(self.attribute(node))
         return value_name(self.attribute(node))
 
-    def comparison(self, node: Node) -> str:
-        operator = _COMPARISONS[node.name]
-        left, right = node.children
-        if self.is_binned(left):
-            return self.threshold(left, operator, right)
-        if self.is_binned(right):
-            return self.threshold(right, MIRRORED.get(operator, operator), left)
-        if operator in _EQUALITIES:
-            self.check_levels(left, [right])
-            self.check_levels(right, [left])
-        return f"({self.sql(left)} {operator} {self.sql(right)})"
+    def operator(self, node: Node) -> str:
+        """Its SQL without brackets; a comparison of bins with numbers is one of their places."""
+        name, (first, *others) = node.name, node.children
+        match name:
+            case "IS NULL" if self.is_binned(first):
+                return f"{bin_name(self.attribute(first))} IS NULL"
+            case "BETWEEN" if self.is_binned(first):
+                low, high = others
+                above, below = self.threshold(first, ">=", low), self.threshold(first, "<=", high)
+                return f"{above} AND {below}"
+            case _ if name in _COMPARISONS and self.is_binned(first):
+                return self.threshold(first, name, others[0])
+            case _ if name in _COMPARISONS and self.is_binned(others[0]):
+                return self.threshold(others[0], MIRRORED.get(name, name), first)
+        if name == "IN" or name in _EQUALITIES:
+            self.check_levels(first, others)
+        if name in _EQUALITIES:
+            self.check_levels(others[0], [first])
+        operands = list(map(self.sql, node.children))
+        match name:
+            case "IS NULL":
+                return f"{operands[0]} IS NULL"
+            case "IN":
+                return f"{operands[0]} IN ({', '.join(operands[1:])})"
+            case "BETWEEN":
+                return f"{operands[0]} BETWEEN {operands[1]} AND {operands[2]}"
+        return f" {name} ".join(operands) if others else f"{name} {operands[0]}"
 
     def check_levels(self, column: Node, others: Sequence[Node]) -> None:
         """Refuse to compare an attribute of texts with a text that is none of its levels."""
-        if column.kind != "COLUMN_REF" or self.attribute(column).level_type != "VARCHAR":
+        if column.kind != "column" or self.attribute(column).level_type != "VARCHAR":
             return
         attribute = self.attribute(column)
         for other in others:
-            is_text = other.kind == "CONSTANT" and other.name == "STRING"
-            if is_text and "\0" not in other.text and other.text not in attribute.texts:
-                raise _no_level(attribute, other.text)
-
-    def between(self, node: Node) -> str:
-        value, low, high = node.children
-        if self.is_binned(value):
-            above, below = self.threshold(value, ">=", low), self.threshold(value, "<=", high)
-            return f"({above} AND {below})"
-        return f"({self.sql(value)} BETWEEN {self.sql(low)} AND {self.sql(high)})"
+            is_text = other.kind == "text" and "\0" not in other.name
+            if is_text and other.name not in attribute.texts:
+                raise _no_level(attribute, other.name)
 
     def threshold(self, column: Node, operator: str, other: Node) -> str:
         """A binned attribute compared with a constant: a number, or the text of a date or time."""
         attribute = self.attribute(column)
         has_texts = has_moments(attribute)
-        if has_texts and other.kind == "CAST" and other.name.upper() in _MOMENTS:
+        if has_texts and other.kind == "cast" and other.name in _MOMENTS:
             [other] = other.children  # as in date '2020-12-31'
-        kinds = _TEXTS if has_texts else _NUMBERS
-        if operator not in MIRRORED or other.kind != "CONSTANT" or other.name not in kinds:
+        if operator not in MIRRORED or other.kind != ("text" if has_texts else "number"):
             raise undecided(attribute)
-        constant = other.text if has_texts else _constant_sql(other)
-        return f"({bin_name(attribute)} {bins_sql(attribute, operator, constant)})"
+        constant = other.name if has_texts else _constant_sql(other)
+        return f"{bin_name(attribute)} {bins_sql(attribute, operator, constant)}"
 
-    def operator(self, node: Node) -> str:
-        if node.name in _IS_NULL and self.is_binned(node.children[0]):
-            return f"({bin_name(self.attribute(node.children[0]))} {_IS_NULL[node.name]})"
-        operands = list(map(self.sql, node.children))
-        if node.name in _IS_NULL:
-            return f"({operands[0]} {_IS_NULL[node.name]})"
-        match node.name:
-            case "OPERATOR_NOT":
-                return f"(NOT {operands[0]})"
-            case "OPERATOR_COALESCE":
-                return f"coalesce({', '.join(operands)})"
-            case "COMPARE_IN":
-                self.check_levels(node.children[0], node.children[1:])
-                return f"({operands[0]} IN ({', '.join(operands[1:])}))"
-            case _:
-                raise refused(node.shown, "is not allowed")
-
-    def case(self, parts: Sequence[Node], result: Callable[[Node], str]) -> str:
+    def case(self, node: Node, result: Callable[[Node], str]) -> str:
         """Condition, result, condition, result, ..., else."""
-        *checks, otherwise = parts
+        *checks, otherwise = _arguments(node) if node.kind == "call" else node.children
         branches = (
             f"WHEN {self.sql(condition)} THEN {result(then)}"
             for condition, then in zip(checks[::2], checks[1::2], strict=True)
         )
         return f"(CASE {' '.join(branches)} ELSE {result(otherwise)} END)"
-
-    def cast(self, node: Node) -> str:
-        if node.name.upper() not in _TYPES:
-            raise refused(node.shown, f"converts to a type that is none of {', '.join(_TYPES)}")
-        verb = "TRY_CAST" if node.text else "CAST"
-        return f"{verb}({self.sql(node.children[0])} AS {_TYPES[node.name.upper()]})"
-
-    def infix(self, node: Node) -> str:
-        fewest = 1 if node.name in ("+", "-") else 2
-        operands = list(map(self.sql, _arguments(node, fewest, 2)))
-        return f"({' '.join((*operands[:-1], _INFIX[node.name], operands[-1]))})"
-
-    def function(self, node: Node) -> str:
-        if node.name == "if":
-            return self.case(_arguments(node, 3, 3), self.sql)
-        if node.name in _INFIX:
-            return self.infix(node)
-        if node.name not in _FUNCTIONS:
-            raise refused(node.shown, f"uses {node.name!r}, which is none of {_ALLOWED}")
-        arguments = map(self.sql, _arguments(node, *_FUNCTIONS[node.name]))
-        return f"{node.name}({', '.join(arguments)})"
 
 
 def _no_level(attribute: Attribute, text: str) -> InvalidInputError:
@@ -267,27 +214,29 @@ def _no_level(attribute: Attribute, text: str) -> InvalidInputError:
 
 def _n_joints(node: Node) -> int:
     """Where one text is put after another: only that makes texts longer than those there are."""
-    is_joining = node.kind == "FUNCTION" and node.name in ("||", "concat")
+    is_joining = node.kind in ("operator", "call") and node.name in ("||", "concat")
     own = len(node.children) - 1 if is_joining else 0
     return own + sum(map(_n_joints, node.children))
 
 
-def _arguments(node: Node, fewest: int, most: int) -> tuple[Node, ...]:
+def _arguments(node: Node) -> tuple[Node, ...]:
+    """What a function that is allowed is called with, if it can be."""
+    if node.name not in _FUNCTIONS:
+        raise refused("SQL", f"uses {shown(node.name)}, which is none of {', '.join(_FUNCTIONS)}")
+    fewest, most = _FUNCTIONS[node.name]
     if not fewest <= len(node.children) <= most:
-        raise refused(node.shown, f"gives {len(node.children)} arguments to {node.name!r}")
+        raise refused("SQL", f"gives {len(node.children)} arguments to {node.name!r}")
     return node.children
 
 
 def _constant_sql(node: Node) -> str:
-    match node.name:
-        case "NULL_LITERAL":
+    match node.kind:
+        case "null":
             return "NULL"
-        case "BOOLEAN" if node.text in ("true", "false"):
-            return node.text
-        case "STRING" if "\0" not in node.text:
-            return quote_text(node.text)
-        case name if name in _NUMBERS:
-            number = node.text.replace("_", "")
-            if _NUMBER.fullmatch(number):
-                return number
-    raise refused(node.shown, "is a constant that is not allowed")
+        case "boolean":
+            return node.name
+        case "text" if "\0" not in node.name:
+            return quote_text(node.name)
+        case "number" if _NUMBER.fullmatch(node.name.replace("_", "")):
+            return node.name.replace("_", "")
+    raise refused("SQL", "has a constant that is not allowed")
