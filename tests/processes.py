@@ -21,7 +21,6 @@ _CONTEXT.set_forkserver_preload(
     [
         "tests.ledger.workers",
         "tests.study.requesting",
-        "tacit.ledger.migration",
         "cryptography.hazmat.primitives.kdf.hkdf",
         "pandas",  # pyarrow imports it where it is installed
         "psycopg",

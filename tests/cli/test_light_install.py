@@ -14,7 +14,7 @@ import pytest
 from tacit.cli.failure import PACKAGES
 from tests.cli.clinic import done
 
-CUSTODIANS_OWN = ("sqlalchemy", "alembic", "pyarrow", "flint", "cryptography", "jinja2")
+CUSTODIANS_OWN = ("sqlalchemy", "pyarrow", "flint", "cryptography", "jinja2")
 EXTRAS = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 DISTRIBUTIONS = {"flint": "python-flint"}

@@ -177,10 +177,8 @@ def test_a_release_prints_the_receipt_that_is_made_later(fresh: Path) -> None:
     assert receipt["reason"] == "why"
     assert receipt["risks"]
     assert receipt == done("receipt", fresh, receipt["entry"], "--json").json
-    without = json.dumps(receipt | {"risks": None, "held_before": None, "seal": None})
-    for paper in (json.dumps(receipt), without):  # a release left them out before
-        Path("r.json").write_text(paper)
-        done("verify", fresh, "--receipt", "r.json")
+    Path("r.json").write_text(json.dumps(receipt))
+    done("verify", fresh, "--receipt", "r.json")
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "two\nlines", "x" * 1001])

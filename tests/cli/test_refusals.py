@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.clinic import done, refused, tacit, write_rows
-from tests.study.forging import forge_last
 
 
 def pasted(message: str) -> list[str]:
@@ -74,15 +73,12 @@ def test_the_coalition_that_binds_is_named_and_a_substitute_fits(independent: Pa
     assert held(independent)["lab-c"] > 0.1
 
 
-@pytest.mark.parametrize("name", ["diagnosis,age", "diagnosis+age"])
-def test_a_substitute_is_named_only_if_it_can_be_pasted(independent: Path, name: str) -> None:
-    """0.1 recorded the names of several attributes with a plus sign between them."""
+def test_a_substitute_can_be_pasted(independent: Path) -> None:
     done("collusion", "set", independent, "--everyone", 0.3)
     done("release", independent, "lab-a", "diagnosis,age", "--out", "both.csv")
-    forge_last(independent, "intent", lambda body: body["question"].update(name=name))
     said = refused(3, "release", independent, "lab-c", "income", "--out", "c.csv")
     command = pasted(said)
-    assert command[3] == ("diagnosis" if "+" in name else name)
+    assert command[3] == "diagnosis,age"
     done(*command)
 
 

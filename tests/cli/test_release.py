@@ -143,18 +143,3 @@ def test_no_field_of_a_csv_begins_a_formula(formulas: Path) -> None:
     estimates = [done("estimate", f"r.{end}", "--json").json for end in ENDINGS]
     assert estimates[0] == estimates[1]
     done("verify", formulas, "--receipt", "r.csv.certificate.json")
-
-
-def test_a_csv_of_0_1_is_still_known(formulas: Path) -> None:
-    """It has its texts as they are: '=1+1 is a text of its own there."""
-    done("release", formulas, "lab", "level", "--out", "r.csv")
-    done("release", formulas, "lab", "level", "--out", "r.parquet")
-    stored = parquet.read_table("r.parquet").to_pydict()
-    rows = zip(stored["record"], stored["rhat"], strict=True)
-    write_rows(Path("r.csv"), rows, ("record", "rhat"))
-    done("verify", formulas)
-    certificate = Path("r.csv.certificate.json")
-    new = json.loads(certificate.read_text())
-    old = {name: value for name, value in new.items() if name not in ("seal", "csv_letters")}
-    certificate.write_text(json.dumps(old | {"format": 1}))
-    assert done("estimate", "r.csv", "--json").json == done("estimate", "r.parquet", "--json").json

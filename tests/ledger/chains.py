@@ -16,7 +16,7 @@ TABLES = ("tacit_ledger", "tacit_studies", "tacit_entries")
 
 def sketch_of(ids: Iterable[object], k: int = 1024) -> Sketch:
     hashes = sorted(sha256(repr(i).encode()).hexdigest()[:HASH_DIGITS] for i in ids)
-    return Sketch(len(hashes), tuple(hashes[:k]))
+    return Sketch(len(hashes), tuple(hashes[:k]), "nonce")
 
 
 def chain(ledger: Ledger, length: int, study: str = STUDY) -> list[Entry]:

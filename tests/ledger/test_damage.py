@@ -12,8 +12,7 @@ import pytest
 
 from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry, Ledger, database
-from tacit.ledger.schema import NEWEST_REVISION
-from tests.ledger.chains import STUDY, chain, execute, tamper
+from tests.ledger.chains import STUDY, chain, execute
 
 PAGE = 4096
 HEADER = 100
@@ -100,19 +99,6 @@ def test_missing_tables_are_corrupt(url: str) -> None:
         with pytest.raises(CorruptLedgerError, match=r"tacit_entries.*restore") as error:
             ledger.entries(STUDY)
         assert_one_line(error)
-
-
-def test_a_ledger_from_the_future_is_refused(url: str) -> None:
-    with Ledger.create(url) as ledger:
-        entries = chain(ledger, 2)
-    tamper(url, "UPDATE tacit_version SET version_num = '9999'")
-    for open_or_create in (Ledger.open, Ledger.create):
-        with pytest.raises(LedgerError, match=r"newer version .*9999.*update tacit") as error:
-            open_or_create(url)
-        assert_one_line(error)
-    execute(url, f"UPDATE tacit_version SET version_num = '{NEWEST_REVISION}'")
-    with Ledger.open(url) as again:
-        assert again.entries(STUDY) == entries
 
 
 @pytest.mark.parametrize(

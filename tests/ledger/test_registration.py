@@ -120,8 +120,7 @@ def test_a_copy_from_before_does_not_bring_the_old_one_back(ledger: Ledger, tmp_
 
 
 def test_the_seal_does_not_tell_who_was_in_a_sketch_whose_nonce_is_gone(ledger: Ledger) -> None:
-    normalised = Sketch(3, BEFORE.smallest)
-    one = Sketch(3, BEFORE.smallest, normalised, "1" * 32)
+    one = replace(BEFORE, nonce="1" * 32)
     other = replace(one, nonce="2" * 32)
     assert Sketch.parse(STUDY, 3, one.as_text) == one
     assert ledger.registration_seal(STUDY, one) != ledger.registration_seal(STUDY, other)

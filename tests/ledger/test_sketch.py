@@ -88,4 +88,4 @@ def test_a_sketch_that_is_none_is_refused(
     n_records: int, smallest: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        Sketch(n_records, smallest)
+        Sketch(n_records, smallest, "nonce")

@@ -48,27 +48,25 @@ class Limits:
     def with_policy(self, body: Body) -> Limits:
         """After an entry ``policy``: in the place of those before. Groups let parties in."""
         sizes: dict[int, float] = {}
-        if body.get("any_size") is not None:
-            sizes[body["any_size"]] = body["bits"]
-        for size, bits in _pairs(body.get("sizes")):
-            sizes[int(size)] = min(bits, sizes.get(int(size), inf))
+        for size, bits in body["sizes"]:
+            sizes[size] = min(bits, sizes.get(size, inf))
         groups: dict[Coalition, float] = {}
-        for parties, bits in body.get("groups", ()):
+        for parties, bits in body["groups"]:
             groups[frozenset(parties)] = min(bits, groups.get(frozenset(parties), inf))
         let_in: dict[str, float] = {}
         for group, bits in groups.items():
             for party in group - set(self.own):
                 let_in[party] = min(bits, let_in.get(party, inf))
-        return Limits(self.own | let_in, _bits(body.get("everyone")), sizes, groups)
+        return Limits(self.own | let_in, _bits(body["everyone"]), sizes, groups)
 
     def with_party_cap(self, body: Body) -> Limits:
         """Caps after an entry ``party``: in the place of the one before, if any."""
-        return replace(self, own=self.own | {body["party"]: _bits(body.get("cap"))})
+        return replace(self, own=self.own | {body["party"]: _bits(body["cap"])})
 
     def with_policy_caps(self, body: Body) -> Limits:
         """Caps after an entry ``policy``: in the place of those before."""
         caps: dict[str, Any] = {"everyone": {}, "sizes": {}, "groups": {}}
-        for kind, whom, bits in body.get("caps", ()):
+        for kind, whom, bits in body["caps"]:
             caps[kind][frozenset(whom) if kind == "groups" else whom] = bits
         return Limits(self.own, caps["everyone"].get(None, inf), caps["sizes"], caps["groups"])
 
@@ -101,10 +99,3 @@ class Limits:
 
 def _bits(stored: float | None) -> float:
     return inf if stored is None else stored
-
-
-def _pairs(stored: Any) -> list[tuple[Any, float]]:
-    """Pairs as JSON has them: an object, a list of lists, or nothing."""
-    if stored is None:
-        return []
-    return list(stored.items()) if isinstance(stored, dict) else [tuple(pair) for pair in stored]

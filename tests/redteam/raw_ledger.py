@@ -170,7 +170,7 @@ def read_table(payload: bytes) -> Table:
 
 def cohort_of(row: Row) -> int:
     """Number of the cohort that a release is about."""
-    return int(row.body.get("cohort", 1))
+    return int(row.body["cohort"])
 
 
 def classes_of_cells(rows: list[Row], joined: Body, cohort: int = 1) -> dict[int, list[int]]:
@@ -178,25 +178,21 @@ def classes_of_cells(rows: list[Row], joined: Body, cohort: int = 1) -> dict[int
 
     Of one cohort, which joined with the entry ``joined``.
 
-    0.1 and 0.2 recorded a row for each cell. Since then cells are one class until a question tells
-    them apart: classes are numbered in the order of (class before, p(r | x)). Cells without records
-    stay together, behind the others of their class.
+    Cells are one class until a question tells them apart: classes are numbered in the order of
+    (class before, p(r | x)). Cells without records stay together, behind the others of their class.
     """
     cells = range(len(joined["counts"]))
     found, classes = {}, [0 for _ in cells]
     for row in rows:
         if row.kind != "intent" or cohort_of(row) != cohort:
             continue
-        if row.body.get("merges") is None:
-            classes = list(cells)
-        else:
-            laws = laws_of_question(row.body["question"], joined)
-            keys = [
-                (classes[x], not joined["counts"][x], laws[x] if joined["counts"][x] else ())
-                for x in cells
-            ]
-            number = {key: k for k, key in enumerate(sorted(set(keys)))}
-            classes = [number[key] for key in keys]
+        laws = laws_of_question(row.body["question"], joined)
+        keys = [
+            (classes[x], not joined["counts"][x], laws[x] if joined["counts"][x] else ())
+            for x in cells
+        ]
+        number = {key: k for k, key in enumerate(sorted(set(keys)))}
+        classes = [number[key] for key in keys]
         found[row.number] = classes
     return found
 

@@ -294,9 +294,8 @@ class _Walk:
         self.found.recorded[number] = {who: each["bits"] for who, each in recorded.items()}
         for coalition, each in recorded.items():
             self._compare(coalition, each["bits"], f"release {number}: the bound on")
-            if "worst_answer" in each:
-                what = f"release {number}: the worst answer of"
-                self._compare_worst(coalition, each["worst_answer"], what)
+            what = f"release {number}: the worst answer of"
+            self._compare_worst(coalition, each["worst_answer"], what)
         self._compare(self.holders, body["everyone_bits"], f"release {number}: the bound on")
         for coalition, limit in fed.items():
             name = " + ".join(sorted(coalition))

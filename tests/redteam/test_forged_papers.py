@@ -23,7 +23,6 @@ from tests.redteam.forger import HOSTILE, RAW, changed, paths
 from tests.study.clinic import entries_of, make_clinic
 from tests.study.filled_clinic import assert_found, assert_named, filled_clinic
 from tests.study.forging import edit_rows, remove_traces
-from tests.study.made_before import unpack_0_1
 from tests.words import in_words
 
 Content = dict[str, Any]
@@ -120,16 +119,12 @@ def test_a_paper_of_another_entry_is_found(place: Path, paper: str) -> None:
     assert_found(verified(place, paper), "is not in the ledger as", "is forged")
 
 
-def test_a_paper_of_a_newer_version_says_so(place: Path) -> None:
-    doctor(place / "release.json", lambda body: body.update(format=99))
-    with pytest.raises(InvalidInputError, match="newer than this one: update tacit"):
+@pytest.mark.parametrize("number", [4, 99])
+def test_a_paper_of_another_version_is_refused(place: Path, number: int) -> None:
+    doctor(place / "release.json", lambda body: body.update(format=number))
+    said = f"release.json has format {number}, and this version of tacit reads 5 only"
+    with pytest.raises(InvalidInputError, match=said):
         verified(place, "release.json")
-
-
-def test_a_paper_cannot_pass_for_one_of_0_1(place: Path) -> None:
-    """Those are read without a seal, and nothing that 0.1 did not write."""
-    doctor(place / "release.json", lambda body: body.update(format=1))
-    assert_found(verified(place, "release.json"), "says seal", "the ledger says nothing")
 
 
 def test_a_doctored_figure_is_named_with_what_the_ledger_says(place: Path) -> None:
@@ -232,17 +227,6 @@ def test_after_closing_seals_are_still_made_and_checked(place: Path) -> None:
     assert_found(verified(place, "late.json"), "genuine")
 
 
-def test_a_study_that_0_1_closed_gives_receipts_without_a_seal(tmp_path: Path) -> None:
-    made = unpack_0_1(tmp_path)
-    with Study.open(made / "closed") as study:
-        receipt = study.receipt(8)
-    assert receipt.seal is None
-    receipt.write(tmp_path / "receipt.json")
-    found = verify_study(made / "closed", tmp_path / "receipt.json")
-    assert found.is_whole
-    assert any("carries no seal" in note for note in in_words(found.notes))
-
-
 def test_a_study_without_its_key_gives_receipts_without_a_seal(place: Path) -> None:
     (place / "clinic" / "key").unlink()
     with Study.open(place / "clinic") as study:
@@ -269,23 +253,6 @@ def test_a_receipt_from_before_the_delivery_is_still_good(tmp_path: Path) -> Non
         found = study.verify(tmp_path / "early.json")
         assert found.is_whole
         assert any("before release 3 was delivered" in note for note in in_words(found.notes))
-
-
-# -- papers of 0.1 ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "paper", ["receipt.json", "receipt.html", "limits.json", "lab-a-2.csv.certificate.json"]
-)
-def test_a_doctored_paper_of_0_1_is_found(tmp_path: Path, paper: str) -> None:
-    made = unpack_0_1(tmp_path)
-    found = verify_study(made / "clinic", made / paper)
-    assert found.problems == ()
-    assert any("what the page shows was not" in note for note in in_words(found.notes)) == (
-        paper == "receipt.html"
-    )
-    doctor(made / paper, lambda body: body.update(in_words="nothing to see here"))
-    assert_found(verify_study(made / "clinic", made / paper), "says in_words")
 
 
 # -- papers that are none -----------------------------------------------------------------------

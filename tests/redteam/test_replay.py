@@ -24,7 +24,6 @@ from tests.redteam.replay import replay as replayed
 from tests.redteam.replay import replay_ledger
 from tests.redteam.studies import make_hospital
 from tests.study.exact import exact_bits
-from tests.study.made_before import unpack_0_1
 
 INDEPENDENT = (limits, raw_ledger, replay, true_law, worth)
 
@@ -98,14 +97,6 @@ def test_answers_that_are_judged_by_the_worst_level(tmp_path: Path) -> None:
     found = replayed(tmp_path / "clinic")
     assert found.faults == []
     assert len(found.held) == 4
-
-
-def test_what_version_0_1_wrote(tmp_path: Path) -> None:
-    place = unpack_0_1(tmp_path)
-    for name in ("clinic", "closed"):
-        found = replayed(place / name)
-        assert found.faults == []
-        assert len(found.held) == 5
 
 
 def test_fewer_letters_leave_a_bracket_around_the_truth(folder: Path) -> None:
@@ -234,10 +225,10 @@ def test_bits_of_a_noisy_copy() -> None:
     assert not untold.bits().is_above(0.0)
 
 
-def test_limits_of_both_forms() -> None:
-    old = {"everyone": 0.9, "any_size": 2, "bits": 0.5, "groups": [[["a", "b", "c"], 0.6]]}
+def test_limits() -> None:
+    policy = {"everyone": 0.9, "sizes": [[2, 0.5]], "groups": [[["a", "b", "c"], 0.6]]}
     start = Limits.at_start({"everyone": None}).with_party({"party": "a", "limit": 0.3})
-    found = start.with_policy(old)
+    found = start.with_policy(policy)
     assert found.own == {"a": 0.3, "b": 0.6, "c": 0.6}
     assert found.on(frozenset("a")) == 0.3
     assert found.on(frozenset("b")) == 0.5

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
 
-from tacit.service.access import PARTY, Access
+import pytest
+
+from tacit.errors import InvalidInputError
 from tacit.service.database import Database
 
 TRY = """
@@ -39,20 +40,8 @@ def test_opening_it_again_drops_no_lock(tmp_path: Path) -> None:
     assert not is_locked(database.path)
 
 
-def test_a_token_that_needed_approval_ends(tmp_path: Path) -> None:
-    """Format 1 had it by token: such a token must not open more than it did."""
-    access = Access(Database.open(tmp_path))
-    secrets = [access.issue_token(PARTY, name) for name in ("lab-a", "lab-b")]
-    sessions = [access.log_in(secret, "here") or "" for secret in secrets]
-    with sqlite3.connect(access.database.path) as connection:
-        for table in ("tokens", "sessions"):
-            connection.execute(f"ALTER TABLE {table} ADD needs_approval INTEGER DEFAULT 0")
-            connection.execute(f"UPDATE {table} SET needs_approval = (name = 'lab-a')")
-        connection.execute("DROP TABLE failures")
+def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
+    with Database.open(tmp_path).transaction() as connection:
         connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    for _ in range(2):  # the second time it is as it should be
-        access = Access(Database.open(tmp_path))
-        assert [access.find_token(each) is not None for each in secrets] == [False, True]
-        assert [access.find_session(each) is not None for each in sessions] == [False, True]
-        assert access.log_in("wrong", "here") is None
+    with pytest.raises(InvalidInputError, match=r"service.sqlite has format 1, and .* reads 2"):
+        Database.open(tmp_path)

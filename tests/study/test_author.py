@@ -42,7 +42,11 @@ def test_every_kind_of_entry_names_its_author(tmp_path: Path) -> None:
 def test_nobody_named_leaves_entries_as_they_were(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
         study.set_party("lab-a", 0.3)
-    assert entries_of(tmp_path / "clinic")[-1].body == {"party": "lab-a", "limit": 0.3}
+    assert entries_of(tmp_path / "clinic")[-1].body == {
+        "party": "lab-a",
+        "limit": 0.3,
+        "cap": None,
+    }
 
 
 @pytest.mark.parametrize("author", [7, ["anna"], {"name": "anna"}, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import hmac
 import io
@@ -38,7 +37,6 @@ from tests.study.clinic import (
     read_release,
 )
 from tests.study.doomed import Doomed
-from tests.study.made_before import unpack_0_1, unpack_0_2
 
 ERASED = ("p000007", "p000100")
 BITS = {"diagnosis": 0.1, "age": 0.1, "outcome": 0.05}
@@ -414,20 +412,6 @@ def test_the_table_may_lose_them_and_nobody_else(folder_clinic: Path) -> None:
             study.release("lab-a", "smoker", out=folder_clinic.parent / "later.csv", bits=0.05)
         table.write_text("".join(line for line in lines if not line.startswith(ERASED)))
         study.release("lab-a", "smoker", out=folder_clinic.parent / "later.csv", bits=0.05)
-
-
-@pytest.mark.parametrize("unpack", [unpack_0_1, unpack_0_2])
-def test_studies_of_earlier_versions_can_erase(unpack: object, tmp_path: Path) -> None:
-    place = unpack(tmp_path)
-    clinic = place / "clinic"
-    table = next(path for path in place.iterdir() if path.name.startswith("patients"))
-    with table.open(newline="") as file:
-        heading, first, *_ = csv.reader(file)
-    with Study.open(clinic) as study:
-        (name,) = [column.name for column in study.snapshot.encoding.ids]
-        (place / "ids.csv").write_text(f"{name}\n{first[heading.index(name)]}\n")
-        assert study.erase(str(place / "ids.csv")).records == 1
-    assert verify_study(clinic).problems == ()
 
 
 # -- attacks and accidents ------------------------------------------------------------------------

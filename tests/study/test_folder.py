@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,11 @@ def test_a_release_never_reads_the_source(tmp_path: Path, monkeypatch: pytest.Mo
         assert study.verify().problems == ()
 
 
-@pytest.mark.parametrize("is_of_0_2", [False, True])
-def test_a_release_is_never_written_over_the_table(tmp_path: Path, is_of_0_2: bool) -> None:
+def test_a_release_is_never_written_over_the_table(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
         study.set_party("lab", 0.4)
-    if is_of_0_2:
-        forget_file(tmp_path / "clinic")
     table = tmp_path / "patients.csv"
-    assert Configuration.read(tmp_path / "clinic").table_file == table
+    assert Configuration.read(tmp_path / "clinic").file == table
     before = table.read_bytes()
     with (
         Study.open(tmp_path / "clinic") as study,
@@ -43,11 +39,3 @@ def test_a_release_is_never_written_over_the_table(tmp_path: Path, is_of_0_2: bo
     ):
         study.release("lab", "smoker", out=table)
     assert table.read_bytes() == before
-
-
-def forget_file(folder: Path) -> None:
-    """Leave what 0.2 wrote, which did not name the table's file."""
-    path = folder / "study.json"
-    stored = json.loads(path.read_text())
-    del stored["file"]
-    path.write_text(json.dumps(stored | {"format": 2}))

@@ -186,13 +186,3 @@ def test_a_plain_copy_of_the_ledger_file_has_every_entry(clinic: Path, tmp_path:
         shutil.copytree(clinic, tmp_path / "other")
     shutil.copy(tmp_path / "copy.sqlite", tmp_path / "other" / "ledger.sqlite")
     assert entries_of(tmp_path / "other") == entries_of(clinic)
-
-
-def test_a_ledger_of_0_1_leaves_its_journal_mode(tmp_path: Path) -> None:
-    """Opening is enough: from then on there is one file."""
-    from tests.study.made_before import unpack_0_1
-
-    clinic = unpack_0_1(tmp_path) / "clinic"
-    with Study.open(clinic) as study:
-        study.release("registry", "smoker", out=tmp_path / "r.csv", bits=0.1)
-        assert not list(clinic.glob("*-wal"))

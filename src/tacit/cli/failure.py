@@ -43,7 +43,7 @@ PACKAGES = {
     "plots": ("matplotlib",),
     "postgresql": ("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"),
     "study": (
-        *("alembic", "cryptography", "duckdb", "flint", "jinja2"),
+        *("cryptography", "duckdb", "flint", "jinja2"),
         *("pyarrow", "pydantic", "pydantic_core", "sqlalchemy", "sqlglot"),
     ),
     "service": ("fastapi", "jinja2", "matplotlib", "uvicorn"),

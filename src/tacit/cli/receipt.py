@@ -101,7 +101,7 @@ def _show_holdings(paper: Receipt) -> None:
             bar(each.bits, each.limit),
             bits_up(each.bits, 6),
             limit_in_words(each.limit),
-            "" if each.worst_answer is None else answer_in_words(each.worst_answer, each.cap),
+            answer_in_words(each.worst_answer, each.cap),
         )
         for each, before in paper.shown_budgets
     ]

@@ -14,24 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryFile
-from time import monotonic, sleep
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    column,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    select,
-    table,
-)
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError
-from tacit.ledger.schema import VERSION_TABLE
+from tacit.ledger.schema import versions
 
 LOCK_SECONDS = 60
 """How long a writer waits for the others; a write takes milliseconds."""
@@ -40,7 +28,6 @@ CONNECT_SECONDS = 10
 """How long to wait for a PostgreSQL server, unless the URL says ``connect_timeout``."""
 
 _WRITES = "tacit_writes"
-_REVISION = table(VERSION_TABLE, column("version_num")).c.version_num
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +74,15 @@ class Database:
         with _translate_failures(self.shown), engine.begin() as connection:
             yield connection
 
-    def revision(self) -> str | None:
-        """The newest migration that the database has had; ``None`` if it holds no ledger."""
+    def format(self) -> str | None:
+        """The format of the ledger's tables; ``None`` if the database holds no ledger."""
         if not self.has_place:
             return None
         with self.reading() as connection:
-            if not inspect(connection).has_table(VERSION_TABLE):
+            if not inspect(connection).has_table(versions.name):
                 return None
-            newest: str | None = connection.execute(select(_REVISION)).scalar()
-            return newest
+            found: str | None = connection.execute(select(versions.c.version_num)).scalar()
+            return found
 
     def rewrite(self, name: str) -> None:
         """Write a table anew, so that its files hold nothing of rows that were changed.
@@ -129,7 +116,6 @@ def _connect_sqlite(file: Path) -> sqlite3.Connection:
         file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
-        _leave_wal(connection)
         # EXTRA also syncs the folder after a commit has removed its journal: without that, a power
         # cut could bring the journal back, and roll back an entry whose release is out.
         connection.execute("PRAGMA synchronous = EXTRA")
@@ -150,25 +136,6 @@ def _create_private(file: Path) -> None:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError:
         return  # it is there already; or SQLite says what is wrong
-
-
-def _leave_wal(connection: sqlite3.Connection) -> None:
-    """Keep every committed entry in the ledger's one file.
-
-    In SQLite's WAL mode, which 0.1 used, an entry may stay in the file ``-wal`` long after its
-    release is out, and a copy of the ledger's file alone would lack it. Waits while others use the
-    file; the driver's timeout does not apply here.
-    """
-    deadline = monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
-                raise
-            sleep(0.01)
-        else:
-            return
 
 
 def _begin_sqlite(connection: Connection) -> None:

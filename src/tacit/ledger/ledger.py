@@ -8,10 +8,11 @@ from dataclasses import asdict
 from functools import partial
 from itertools import starmap
 from pathlib import Path
+from secrets import token_bytes
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, inspect, select, update
 
 from tacit.errors import CorruptLedgerError, HeadMovedError, LedgerError, Suggestion
 from tacit.ledger.database import Database, parse_address
@@ -27,10 +28,13 @@ from tacit.ledger.entry import (
     parse_json,
     seal_entry,
 )
-from tacit.ledger.schema import NEWEST_REVISION, entries, ledgers, studies
+from tacit.ledger.schema import LEDGER_FORMAT, create_tables, entries, ledgers, studies
 from tacit.ledger.sketch import Overlap, Sketch
 
 SALT_BYTES = 32
+
+_POSTGRESQL_LOCK = int.from_bytes(b"tacit")
+"""An advisory lock: before there are tables there is no row to lock."""
 
 _LARGEST_NUMBER = 2**63 - 1
 """The largest number that both databases accept in a query."""
@@ -53,7 +57,7 @@ class Ledger:
     """
 
     def __init__(self, database: Database) -> None:
-        """A ledger whose tables are up to date; ``open`` and ``create`` see to that."""
+        """A ledger that is there; ``open`` and ``create`` see to that."""
         self._database = database
         self.url_shown = database.shown
         with database.reading() as connection:
@@ -66,23 +70,22 @@ class Ledger:
 
     @classmethod
     def open(cls, address: str | Path) -> Ledger:
-        """The ledger at ``sqlite:///FILE``, a path, or ``postgresql://...``; migrated if it is old.
+        """The ledger at ``sqlite:///FILE``, a path, or ``postgresql://...``.
 
         Raises:
             InvalidInputError: the address is none of these.
-            LedgerError: there is no ledger, it cannot be reached or written, or it was made by a
-                newer version of tacit.
+            LedgerError: there is no ledger, it cannot be reached or written, or it has the format
+                of another version of tacit.
             CorruptLedgerError: it is damaged.
         """
-        return cls._at(address, _upgrade_existing)
+        return cls._at(address, _refuse_missing)
 
     @staticmethod
     def check(address: str | Path) -> None:
         """Raise what ``create`` would, as far as can be told without making anything."""
         database = Database.at(parse_address(address))
         try:
-            if database.revision() not in {None, NEWEST_REVISION}:
-                _refuse_newer(database)
+            _refuse_other_format(database)
         finally:
             database.close()
 
@@ -96,16 +99,16 @@ class Ledger:
             address: as for ``open``.
             salt: of a new ledger, if it is to hold studies of another one; random by default.
         """
-        return cls._at(address, partial(_upgrade, salt=salt))
+        return cls._at(address, partial(_make_missing, salt=salt or token_bytes(SALT_BYTES)))
 
     @classmethod
-    def _at(cls, address: str | Path, upgrade: Callable[[Database], None]) -> Ledger:
-        """The ledger at an address, after ``upgrade`` where its tables are missing or old."""
+    def _at(cls, address: str | Path, when_missing: Callable[[Database], None]) -> Ledger:
+        """The ledger at an address; ``when_missing`` makes it or raises where there is none."""
         with ExitStack() as on_error:
             database = Database.at(parse_address(address))
             on_error.callback(database.close)
-            if database.revision() != NEWEST_REVISION:
-                upgrade(database)
+            if _refuse_other_format(database) is None:
+                when_missing(database)
             ledger = cls(database)
             on_error.pop_all()
         return ledger
@@ -452,25 +455,31 @@ class Ledger:
                 )
 
 
-# A ledger that is up to date does not need Alembic, which takes a while to import.
+def _refuse_other_format(database: Database) -> str | None:
+    """The format of a ledger that this version reads; ``None`` if there is no ledger."""
+    found = database.format()
+    if found not in {None, LEDGER_FORMAT}:
+        raise LedgerError(
+            f"the ledger {database.shown} has format {found}, and this version of tacit reads "
+            f"{LEDGER_FORMAT} only: use the version that made it"
+        )
+    return found
 
 
-def _upgrade(database: Database, salt: bytes | None) -> None:
-    from tacit.ledger.migration import upgrade
-
-    upgrade(database, salt)
-
-
-def _upgrade_existing(database: Database) -> None:
-    from tacit.ledger.migration import upgrade_existing
-
-    upgrade_existing(database)
+def _refuse_missing(database: Database) -> None:
+    raise LedgerError(
+        f"there is no ledger in {database.shown}: put it back where it was, or restore it from a "
+        "backup"
+    )
 
 
-def _refuse_newer(database: Database) -> None:
-    from tacit.ledger.migration import refuse_newer
-
-    refuse_newer(database)
+def _make_missing(database: Database, salt: bytes) -> None:
+    """Make the tables in one transaction; of several processes that try, one does."""
+    with database.writing() as connection:
+        if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+            connection.execute(select(func.pg_advisory_xact_lock(_POSTGRESQL_LOCK)))
+        if not inspect(connection).has_table(ledgers.name):
+            create_tables(connection, salt)
 
 
 def _lock_registrations(connection: Connection) -> None:

@@ -53,20 +53,17 @@ class Sketch:
     """The smallest keyed hashes of a study's ids.
 
     Attributes:
-        n_records: how many ids the study has.
+        n_records: how many different ids the study has.
         smallest: hashes of ``HASH_DIGITS`` lower-case hexadecimal digits, ascending, distinct; all
             of the study's if there are ``n_records`` of them.
-        normalised: the same of normalised ids, by which people are found in differently exported
-            tables; ``None`` for a study that 0.1 registered.
         nonce: a random text. When the sketch is replaced, because records were erased, it goes,
             too: without it, the seal that entry 1 names does not tell whether a hash was in the
-            sketch. Empty in studies that earlier versions registered.
+            sketch.
     """
 
     n_records: int
     smallest: tuple[str, ...]
-    normalised: Sketch | None = None
-    nonce: str = ""
+    nonce: str
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.smallest) <= self.n_records:
@@ -87,8 +84,6 @@ class Sketch:
         is k times smaller than the other can slip through. Of m ids in both, none is seen with
         probability about exp(-k m / n_large).
         """
-        if self.normalised is not None and other.normalised is not None:
-            return self.normalised.share_in_both(other.normalised)
         ceiling = min(self._complete_up_to, other._complete_up_to)
         smaller, larger = sorted((self, other), key=lambda sketch: sketch.n_records)
         sample = {digits for digits in smaller.smallest if digits <= ceiling}
@@ -101,21 +96,8 @@ class Sketch:
 
     @property
     def as_text(self) -> str:
-        """For the ledger: the hashes as canonical JSON.
-
-        A list of those of typed ids, as 0.1 wrote it, or an object with those of normalised ids,
-        too.
-        """
-        if self.normalised is None:
-            return canonical_json(list(self.smallest))
-        return canonical_json(
-            {
-                "typed": list(self.smallest),
-                "normalised": list(self.normalised.smallest),
-                "n_normalised": self.normalised.n_records,
-            }
-            | ({"nonce": self.nonce} if self.nonce else {})
-        )
+        """For the ledger, as canonical JSON."""
+        return canonical_json({"smallest": list(self.smallest), "nonce": self.nonce})
 
     @classmethod
     def parse(cls, study: str, n_records: int, text: str) -> Sketch:
@@ -126,13 +108,8 @@ class Sketch:
         """
         try:
             stored: Any = parse_json(text)
-            if isinstance(stored, list):
-                return cls(n_records, tuple(stored))
-            normalised = cls(stored["n_normalised"], tuple(stored["normalised"]))
-            nonce = stored.get("nonce", "")
-            return cls(n_records, tuple(stored["typed"]), normalised, nonce)
-        except (CorruptLedgerError, InvalidInputError, TypeError, KeyError, AttributeError):
-            pass
-        raise CorruptLedgerError(
-            f"the registration of study {study!r} is damaged: restore the ledger from a backup"
-        )
+            return cls(n_records, tuple(stored["smallest"]), stored["nonce"])
+        except (CorruptLedgerError, InvalidInputError, TypeError, KeyError):
+            raise CorruptLedgerError(
+                f"the registration of study {study!r} is damaged: restore the ledger from a backup"
+            ) from None

@@ -375,21 +375,10 @@ class BoundedMemory:
         roundings: int,
         made: Transition,
     ) -> MergedViews:
-        """What coalitions hold after a release whose merges were recorded.
-
-        Earlier versions merged letters of coalitions that received nothing, too.
-        """
+        """What coalitions hold after a release whose merges were recorded."""
         told = tell(fed, channel, made.next_state)
         beside = self._beside(party)
-        merged = merge_as_recorded(told, roundings, beside, made.merges, made.slacks)
-        others = {each for each in made.merges.keys() & self.carried if party not in each}
-        if others:
-            moved = move_states(self._move(others), channel, made.next_state).items()
-            again = merge_as_recorded(moved, roundings, None, made.merges, made.slacks)
-            merged.views.update(again.views)
-            merged.labels.update(again.labels)
-            merged.slacks.update(again.slacks)
-        return merged
+        return merge_as_recorded(told, roundings, beside, made.merges, made.slacks)
 
     def _beside(self, party: str) -> list[CoalitionView]:
         """Views of coalitions that a release to a party does not feed."""

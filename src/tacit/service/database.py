@@ -61,17 +61,6 @@ CREATE TABLE jobs (
 );
 """
 
-_FROM_FORMAT_1 = """
-CREATE TABLE failures (
-    address TEXT NOT NULL,
-    expires REAL NOT NULL
-);
-DELETE FROM tokens WHERE needs_approval;
-ALTER TABLE tokens DROP COLUMN needs_approval;
-ALTER TABLE sessions DROP COLUMN needs_approval;
-"""
-"""Format 1 asked for approval by token; the ledger has it by party. Such tokens end."""
-
 _WAIT_SECONDS = 30
 
 
@@ -90,7 +79,7 @@ class Database:
         """The file of a study's folder; made if it is not there.
 
         Raises:
-            InvalidInputError: a newer version of tacit made it.
+            InvalidInputError: another version of tacit made it.
         """
         database = cls(folder / "service.sqlite")
         for path in (database.path, database.lock):
@@ -100,13 +89,14 @@ class Database:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with database.transaction() as connection:
             [found] = connection.execute("PRAGMA user_version").fetchone()
-            if found < _FORMAT:
-                for statement in (_FROM_FORMAT_1 if found else _TABLES).split(";\n"):
+            if not found:
+                for statement in _TABLES.split(";\n"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
-            elif found > _FORMAT:
+            elif found != _FORMAT:
                 raise InvalidInputError(
-                    f"{database.path} was made by a newer version of tacit: update tacit"
+                    f"{database.path} has format {found}, and this version of tacit reads "
+                    f"{_FORMAT} only: use the version that made it"
                 )
         return database
 

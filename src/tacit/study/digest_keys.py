@@ -17,12 +17,12 @@ class DigestKeys:
     Attributes:
         snapshot: for the encoded table.
         releases: hash of an intent -> for the content of its file.
-        paper: for the seals of receipts and certificates; ``None`` where 0.1 destroyed the key.
+        paper: for the seals of receipts and certificates.
     """
 
     snapshot: bytes
     releases: dict[str, bytes]
-    paper: bytes | None
+    paper: bytes
 
     @staticmethod
     def of(keys: StudyKeys, books: Books) -> DigestKeys:
@@ -36,7 +36,7 @@ class DigestKeys:
         stored = {
             "snapshot": self.snapshot.hex(),
             "releases": {sealed: key.hex() for sealed, key in self.releases.items()},
-            "paper": None if self.paper is None else self.paper.hex(),
+            "paper": self.paper.hex(),
         }
         with atomic_file(layout.digest_keys, mode=0o600) as file:
             file.write(json.dumps(stored, indent=2).encode() + b"\n")
@@ -54,11 +54,7 @@ class DigestKeys:
         try:
             stored = json.loads(layout.digest_keys.read_text())
             releases = {sealed: bytes.fromhex(key) for sealed, key in stored["releases"].items()}
-            paper = stored.get("paper")  # 0.1 did not keep it
-            return DigestKeys(
-                bytes.fromhex(stored["snapshot"]),
-                releases,
-                None if paper is None else bytes.fromhex(paper),
-            )
+            snapshot, paper = (bytes.fromhex(stored[name]) for name in ("snapshot", "paper"))
+            return DigestKeys(snapshot, releases, paper)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None

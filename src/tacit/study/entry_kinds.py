@@ -1,7 +1,6 @@
 """The kinds of ledger entries: for each one what it changes, what is checked of it, what it says.
 
-To add a kind, write its model and an ``EntryKind``, and give it to ``register_kind`` before a study
-is opened.
+To add a kind, write its model and a row of ``KINDS``.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, NoReturn, TypeVar
-
-import numpy as np
 
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
 from tacit.information.laws import bits_up
@@ -99,21 +96,6 @@ class EntryKind(Generic[R]):
     may_follow_close: bool = False
 
 
-KINDS: dict[str, EntryKind[Any]] = {}
-"""Name -> kind, of every kind that this process can read."""
-
-
-def register_kind(kind: EntryKind[Any]) -> None:
-    """Let studies of this process read, check and describe entries of a kind.
-
-    Raises:
-        InvalidInputError: there is another kind of this name.
-    """
-    if kind.name in KINDS:
-        raise InvalidInputError(f"there is a kind {kind.name!r} of entries: choose another name")
-    KINDS[kind.name] = kind
-
-
 # -- every kind -----------------------------------------------------------------------------------
 
 
@@ -121,7 +103,7 @@ def read_books(entries: Sequence[Entry]) -> Books:
     """The books of a study, from its entries, the first one included.
 
     Raises:
-        LedgerError: a newer version of tacit has made the study, or appended to it.
+        LedgerError: another version of tacit has made the study, or appended to it.
         CorruptLedgerError: an entry makes no sense after those before it.
     """
     _refuse_other_start(entries[0])
@@ -234,12 +216,13 @@ def _is_time(text: str) -> bool:
 
 
 def _refuse_other_start(first: Entry) -> None:
-    """Refuse a first entry of a newer version, or of a kind that begins no study."""
-    made_with = first.body.get("format")
-    if isinstance(made_with, int) and made_with > STUDY_FORMAT:
+    """Refuse a first entry of another version, or of a kind that begins no study."""
+    found = first.body.get("format")
+    if found != STUDY_FORMAT:
         raise LedgerError(
-            f"study {first.study} was made by tacit {first.body.get('made_by')}, which is "
-            "newer than this one: update tacit"
+            f"study {first.study} has format {found} and was made by tacit "
+            f"{first.body.get('made_by')}, and this version reads format {STUDY_FORMAT} only: use "
+            "the version that made it"
         )
     if first.kind != FIRST_KIND:
         raise _unknown_kind(first)
@@ -262,9 +245,6 @@ def _describe_created(record: CreatedRecord) -> str:
     return begins + limit
 
 
-register_kind(EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created))
-
-
 # -- cohort: more records join --------------------------------------------------------------------
 
 
@@ -282,17 +262,12 @@ def _levels(record: CohortRecord) -> dict[str, tuple[object, object]]:
 
 
 def _check_cohort(replay: Replay, after: Books, record: JoinedRecord) -> Iterator[str]:
-    joined = after.look_at(len(after.cohorts))
-    replay.begin_cohort(joined)
-    if not record.snapshot_seal:
-        yield "its snapshot has no seal"
+    replay.begin_cohort(after.look_at(len(after.cohorts)))
+    return iter(())
 
 
 def _describe_cohort(record: JoinedRecord) -> str:
     return f"{record.records:,} records of {record.table} join as a cohort of their own"
-
-
-register_kind(EntryKind("cohort", JoinedRecord, _apply_cohort, _describe_cohort, _check_cohort))
 
 
 # -- party: a party joins, or its limit changes ---------------------------------------------------
@@ -338,13 +313,6 @@ def _party_action(record: PartyRecord) -> tuple[str, dict[str, Any]]:
     return "set_party", {"name": record.party, "limit": record.limit, **cap}
 
 
-register_kind(
-    EntryKind(
-        "party", PartyRecord, _apply_party, _describe_party, _check_party, action=_party_action
-    )
-)
-
-
 # -- removed: a party that holds nothing leaves ---------------------------------------------------
 
 
@@ -383,11 +351,6 @@ def _removed_action(record: RemovedRecord) -> tuple[str, dict[str, Any]]:
     return "remove_party", {"name": record.party}
 
 
-register_kind(
-    EntryKind("removed", RemovedRecord, _apply_removed, _describe_removed, action=_removed_action)
-)
-
-
 # -- approval: whether a custodian has to approve a party's own requests --------------------------
 
 
@@ -406,13 +369,6 @@ def _describe_approval(record: ApprovalRecord) -> str:
 
 def _approval_action(record: ApprovalRecord) -> tuple[str, dict[str, Any]]:
     return "set_approval", {"name": record.party, "is_required": record.is_required}
-
-
-register_kind(
-    EntryKind(
-        "approval", ApprovalRecord, _apply_approval, _describe_approval, action=_approval_action
-    )
-)
 
 
 # -- renamed: a party is called by another name ---------------------------------------------------
@@ -434,11 +390,6 @@ def _describe_renamed(record: RenamedRecord) -> str:
 
 def _renamed_action(record: RenamedRecord) -> tuple[str, dict[str, Any]]:
     return "rename_party", {"name": record.party, "new_name": record.name}
-
-
-register_kind(
-    EntryKind("renamed", RenamedRecord, _apply_renamed, _describe_renamed, action=_renamed_action)
-)
 
 
 # -- policy: limits on coalitions, in the place of those before -----------------------------------
@@ -478,18 +429,6 @@ def _policy_action(record: PolicyRecord) -> tuple[str, dict[str, Any]]:
     return "set_collusion", {"limits": [limit.as_dict() for limit in record.policy.limits]}
 
 
-register_kind(
-    EntryKind(
-        "policy",
-        PolicyRecord,
-        _apply_policy,
-        _describe_policy,
-        _check_policy,
-        action=_policy_action,
-    )
-)
-
-
 # -- intent: a release, recorded before its first letter is drawn ---------------------------------
 
 
@@ -508,12 +447,11 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
             f"entry {entry.number} of study {entry.study} tells {question.counts.shape[0]} "
             f"cells and {n_states} states apart, and there are {n_cells} and {n_before}"
         )
-    classes = np.arange(n_cells) if record.is_on_cells else books.classes_for(question)
+    classes = books.classes_for(question)
     shape = (n_states, int(classes.max()) + 1, n_letters)
     channel = IntegerChannel.from_bytes(entry.payload, shape)
-    # Only whether a ``draw`` is recorded is used, not what it says: ``verify`` compares the two.
-    named_by = None if record.is_on_cells else classes
-    draw = entry.hash if record.draw is None else draw_of(books.cohort.past, channel, named_by)
+    # Not what is recorded: ``verify`` compares the two.
+    draw = draw_of(books.cohort.past, channel, classes)
     return Intent(
         entry,
         record,
@@ -553,19 +491,6 @@ def _release_action(record: ReleaseRecord) -> tuple[str, dict[str, Any]]:
     }
 
 
-register_kind(
-    EntryKind(
-        "intent",
-        IntentRecord,
-        _apply_intent,
-        _describe_intent,
-        check_intent,
-        has_payload=True,
-        action=_release_action,
-    )
-)
-
-
 # -- copy: the letters of an earlier release are handed to one more party ------------------------
 
 
@@ -602,11 +527,6 @@ def _describe_copy(record: CopyRecord) -> str:
     return f"{_describe_intent(record)} (a copy of the answers of release {record.source})"
 
 
-register_kind(
-    EntryKind("copy", CopyRecord, _apply_copy, _describe_copy, check_copy, action=_release_action)
-)
-
-
 # -- delivered: the file of a release was written -------------------------------------------------
 
 
@@ -625,18 +545,6 @@ def _check_delivered(replay: Replay, after: Books, record: DeliveredRecord) -> I
 
 def _describe_delivered(record: DeliveredRecord) -> str:
     return f"the file of release {record.intent} was written"
-
-
-register_kind(
-    EntryKind(
-        "delivered",
-        DeliveredRecord,
-        _apply_delivered,
-        _describe_delivered,
-        _check_delivered,
-        may_follow_close=True,
-    )
-)
 
 
 # -- erasure: records are to be erased ------------------------------------------------------------
@@ -667,18 +575,6 @@ def _describe_erasure(record: ErasureRecord) -> str:
     return f"records to be {what}: {record.records:,}"
 
 
-register_kind(
-    EntryKind(
-        "erasure",
-        ErasureRecord,
-        _apply_erasure,
-        _describe_erasure,
-        _check_erasure,
-        has_payload=True,
-    )
-)
-
-
 # -- erased: the records of an erasure are gone ---------------------------------------------------
 
 
@@ -705,9 +601,6 @@ def _describe_erased(record: ErasedRecord) -> str:
     return f"the records of erasure {record.erasure} are gone"
 
 
-register_kind(EntryKind("erased", ErasedRecord, _apply_erased, _describe_erased, _check_erased))
-
-
 # -- rollback: the custodian accepted that entries were lost --------------------------------------
 
 
@@ -721,9 +614,6 @@ def _describe_rollback(record: RollbackRecord) -> str:
         "a rollback of the ledger was accepted: releases that it has lost are not counted, and "
         "whoever holds them may hold that much more"
     )
-
-
-register_kind(EntryKind("rollback", RollbackRecord, _apply_rollback, _describe_rollback))
 
 
 # -- closed: the key was destroyed ----------------------------------------------------------------
@@ -746,18 +636,6 @@ def _closed_action(record: ClosedRecord) -> tuple[str, dict[str, Any]]:
     return "destroy_key", {}
 
 
-register_kind(
-    EntryKind(
-        "closed",
-        ClosedRecord,
-        _apply_closed,
-        _describe_closed,
-        _check_closed,
-        action=_closed_action,
-    )
-)
-
-
 # -- superseded: the study was made anew ----------------------------------------------------------
 
 
@@ -771,12 +649,76 @@ def _describe_superseded(record: SupersededRecord) -> str:
     return f"the study was made anew, as {record.successor}: nothing had been released"
 
 
-register_kind(
-    EntryKind(
-        SUPERSEDED,
-        SupersededRecord,
-        _apply_superseded,
-        _describe_superseded,
-        may_follow_close=True,
+KINDS: dict[str, EntryKind[Any]] = {
+    each.name: each
+    for each in (
+        EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created),
+        EntryKind("cohort", JoinedRecord, _apply_cohort, _describe_cohort, _check_cohort),
+        EntryKind(
+            "party", PartyRecord, _apply_party, _describe_party, _check_party, action=_party_action
+        ),
+        EntryKind(
+            "removed", RemovedRecord, _apply_removed, _describe_removed, action=_removed_action
+        ),
+        EntryKind(
+            "approval", ApprovalRecord, _apply_approval, _describe_approval, action=_approval_action
+        ),
+        EntryKind(
+            "renamed", RenamedRecord, _apply_renamed, _describe_renamed, action=_renamed_action
+        ),
+        EntryKind(
+            "policy",
+            PolicyRecord,
+            _apply_policy,
+            _describe_policy,
+            _check_policy,
+            action=_policy_action,
+        ),
+        EntryKind(
+            "intent",
+            IntentRecord,
+            _apply_intent,
+            _describe_intent,
+            check_intent,
+            has_payload=True,
+            action=_release_action,
+        ),
+        EntryKind(
+            "copy", CopyRecord, _apply_copy, _describe_copy, check_copy, action=_release_action
+        ),
+        EntryKind(
+            "delivered",
+            DeliveredRecord,
+            _apply_delivered,
+            _describe_delivered,
+            _check_delivered,
+            may_follow_close=True,
+        ),
+        EntryKind(
+            "erasure",
+            ErasureRecord,
+            _apply_erasure,
+            _describe_erasure,
+            _check_erasure,
+            has_payload=True,
+        ),
+        EntryKind("erased", ErasedRecord, _apply_erased, _describe_erased, _check_erased),
+        EntryKind("rollback", RollbackRecord, _apply_rollback, _describe_rollback),
+        EntryKind(
+            "closed",
+            ClosedRecord,
+            _apply_closed,
+            _describe_closed,
+            _check_closed,
+            action=_closed_action,
+        ),
+        EntryKind(
+            SUPERSEDED,
+            SupersededRecord,
+            _apply_superseded,
+            _describe_superseded,
+            may_follow_close=True,
+        ),
     )
-)
+}
+"""Name -> kind."""

@@ -16,19 +16,13 @@ from tacit.errors import InvalidInputError, KeyFileError, Suggestion
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_file, locked
 from tacit.study.books.books import Cohort
-from tacit.study.books.records import FIRST_COHORT, CreatedRecord
+from tacit.study.books.records import FIRST_COHORT, STUDY_FORMAT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.delivery.registry import ENGINES, SPARK
 from tacit.tables.delivery.spark.engine import SparkEngine
 from tacit.tables.sources.source import find_source
 
-FOLDER_FORMAT = 3
-"""Of a study's folder; larger numbers are from newer versions, 1 is of 0.1 and 2 of 0.2."""
-
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-
-_NAMES_FILE = 3
-"""Folders name the table's file since this format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +160,7 @@ class Configuration(BaseModel):
         made_by: version of tacit.
         study: the study's id.
         source: where the table was read.
-        file: the file that the table is in; ``None`` for a server. Folders of format 1 and 2 do not
-            name it: use ``table_file``.
+        file: the file that the table is in; ``None`` for a server.
         ledger: address of the ledger; ``None`` for a file in the folder.
         engine: name of what reads and writes the records.
         master: address of the engine's cluster; ``None`` where it has none, or its own settings
@@ -178,20 +171,15 @@ class Configuration(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: int = FOLDER_FORMAT
+    format: int = STUDY_FORMAT
     made_by: str
     study: str
     source: str
-    file: Path | None = None
+    file: Path | None
     ledger: str | None
     engine: str = "local"
     master: str | None = None
     data: str | None = None
-
-    @property
-    def table_file(self) -> Path | None:
-        """The file that the table is in; ``None`` for a server."""
-        return find_source(self.source).file if self.format < _NAMES_FILE else self.file
 
     def write(self, folder: Path) -> None:
         """Into a study's folder; an address of a ledger may hold a password."""
@@ -212,10 +200,10 @@ class Configuration(BaseModel):
         except (OSError, ValueError) as error:
             raise InvalidInputError(f"{path} cannot be read ({error}): restore it") from error
         found = stored.get("format") if isinstance(stored, dict) else None
-        if isinstance(found, int) and found > FOLDER_FORMAT:
+        if isinstance(found, int) and found != STUDY_FORMAT:
             raise InvalidInputError(
-                f"{folder} was made by tacit {stored.get('made_by')}, which is newer than this "
-                "one: update tacit"
+                f"{folder} has format {found} and was made by tacit {stored.get('made_by')}, and "
+                f"this version reads format {STUDY_FORMAT} only: use the version that made it"
             )
         try:
             return cls.model_validate(stored)
@@ -233,7 +221,7 @@ def engine_of(configuration: Configuration) -> Engine[Any]:
 def _table_of(configuration: Configuration, layout: Layout, cohort: int) -> TableRead:
     """Which table a cohort was read from."""
     if cohort == FIRST_COHORT:
-        return TableRead(source=configuration.source, file=configuration.table_file)
+        return TableRead(source=configuration.source, file=configuration.file)
     path = layout.of_cohort(cohort).table
     try:
         return TableRead.model_validate_json(path.read_bytes())
@@ -245,9 +233,6 @@ def _table_of(configuration: Configuration, layout: Layout, cohort: int) -> Tabl
 
 def refuse_changed_snapshot(snapshot: Records, key: bytes, cohort: Cohort) -> None:
     """Raise InvalidInputError if the snapshot of a cohort is not the one that the ledger says."""
-    if cohort.snapshot_seal is None:  # 0.1 digested what the files say: it takes longer to check
-        snapshot.check(key, cohort.snapshot_digest)
-        return
     try:
         snapshot.check_seal(key, cohort.snapshot_seal)
     except InvalidInputError:

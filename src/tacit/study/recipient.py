@@ -101,9 +101,7 @@ class RecipientEstimate:
 def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
     """Frequencies of what was asked, from a release file and the certificate beside it."""
     file, certificate = _certified(path)
-    counts = count_letters(
-        file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
-    )
+    counts = count_letters(file, certificate.letters, certificate.time_shares)
     _refuse_altered(file, certificate)
     _refuse_empty(file, int(counts.sum()))
     check_confidence(confidence)
@@ -198,9 +196,7 @@ def _certified(path: str | Path) -> tuple[Path, Certificate]:
 
 def _read(file: Path, certificate: Certificate) -> NoisyColumn:
     """Every record's letter, of a file that is what its certificate was made for."""
-    records, letters = read_letters(
-        file, certificate.letters, certificate.time_shares, has_guards=certificate.has_guards
-    )
+    records, letters = read_letters(file, certificate.letters, certificate.time_shares)
     _refuse_altered(file, certificate)
     _refuse_empty(file, len(letters))
     return NoisyColumn(letters, np.array(certificate.p_rhat_given_r), certificate.labels, records)
@@ -218,11 +214,6 @@ def _not_analysable(
     file: Path, certificate: Certificate, bounds: str | None = None
 ) -> InvalidInputError:
     """Why a file cannot be used, and what gives bounds, where that is not the same command."""
-    if certificate.is_analysable is None:
-        return InvalidInputError(
-            f"the certificate of {file} does not say whether the file is analysable: ask the "
-            "custodian for both again, which costs nothing"
-        )
     said = (
         f"{file} is not analysable: its answers depend on more than {certificate.request}, so they "
         "err differently in a subgroup; ask the custodian for an analysable release, or for one "
@@ -318,7 +309,7 @@ def _refuse_too_many(file: Path, certificate: Certificate) -> None:
 def _refuse_altered(file: Path, certificate: Certificate) -> None:
     """A file whose content is not what the certificate was made for."""
     key = bytes.fromhex(certificate.digest_key)
-    if digest_of(file, key, has_guards=certificate.has_guards) != certificate.digest:
+    if digest_of(file, key) != certificate.digest:
         raise InvalidInputError(
             f"{file} is not the file that the certificate was made for: do not rely on it, and ask "
             "the custodian for both again"

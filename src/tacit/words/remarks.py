@@ -466,10 +466,6 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{paper} shows {shown} where its own data say {right}: the page was changed"
     ),
     "page_forged": _fill("{paper} is a page that tacit has not made"),
-    "page_of_0_1": _fill(
-        "{paper} is a page of tacit 0.1: its data were compared with the ledger, what the page "
-        "shows was not; make a new one"
-    ),
     "paper_before_erasure": _paper_before_erasure,
     "paper_before_delivery": _fill("{paper} was made before release {release} was delivered"),
     "paper_differs": _fill("{paper} says {field} {said}, the ledger says {ledger}"),
@@ -487,10 +483,6 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "paper_not_compared": _fill("{paper} could not be compared: the replay did not come so far"),
     "paper_not_in_ledger": _fill("entry {entry} is not in the ledger as {paper} has it"),
-    "paper_of_0_1_forged": _fill(
-        "{paper} has the form of 0.1, and release {release} was made by a later version: it is "
-        "forged"
-    ),
     "paper_of_other_study": _fill("{paper} is a receipt of another study, {study}"),
     "paper_seal_not_checked": _fill("without a key, the seal of {paper} cannot be checked"),
     "paper_seal_wrong": _fill(
@@ -509,7 +501,6 @@ _WORDS: dict[str, Callable[..., str]] = {
         "it may hold more than is shown"
     ),
     "rows_left_out": _rows_left_out,
-    "said_in_certificate": _as_in_papers("said_in_certificate"),
     "sealed_paper_not_in_ledger": _fill(
         "entry {entry} is not in the ledger as {paper} has it: the ledger was rolled back or "
         "rewritten since, or the paper is forged: without a key its seal cannot be checked"

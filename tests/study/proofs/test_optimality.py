@@ -58,7 +58,11 @@ def holdings(design):
             bits=0.0,
             is_covered=False,
             multiplier=design.solution.multipliers.get(design.keys[coalition], 0.0),
+            letters=None,
+            slack=0.0,
             cap=design.caps.get(coalition),
+            worst_answer=0.0,
+            worst_answer_slack=0.0,
         )
         for coalition, limit in design.limits.items()
     )

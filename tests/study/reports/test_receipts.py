@@ -95,7 +95,7 @@ def test_a_remark_of_a_paper_is_its_kind_and_its_figures(told: Path) -> None:
     for paper in (receipt, certificate):
         content = json.loads(paper.read_text())
         assert (content["format"], content["remarks"]) == (
-            4,
+            5,
             [{"code": "external_column", "column": "outcome"}],
         )
     assert "outcome is predicted from the private attributes" in page.read_text()

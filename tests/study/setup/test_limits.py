@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
-from tacit.ledger import Entry
 from tacit.policy import Group, Limit, Parties
 from tacit.policy.policy import LIMITS
 from tacit.scheme import Policy
 from tacit.study import Study, verify_study
 from tests.study.clinic import PRIVATE, entries_of, make_clinic, releases_of, write_patients
 from tests.study.exact import exact_bits, limit_on
-from tests.study.forging import forge, forge_last
+from tests.study.forging import forge_last
 from tests.words import in_words
 
 # -- what is stored -----------------------------------------------------------------------------
@@ -35,26 +34,10 @@ def test_sizes_are_stored_and_read_again(tmp_path: Path) -> None:
         assert study.policy == policy
 
 
-OF_0_1 = {"everyone": 0.9, "any_size": 2, "bits": 0.4, "groups": [[["a", "b"], 0.3]]}
-
-
-def test_an_entry_of_0_1_with_one_size_is_read(tmp_path: Path) -> None:
-    with make_clinic(tmp_path) as study:
-        study.set_collusion(Policy(everyone=0.9))
-    forge_last(tmp_path / "clinic", "policy", lambda body: (body.clear(), body.update(OF_0_1)))
-    with Study.open(tmp_path / "clinic") as study:
-        assert study.policy == Policy(0.9, sizes={2: 0.4}, groups={("a", "b"): 0.3})
-        assert study.verify().problems == ()
-    assert entries_of(tmp_path / "clinic")[-1].body == OF_0_1
-
-
 @pytest.mark.parametrize(
     "body",
     [
-        OF_0_1 | {"bits": None},
-        OF_0_1 | {"any_size": None},
-        OF_0_1 | {"any_size": 0},
-        OF_0_1 | {"sizes": []},
+        {"any_size": 2, "bits": 0.4},
         {"sizes": [[2, 0.4], [2, 0.9]]},
         {"sizes": [[0, 0.4]]},
         {"groups": [[["a", "b"], 0.3], [["b", "a"], 0.9]]},
@@ -78,36 +61,6 @@ def test_a_group_that_names_one_party_twice_is_refused(tmp_path: Path) -> None:
         study.set_party("caf\u00e9", 0.2)
         with pytest.raises(InvalidInputError, match="names one twice"):
             study.set_collusion(Policy(groups={("caf\u00e9", "cafe\u0301"): 0.3}))
-
-
-# -- names that 0.1 let in ----------------------------------------------------------------------
-
-
-def test_names_that_0_1_let_in_can_still_be_used(tmp_path: Path) -> None:
-    odd = ("b", "B", "cafe\u0301", "any 2 parties")
-    with make_clinic(tmp_path) as study:
-        for place in range(4):
-            study.set_party(f"lab-{place}", 0.3)
-
-    def renamed(entries: list[Entry]) -> list[Entry]:
-        first, *others = entries
-        bodies = [
-            dict(entry.body) | {"party": name} for entry, name in zip(others, odd, strict=True)
-        ]
-        return [first, *(replace(e, body=b) for e, b in zip(others, bodies, strict=True))]
-
-    forge(tmp_path / "clinic", renamed)
-    with Study.open(tmp_path / "clinic") as study:
-        for name in odd:
-            study.set_party(name, 0.25)
-            study.release(name, "smoker", out=tmp_path / "a.csv", bits=0.05)
-        study.release("caf\u00e9", "age", out=tmp_path / "a.csv", bits=0.05)
-        study.set_collusion(Policy(groups={("b", "B"): 0.4, ("B", "caf\u00e9"): 0.4}))
-        assert [each.name for each in study.status().parties] == list(odd)
-        assert set(study.policy.groups) == {("B", "b"), ("B", "cafe\u0301")}
-        with pytest.raises(InvalidInputError, match="differs from"):
-            study.set_party("CAFE\u0301", 0.2)
-        assert study.verify().problems == ()
 
 
 # -- coalitions that count as everyone ------------------------------------------------------------

@@ -235,7 +235,6 @@ def test_all_engines_say_the_same_of_the_same_records(counted: Clinic, tmp_path:
     assert found.encoding == reference.encoding
     assert found.digest(b"key") == reference.digest(b"key")
     assert found.sketch(b"salt", 20) == reference.sketch(b"salt", 20)
-    assert found.normalised_sketch(b"salt", 20) == reference.normalised_sketch(b"salt", 20)
 
 
 def test_records_open_again_and_changes_in_them_are_noticed(clinic: Clinic, tmp_path: Path) -> None:
@@ -413,7 +412,6 @@ def test_nothing_of_an_erased_record_is_left(delivered: Delivered) -> None:
     assert after.counts.tolist() == counts
     assert after.external_counts("outcome").tolist() == by_outcome
     assert len(after.sketch(b"salt", N_RECORDS)) == N_RECORDS - 2
-    assert len(after.normalised_sketch(b"salt", N_RECORDS)) == N_RECORDS - 2
     assert clinic.engine.known(after, ID_KEY, [id_hash("p000007")]) == set()
     assert clinic.engine.remembered(clinic.states.folder) == []
 

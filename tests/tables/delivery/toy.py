@@ -73,13 +73,7 @@ class ToyRecords:
         return np.array(self.tables[name], dtype=np.int64)
 
     def sketch(self, salt: bytes, k: int) -> list[str]:
-        return self._smallest(salt, k, "t")
-
-    def normalised_sketch(self, salt: bytes, k: int) -> list[str]:
-        return self._smallest(salt, k, "")
-
-    def _smallest(self, salt: bytes, k: int, tag: str) -> list[str]:
-        texts = (f"{salt.hex()}:{tag}{text[1:]}" for text in self.texts if text)
+        texts = (f"{salt.hex()}:{text[1:]}" for text in self.texts if text)
         return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)[:k]
 
     def digest(self, key: bytes) -> str:

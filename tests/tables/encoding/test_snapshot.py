@@ -129,7 +129,7 @@ def test_a_study_may_lie_anywhere(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     other = ids_only(tmp_path / "ab", n=[1, 2])
     snapshot = ids_only(tmp_path / "a*", n=[1, 3])
-    assert snapshot.sketch(SALT) == plain_hashes([("i1",), ("i3",)])
+    assert snapshot.sketch(SALT) == plain_hashes([("1",), ("3",)])
     assert snapshot.digest(KEY) != other.digest(KEY)
 
 
@@ -347,26 +347,24 @@ def test_another_description_is_found(tmp_path: Path) -> None:
 
 
 def plain_hashes(ids: Sequence[tuple[str, ...]]) -> list[str]:
-    """Salted hashes of ids whose columns are written as tag and text."""
-    texts = [
-        "".join(f"{part[0]}{len(part[1:].encode())}:{part[1:]}" for part in one) for one in ids
-    ]
+    """Salted hashes of ids whose columns are written as length and text."""
+    texts = ["".join(f"{len(part.encode())}:{part}" for part in one) for one in ids]
     return sorted(hashlib.sha256(f"{SALT.hex()}:{text}".encode()).hexdigest() for text in texts)
 
 
 @pytest.mark.parametrize(
     ("columns", "ids"),
     [
-        ({"n": [5, -1]}, [("i5",), ("i-1",)]),
-        ({"t": ["5", "née"]}, [("t5",), ("tnée",)]),
-        ({"f": [0.5, -0.0]}, [("f0.5",), ("f0.0",)]),
-        ({"d": [date(2020, 1, 2), date(1999, 1, 1)]}, [("d2020-01-02",), ("d1999-01-01",)]),
-        ({"b": [True, False]}, [("btrue",), ("bfalse",)]),
-        ({"a": ["a", "ab"], "b": ["bc", "c"]}, [("ta", "tbc"), ("tab", "tc")]),
-        ({"t": [" 5\t", "ne\u0301e"]}, [("t5",), ("tnée",)]),
+        ({"n": [5, -1]}, [("5",), ("-1",)]),
+        ({"t": [" P5", "née"]}, [("p5",), ("née",)]),
+        ({"f": [0.5, 10.0]}, [("0.5",), ("10",)]),
+        ({"d": [date(2020, 1, 2), date(1999, 1, 1)]}, [("2020-01-02",), ("1999-01-01",)]),
+        ({"b": [True, False]}, [("true",), ("false",)]),
+        ({"a": ["a", "ab"], "b": ["bc", "c"]}, [("a", "bc"), ("ab", "c")]),
+        ({"t": [" 5\t", "ne\u0301e"]}, [("5",), ("née",)]),
     ],
 )
-def test_sketches_are_hashes_of_typed_ids(
+def test_sketches_are_hashes_of_normalised_ids(
     columns: dict[str, list[object]], ids: list[tuple[str, ...]], tmp_path: Path
 ) -> None:
     assert ids_only(tmp_path, **columns).sketch(SALT) == plain_hashes(ids)
@@ -374,19 +372,19 @@ def test_sketches_are_hashes_of_typed_ids(
 
 def test_a_sketch_keeps_the_smallest_hashes(tmp_path: Path) -> None:
     snapshot = ids_only(tmp_path, n=range(1000))
-    plain = plain_hashes([(f"i{n}",) for n in range(1000)])
+    plain = plain_hashes([(f"{n}",) for n in range(1000)])
     assert snapshot.sketch(SALT) == plain[:256]
     assert snapshot.sketch(SALT, k=10) == plain[:10]
     assert set(snapshot.sketch(b"other")).isdisjoint(plain)
 
 
-def test_the_same_ids_under_other_names_and_integer_types_are_the_same(tmp_path: Path) -> None:
+def test_the_same_ids_under_other_names_and_types_are_the_same(tmp_path: Path) -> None:
     small = ids_only(tmp_path / "a", n=pa.array([1, 2, 3], pa.int16()))
     large = ids_only(tmp_path / "b", m=pa.array([3, 1, 2], pa.int64()))
     unsigned = ids_only(tmp_path / "c", m=pa.array([3, 1, 2], pa.uint64()))
     text = ids_only(tmp_path / "d", n=["1", "2", "3"])
-    assert small.sketch(SALT) == large.sketch(SALT) == unsigned.sketch(SALT)
-    assert set(small.sketch(SALT)).isdisjoint(text.sketch(SALT))
+    for other in (large, unsigned, text):
+        assert other.sketch(SALT) == small.sketch(SALT)
 
 
 PAIRS = st.lists(
@@ -410,4 +408,4 @@ def test_different_ids_have_different_hashes(
 
 def test_identifiers_are_texts(tmp_path: Path) -> None:
     keys = [str(UUID(int=1)), str(UUID(int=2))]
-    assert ids_only(tmp_path, key=keys).sketch(SALT) == plain_hashes([(f"t{key}",) for key in keys])
+    assert ids_only(tmp_path, key=keys).sketch(SALT) == plain_hashes([(key,) for key in keys])

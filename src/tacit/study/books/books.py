@@ -41,7 +41,6 @@ from tacit.study.books.records import (
     DeliveredRecord,
     ErasedCohortRecord,
     HoldingRecord,
-    IntentRecord,
     JoinedRecord,
     Measure,
     QuestionRecord,
@@ -243,10 +242,8 @@ class Request:
         The wording is left out: ``age > 60`` and ``not age <= 60`` ask for the same.
         """
         question = self.asked.model_dump(mode="json", exclude={"name", "sql"})
-        unasked = set() if self.measure.has_levels else {"objective", "ceilings"}  # as in 0.2
-        measure = self.measure.model_dump(mode="json", exclude=unasked)
-        what = [self.party, question, measure, self.bits]
-        what += ["analysable"] if self.analysable else []
+        measure = self.measure.model_dump(mode="json")
+        what = [self.party, question, measure, self.bits, self.analysable]
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()
 
@@ -401,28 +398,18 @@ class Intent:
         """Of its file as it was delivered first."""
         return None if self.delivery is None else self.delivery.digest
 
-    @property
-    def is_of_0_1(self) -> bool:
-        """Whether 0.1 recorded what is drawn, which drew by the hash of the entry."""
-        record = self.drawn.record
-        return isinstance(record, IntentRecord) and record.draw is None
-
     def derive_keys(self, key: StudyKey) -> tuple[bytes, bytes]:
         """The key of its random numbers, and the key that the content of its file is digested by.
 
         Args:
             key: the study's.
         """
-        if self.is_of_0_1:
-            return key.derive("release", self.draw), key.derive("digest", self.entry.hash)
         return key.derive("draw", self.draw), key.derive("digest", self.draw, self.request.party)
 
     @property
     def state_name(self) -> str:
         """Of the file with every record's state after it: only the same past has the same name."""
-        entry = self.drawn.entry
-        named_by = entry.hash if self.is_of_0_1 else self.past
-        return f"{entry.number}-{named_by[:16]}"
+        return f"{self.drawn.entry.number}-{self.past[:16]}"
 
     @property
     def next_state(self) -> Transitions:
@@ -561,7 +548,7 @@ class Cohort:
         intents: all releases about them, by their number in the ledger.
         n_erased: how many of them are gone.
         snapshot_digest: of the encoded table as it has to be now.
-        snapshot_seal: of its files; ``None`` in studies that 0.1 made.
+        snapshot_seal: of its files.
     """
 
     number: int
@@ -571,7 +558,7 @@ class Cohort:
     externals: dict[str, Question]
     past: str
     snapshot_digest: str
-    snapshot_seal: str | None
+    snapshot_seal: str
     account: Account | None = None
     intents: dict[int, Intent] = field(default_factory=dict)
     n_erased: int = 0
@@ -900,15 +887,13 @@ class Books:
     def holding(self, coalition: Parties) -> HoldingRecord:
         """What was recorded of a coalition after the last release that fed it.
 
-        What was proved then still holds. It is proved here where nothing was recorded: nothing
-        limited the coalition, or an earlier version recorded less.
+        What was proved then still holds. It is proved here where nothing was recorded, because
+        nothing limited the coalition.
         """
         parties = coalition & self.holders
-        is_capped = self.all_limits.least_cap_on(coalition) < inf
         fed = [each for each in self.cohort.intents.values() if each.request.party in parties]
         for holding in fed[-1].record.holdings if fed else ():
-            is_own = parties == frozenset(holding.parties) and holding.worst_answer is not None
-            if is_own and not (is_capped and holding.worst_answer_slack is None):
+            if parties == frozenset(holding.parties):
                 return holding
         limits = {coalition: self.all_limits.binding_on(coalition)[0].bits}
         [proved] = record_holdings(self.proved_account, limits, {}, {})
@@ -1035,7 +1020,7 @@ def first_past(study: str, joined: str | None = None) -> str:
     return _hash(b"tacit past 2", study.encode(), joined.encode())
 
 
-def draw_of(past: str, channel: IntegerChannel, class_of_x: ClassOfX | None) -> str:
+def draw_of(past: str, channel: IntegerChannel, class_of_x: ClassOfX) -> str:
     """Name of the random numbers that a release is drawn with: its table, after its past.
 
     The past is the study, every earlier release's table and the states that follow from it, in
@@ -1051,10 +1036,8 @@ def draw_of(past: str, channel: IntegerChannel, class_of_x: ClassOfX | None) -> 
     Args:
         past: before the release.
         channel: its table.
-        class_of_x: class of each cell; ``None`` for a table that 0.2 recorded, a row for each cell.
+        class_of_x: class of each cell.
     """
-    if class_of_x is None:
-        return _hash(b"tacit draw 1", past.encode(), _content(channel.weights))
     rows, row_of_x = _different_rows(channel, class_of_x)
     return _hash(b"tacit draw 2", past.encode(), _content(rows), _content(row_of_x))
 
@@ -1076,8 +1059,7 @@ def next_past(past: str, draw: str, next_state: Transitions) -> str:
 
     Args:
         past: before it.
-        draw: name of its numbers; for a release that 0.1 recorded the hash of its entry, which
-            decided its numbers then.
+        draw: name of its numbers.
         next_state: state after each letter, [m, letter].
     """
     return _hash(b"tacit next 1", past.encode(), draw.encode(), _content(next_state))

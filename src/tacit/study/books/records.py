@@ -21,9 +21,8 @@ from pydantic import (
     Field,
     JsonValue,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    model_serializer,
+    field_serializer,
     model_validator,
 )
 
@@ -35,8 +34,8 @@ from tacit.scheme import Policy, Transition
 from tacit.scheme.memory import Copy
 from tacit.scheme.views import Labels
 
-STUDY_FORMAT = 2
-"""Of a study's entries; larger numbers are from newer versions, 1 is of 0.1."""
+STUDY_FORMAT = 4
+"""Of a study's folder and of its entries; no other one is read."""
 
 FIRST_COHORT = 1
 """Number of the records that a study began with."""
@@ -199,7 +198,7 @@ class OtherStudyRecord(Record):
 
     study: str
     made: str
-    table: str | None = None
+    table: str | None
 
 
 def other_studies(known: Iterable[Overlap], study: str = "") -> tuple[OtherStudyRecord, ...]:
@@ -219,9 +218,8 @@ class CohortRecord(Record):
         counts: records in each cell x.
         externals: external column -> its law.
         snapshot_digest: of the encoded table.
-        snapshot_seal: of its files, byte by byte, which is checked before every draw; ``None`` in
-            studies that 0.1 made, whose digest is checked instead.
-        table: name of the table, for papers; ``None`` in studies that 0.1 and 0.2 made.
+        snapshot_seal: of its files, byte by byte, which is checked before every draw.
+        table: name of the table, for papers.
         known_in: other studies that had some of the same ids, which was accepted.
     """
 
@@ -229,15 +227,9 @@ class CohortRecord(Record):
     counts: list[Count]
     externals: dict[str, ExternalRecord]
     snapshot_digest: Digest
-    snapshot_seal: Digest | None = None
-    table: str | None = None
+    snapshot_seal: Digest
+    table: str
     known_in: tuple[OtherStudyRecord, ...] = ()
-
-    @model_serializer(mode="wrap")
-    def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As versions wrote it that did not record it, where there is none."""
-        body: dict[str, Any] = serialize(self)
-        return _without(body, None if self.known_in else "known_in")
 
     @model_validator(mode="after")
     def _counts_every_record_once(self) -> Self:
@@ -303,13 +295,7 @@ class PartyRecord(Record):
 
     party: str
     limit: Bits
-    cap: Bits | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_no_cap(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As versions wrote it that knew no caps."""
-        body: dict[str, Any] = serialize(self)
-        return _without(body, "cap" if self.cap is None else None)
+    cap: Bits | None
 
 
 class RemovedRecord(Record):
@@ -342,21 +328,10 @@ class PolicyRecord(Record):
     caps: tuple[tuple[str, JsonValue, Bits], ...] = ()
     _policy: Policy = PrivateAttr()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_0_1(cls, body: Any) -> Any:
-        return Policy.update_record(body) if isinstance(body, Mapping) else body
-
     @model_validator(mode="after")
     def _is_a_policy(self) -> Self:
         self._policy = Policy.of_record(dict(self))
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_empty(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As versions wrote it that knew no other kinds of limits, and no caps."""
-        body: dict[str, Any] = serialize(self)
-        return _without(body, *(name for name in ("others", "caps") if not body[name]))
 
     @classmethod
     def of_policy(cls, policy: Policy) -> PolicyRecord:
@@ -375,9 +350,9 @@ class QuestionRecord(Record):
     name: str
     labels: tuple[str, ...]
     numbers: tuple[float | None, ...] | None
-    external: str | None = None
-    sql: str | None = None
-    letter_of_cell: tuple[int, ...] | None = None
+    external: str | None
+    sql: str | None
+    letter_of_cell: tuple[int, ...] | None
 
     @model_validator(mode="after")
     def _gives_every_cell_a_letter(self) -> Self:
@@ -520,13 +495,11 @@ class HoldingRecord(Record):
         letters: answers that are told apart in what it holds; ``None`` where ``bits`` are those of
             others.
         slack: bits by which ``bits`` may be above the truth, at most: what merging letters added,
-            or others' letters. ``None`` in releases that 0.1 and 0.2 recorded.
+            or others' letters.
         cap: bits that its worst single answer may have; ``None`` for no cap.
         worst_answer: bits that its worst single answer has at most: after any answer, no
-            combination of levels is more than 2**bits times as likely as before. ``None`` in
-            releases that versions without caps recorded.
-        worst_answer_slack: bits by which ``worst_answer`` may be above the truth, at most; ``None``
-            in releases of versions that did not record it.
+            combination of levels is more than 2**bits times as likely as before.
+        worst_answer_slack: bits by which ``worst_answer`` may be above the truth, at most.
     """
 
     parties: tuple[str, ...]
@@ -534,21 +507,15 @@ class HoldingRecord(Record):
     bits: Bits
     is_covered: bool
     multiplier: Weight
-    letters: Annotated[int, Field(ge=1)] | None = None
-    slack: Bits | None = None
-    cap: Bits | None = None
-    worst_answer: Bits | None = None
-    worst_answer_slack: Bits | None = None
+    letters: Annotated[int, Field(ge=1)] | None
+    slack: Bits
+    cap: Bits | None
+    worst_answer: Bits
+    worst_answer_slack: Bits
 
-    @model_serializer(mode="wrap")
-    def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As earlier versions wrote it, where they did."""
-        body: dict[str, Any] = serialize(self)
-        limit = {"limit": None} if self.limit == inf else {}
-        unknown = [] if self.slack is not None else ["letters", "slack"]
-        later = ("cap", "worst_answer", "worst_answer_slack")
-        unknown += [name for name in later if body[name] is None]
-        return _without(body | limit, *unknown)
+    @field_serializer("limit")
+    def _write_limit(self, limit: float) -> float | None:
+        return None if limit == inf else limit
 
     @property
     def name(self) -> str:
@@ -606,20 +573,19 @@ class ReleaseRecord(Record):
         holdings: every limited coalition that the release feeds.
         everyone_bits: what all parties together hold at most after it.
         everyone_worst_answer: bits that the worst single answer of all parties together has at
-            most; ``None`` in releases that versions without caps recorded.
+            most.
         value: mean cost of the answers, that of the worst level, bits about R, or n times the
             largest variance of an estimated share among n records.
         blind: the same for answers that do not look at the record; ``None`` for shares.
         bound: no release within these limits does better; ``None`` where no proof is known.
-        is_out_of_time: whether the search for a better one was ended by the clock; 0.1 and 0.2
-            recorded nothing of it.
+        is_out_of_time: whether the search for a better one was ended by the clock.
         analysable: whether an answer may depend on nothing but what was asked.
         level_multipliers: level -> its weight in the bound on the worst level, [M] fact 13.
         ceiling_multipliers: level -> what raising its ceiling by 1 would be worth, at most.
         level_errors: level that records have -> mean cost of the answers there; none where answers
-            only inform, and in releases that 0.1 and 0.2 recorded.
+            only inform.
         reason: why it was released, as the custodian said it; ``None`` where nobody did.
-        cohort: whom it is about; the first one is left out, as versions wrote that knew no others.
+        cohort: whom it is about.
     """
 
     identity: str
@@ -635,22 +601,14 @@ class ReleaseRecord(Record):
     value: float
     blind: float | None
     bound: float | None
-    is_out_of_time: bool = False
-    analysable: bool = False
-    level_multipliers: dict[str, Weight] = Field(default_factory=dict)
-    ceiling_multipliers: dict[str, Weight] = Field(default_factory=dict)
-    level_errors: dict[str, Weight] = Field(default_factory=dict)
-    reason: Text | None = None
-    everyone_worst_answer: Bits | None = None
-    cohort: Annotated[int, Field(ge=FIRST_COHORT)] = FIRST_COHORT
-
-    @model_serializer(mode="wrap")
-    def _as_recorded(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As earlier versions wrote it, which knew one cohort and no letters of everyone."""
-        body: dict[str, Any] = serialize(self)
-        unknown = ["cohort"] if self.cohort == FIRST_COHORT else []
-        unknown += ["everyone_labels"] if body.get("everyone_labels", ()) is None else []
-        return _without(body, *unknown)
+    is_out_of_time: bool
+    analysable: bool
+    level_multipliers: dict[str, Weight]
+    ceiling_multipliers: dict[str, Weight]
+    level_errors: dict[str, Weight]
+    reason: Text | None
+    everyone_worst_answer: Bits
+    cohort: Annotated[int, Field(ge=FIRST_COHORT)]
 
     @model_validator(mode="after")
     def _tells_its_party_something(self) -> Self:
@@ -672,18 +630,16 @@ class IntentRecord(ReleaseRecord):
 
     Attributes:
         next_state: state after it, [m, letter]; -1 where that cannot occur.
-        draw: which random numbers it uses, see ``draw_of``; ``None`` in releases that 0.1
-            recorded, whose numbers go by the hash of their entry.
-        merges: letters that became one; ``None`` in releases that 0.1 and 0.2 recorded: they keep
-            all letters apart, and their table has a row for each cell and not for each class.
+        draw: which random numbers it uses, see ``draw_of``.
+        merges: letters that became one.
         everyone_labels: of every letter (y, rhat) of all parties together, -1 where it cannot
             occur; letters with the same label are one. ``None`` where they become the states.
     """
 
     next_state: list[list[Annotated[int, Field(ge=-1)]]]
-    draw: str | None = None
-    merges: tuple[MergeRecord, ...] | None = None
-    everyone_labels: Letters | None = None
+    draw: str
+    merges: tuple[MergeRecord, ...]
+    everyone_labels: Letters | None
 
     @model_validator(mode="after")
     def _has_tables_of_one_size(self) -> Self:
@@ -692,19 +648,14 @@ class IntentRecord(ReleaseRecord):
         # States are numbered without gaps. A larger number would allocate unused states.
         n_moves = len(states) * self.n_letters
         _require(all(state < n_moves for row in states for state in row), "unknown states")
-        merged = [frozenset(each.parties) for each in self.merges or ()]
+        merged = [frozenset(each.parties) for each in self.merges]
         _require(len(set(merged)) == len(merged), "letters of a coalition are merged twice")
         return self
 
     @property
-    def is_on_cells(self) -> bool:
-        """Whether its table has a row for each cell, as 0.1 and 0.2 recorded them."""
-        return self.merges is None
-
-    @property
     def transition(self) -> Transition:
         """What it does to the memory."""
-        merges = {frozenset(each.parties): each for each in self.merges or ()}
+        merges = {frozenset(each.parties): each for each in self.merges}
         return Transition(
             np.array(self.next_state, dtype=np.intp),
             {who: np.array(each.labels, dtype=np.intp) for who, each in merges.items()},
@@ -732,7 +683,7 @@ class CopyRecord(ReleaseRecord):
     """
 
     source: int
-    merges: tuple[LaterMergeRecord, ...] = ()
+    merges: tuple[LaterMergeRecord, ...]
 
     @model_validator(mode="after")
     def _merges_once(self) -> Self:
@@ -849,11 +800,6 @@ class SupersededRecord(Record):
     """
 
     successor: str
-
-
-def _without(body: dict[str, Any], *names: str | None) -> dict[str, Any]:
-    """A body without some fields."""
-    return {name: value for name, value in body.items() if name not in names}
 
 
 def _require(is_so: bool, otherwise: str) -> None:

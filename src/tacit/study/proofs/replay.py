@@ -111,13 +111,11 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
     replay.account, proved = intent.prove_after(account, replay.books.intents.values())
     assert isinstance(proved, Transition)
     yield from _merge_problems(intent.transition.slacks, proved.slacks)
-    if record.draw is not None and record.draw != intent.draw:
+    if record.draw != intent.draw:
         yield "its draw is not named after its table and the releases before it"
     law = intent.request.told_law(before, intent.channel)
     proof = _prove(before, intent)
-    # 0.1 left rare letters out of a design without saying so: that may use some of the reserve.
-    spare = proof.reserve_worth if proof is not None and record.draw is None else 0.0
-    yield from _release_problems(replay, after, intent, before, law, proof, spare)
+    yield from _release_problems(replay, after, intent, before, law, proof)
 
 
 def check_copy(replay: Replay, after: Books, record: CopyRecord) -> Iterator[str]:
@@ -146,7 +144,7 @@ def check_copy(replay: Replay, after: Books, record: CopyRecord) -> Iterator[str
     if request.mean_cost is not None:
         prices = record.level_multipliers, record.ceiling_multipliers
         proof = prove_copy(before, request, letters, record.holdings, *prices)
-    yield from _release_problems(replay, after, intent, before, law, proof, 0.0)
+    yield from _release_problems(replay, after, intent, before, law, proof)
 
 
 def _prove(before: Account, intent: Intent) -> Proof | None:
@@ -165,7 +163,6 @@ def _release_problems(
     before: Account,
     law: Array,
     proof: Proof | None,
-    spare: float,
 ) -> Iterator[str]:
     """What is wrong with a release that was drawn, or with a copy.
 
@@ -176,11 +173,10 @@ def _release_problems(
         before: what every coalition held before it.
         law: p(r, letter), [r, letter].
         proof: how good the best release could have been, where a mean cost judges it.
-        spare: what the bound may lie above the value.
     """
     yield from _limit_problems(replay, intent, before)
     yield from _cap_problems(replay, after, intent)
-    yield from _worth_problems(replay, intent, before, law, proof, spare)
+    yield from _worth_problems(replay, intent, before, law, proof)
     yield from _paper_problems(intent, law)
     yield from _level_problems(intent, law)
     if intent.request.analysable and not np.array_equal(*after.range_given_r(intent)):
@@ -255,11 +251,10 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
         worst = min(account.worst_answer(frozenset(holding.parties)), inf if own is None else own)
         yield from _worst_answer_problems(holding.worst_answer, worst, holding.name)
         slack = account.worst_answer_slack(frozenset(holding.parties))
-        loose = holding.worst_answer_slack
-        if loose is not None and abs(loose - slack) > SAME:
+        if abs(holding.worst_answer_slack - slack) > SAME:
             yield (
                 f"the worst single answer of {holding.name} may be {slack:.9f} bits above the "
-                f"truth, not {loose:.9f} as recorded"
+                f"truth, not {holding.worst_answer_slack:.9f} as recorded"
             )
     worst = account.worst_answer(account.memory.present)
     yield from _worst_answer_problems(intent.record.everyone_worst_answer, worst, "everyone")
@@ -269,9 +264,9 @@ def _cap(cap: float | None) -> str:
     return "none" if cap is None else bits_in_words(cap)
 
 
-def _worst_answer_problems(recorded: float | None, worst: float, name: str) -> Iterator[str]:
-    """Whether a worst answer is recorded as it is proved; versions without caps recorded none."""
-    if recorded is not None and abs(recorded - worst) > SAME:
+def _worst_answer_problems(recorded: float, worst: float, name: str) -> Iterator[str]:
+    """Whether a worst answer is recorded as it is proved."""
+    if abs(recorded - worst) > SAME:
         yield (
             f"the worst single answer of {name} tells {worst:.9f} bits after it, not "
             f"{recorded:.9f} as recorded"
@@ -288,13 +283,8 @@ def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, floa
 
 
 def _looseness_problems(holding: HoldingRecord, name: str, proved: Held) -> Iterator[str]:
-    """Whether letters and slack are recorded as they are proved; 0.1 and 0.2 recorded neither.
-
-    Earlier versions recorded no slack where bits are those of others.
-    """
+    """Whether letters and slack are recorded as they are proved."""
     letters, slack = proved.letters, proved.slack
-    if holding.slack is None or (holding.is_covered and not holding.slack and not holding.letters):
-        return
     if abs(holding.slack - slack) > SAME or holding.letters != letters:
         yield (
             f"{name} is said to hold {holding.letters} letters at a slack of {holding.slack:.9f} "
@@ -317,7 +307,6 @@ def _worth_problems(
     before: Account,
     law: Array,
     proof: Proof | None,
-    spare: float,
 ) -> Iterator[str]:
     """Whether the answers are worth what is recorded, and as near to the best as that."""
     request, record = intent.request, intent.record
@@ -340,7 +329,7 @@ def _worth_problems(
     known = min(value, better_value(mixed[0], request, record.holdings, mixed[1]))
     if any(each.cap is not None for each in record.holdings):
         known = value  # a release that is better on average may break a cap
-    yield from _bound_problems(record, value, proof, known, spare, unit)
+    yield from _bound_problems(record, value, proof, known, unit)
 
 
 def unit_of(request: Request, value: float) -> float:
@@ -370,7 +359,7 @@ def _level_problems(intent: Intent, law: Array) -> Iterator[str]:
     is_same = recorded.keys() == errors.keys() and all(
         abs(recorded[level] - error) <= same for level, error in errors.items()
     )
-    if recorded and not is_same:  # 0.1 and 0.2 recorded nothing
+    if not is_same:
         yield "the error of a level is recorded wrongly"
     for level in request.broken_ceilings(law):
         most = request.measure.ceilings[level]
@@ -378,7 +367,7 @@ def _level_problems(intent: Intent, law: Array) -> Iterator[str]:
 
 
 def _bound_problems(
-    record: ReleaseRecord, value: float, proof: Proof, known: float, spare: float, unit: float
+    record: ReleaseRecord, value: float, proof: Proof, known: float, unit: float
 ) -> Iterator[str]:
     """Whether the recorded bound on a mean cost can be what was proved when it was recorded.
 
@@ -387,12 +376,11 @@ def _bound_problems(
         value: its mean cost.
         proof: how good the best release could have been.
         known: a release within the limits that costs this is known.
-        spare: what the bound may lie above the value.
         unit: what differences are relative to.
     """
     bound = record.bound
     proved = proof.bound - proof.reserve_worth - proof.room_worth
-    if bound is None or bound > value + SAME * unit + spare:
+    if bound is None or bound > value + SAME * unit:
         yield f"it claims that nothing beats {bound}, and is worth {value:.9f} itself"
     elif bound >= value - _EQUAL * unit and known < value - SAME * unit:
         yield (

@@ -273,8 +273,7 @@ class ReleaseWriter:
             number = intent.entry.number
             if intent.digest not in (None, digest):
                 yield Remark("drawn_otherwise", {"release": number})
-            # 0.1 did not seal states: they are never believed.
-            if not (is_remembered or intent.is_of_0_1):
+            if not is_remembered:
                 yield Remark("states_damaged", {"release": number})
 
     def redraw(self, books: Books) -> dict[int, str]:

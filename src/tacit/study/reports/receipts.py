@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,12 +14,9 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    ValidationInfo,
     field_serializer,
     field_validator,
-    model_serializer,
     model_validator,
     validate_call,
 )
@@ -44,34 +40,8 @@ if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.study.books.books import Books, Intent
     from tacit.study.books.records import ReleaseRecord
 
-PAPER_FORMAT = 4
-"""Of papers, pages included: a page that looks different is another format.
-
-1: without seal, limit of the party, H(X) and remarks; made by 0.1.
-2: certificates do not say whether the file is analysable; made by 0.2.
-3: remarks are sentences; receipts do not say whose table it is, why it was released, what was held
-   before, what can be told about a person, and the law of the answers; pages are those in
-   ``templates/format_3``.
-"""
-
-_REMARKS_ARE_DATA = 4
-"""Since this format a remark is a kind and its figures."""
-
-_ADDED_BY_FORMAT = {
-    2: ("seal", "party_limit", "around_limit", "entropy_bits", "csv_letters", "remarks"),
-    3: (
-        *("is_analysable", "least_given_r", "most_given_r"),
-        *("objective", "ceilings", "analysable", "level_errors"),
-    ),
-    4: (
-        *("organisation", "table", "private", "reason", "levels", "answers", "channel"),
-        *("held_before", "risks", "worst_answer", "cap", "everyone_limit", "everyone_cap"),
-    ),
-}
-"""Format of papers -> what receipts and certificates say since then."""
-
-_OLD_PAGES = 3
-"""The last format whose pages are those in ``templates/format_3``."""
+PAPER_FORMAT = 5
+"""Of papers and pages: a page that looks different is another format; no other one is read."""
 
 _MOST_DRAWN = 24
 """The law of a request with more levels or answers is not drawn, and not in a receipt."""
@@ -111,21 +81,6 @@ class Paper(BaseModel):
     in_words: str
     seal: str | None = None
 
-    @model_serializer(mode="wrap")
-    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As the version wrote it that made this format: seals and pages depend on it."""
-        body: dict[str, Any] = serialize(self)
-        unknown = [names for since, names in _ADDED_BY_FORMAT.items() if self.format < since]
-        for name in chain(*unknown):
-            body.pop(name, None)
-        if body.get("cohort", 0) is None:
-            del body["cohort"]
-        return body
-
-    def in_format(self, number: int) -> Self:
-        """The same paper as an earlier version would have made it."""
-        return self.model_copy(update={"format": number})
-
     def sealed(self, key: bytes | None) -> Self:
         """The same paper with its seal."""
         return self if key is None else self.model_copy(update={"seal": self._seal(key)})
@@ -142,8 +97,7 @@ class Paper(BaseModel):
         from tacit.study.reports.page import json_inside, render
 
         data = json_inside(self.model_dump_json())
-        place = f"format_3/{template}" if self.format <= _OLD_PAGES else template
-        return render(place, paper=self, json=data, no_seal=NO_SEAL)
+        return render(template, paper=self, json=data, no_seal=NO_SEAL)
 
 
 class EntryReceipt(Paper):
@@ -170,10 +124,9 @@ class ReleasePaper(Paper):
         party_bits: what the party holds about one record after it, at most.
         records: how many rows the file has.
         digest: of the file's content, keyed; ``None`` until the file was written.
-        remarks: what whoever reads the answers should know; papers of 0.1 have none. A sentence of
-            format 2 or 3 is the remark ``said_in_certificate``.
-        cohort: whom the file is about; ``None``, and not in the paper, where the study had only
-            one cohort when it was recorded.
+        remarks: what whoever reads the answers should know.
+        cohort: whom the file is about; ``None`` where the study had only one cohort when it was
+            recorded.
     """
 
     party: str
@@ -187,15 +140,14 @@ class ReleasePaper(Paper):
 
     @field_validator("remarks", mode="before")
     @classmethod
-    def _read_remarks(cls, said: object, info: ValidationInfo) -> tuple[Remark, ...]:
+    def _read_remarks(cls, said: object) -> tuple[Remark, ...]:
         if not isinstance(said, list | tuple):
             raise ValueError("remarks are a list")
-        return tuple(_read_remark(each, info.data.get("format", 1)) for each in said)
+        return tuple(map(_read_remark, said))
 
     @field_serializer("remarks")
-    def _write_remarks(self, remarks: tuple[Remark, ...]) -> list[dict[str, Any] | str]:
-        is_data = self.format >= _REMARKS_ARE_DATA
-        return [each.as_dict() if is_data else remark_in_words(each) for each in remarks]
+    def _write_remarks(self, remarks: tuple[Remark, ...]) -> list[dict[str, Any]]:
+        return [each.as_dict() for each in remarks]
 
 
 class Receipt(ReleasePaper):
@@ -212,17 +164,16 @@ class Receipt(ReleasePaper):
         blind: the same for a blind guess; ``None`` for shares.
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
-        everyone_limit: the limit on all parties together at that time; ``None`` for none, as in
-            receipts of earlier versions.
+        everyone_limit: the limit on all parties together at that time; ``None`` for none.
         everyone_cap: the cap on them, in bits; ``None`` for none.
         holdings: every limited coalition that the release fed.
         objective: ``"mean"`` or ``"worst-level"``: what ``value``, ``blind`` and ``bound`` are.
         ceilings: level -> the largest mean cost that was allowed there.
         analysable: whether the answers were to depend on nothing but what was asked.
         level_errors: level -> mean cost of the answers where it is true; none where answers only
-            inform. Receipts of 0.1 and 0.2 say none of these four.
+            inform.
         organisation: whose table it is, where the study says it.
-        table: name of the table, where it is recorded.
+        table: name of the table.
         private: names of the private columns.
         reason: why it was released, as the custodian said it.
         levels: of what was asked.
@@ -230,7 +181,7 @@ class Receipt(ReleasePaper):
         channel: law of the answer given the level, [level, answer]; ``None`` where it is too
             large to be drawn: the certificate has it.
         held_before: what each of ``holdings`` held before it, at most. This and ``risks`` are
-            ``None`` in receipts that earlier versions made of a release.
+            ``None`` where a receipt stands in a list of releases, and is no paper.
         risks: what the party can tell about a person after it, and the coalition that is nearest
             to its limit.
     """
@@ -243,20 +194,20 @@ class Receipt(ReleasePaper):
     blind: float | None
     bound: float | None
     everyone_bits: float
-    everyone_limit: float | None = None
-    everyone_cap: float | None = None
+    everyone_limit: float | None
+    everyone_cap: float | None
     holdings: tuple[HoldingRecord, ...]
-    objective: str = MEAN
-    ceilings: dict[str, float] = Field(default_factory=dict)
-    analysable: bool = False
-    level_errors: dict[str, float] = Field(default_factory=dict)
-    organisation: str | None = None
-    table: str | None = None
-    private: tuple[str, ...] = ()
-    reason: str | None = None
-    levels: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-    channel: list[list[float]] | None = None
+    objective: str
+    ceilings: dict[str, float]
+    analysable: bool
+    level_errors: dict[str, float]
+    organisation: str | None
+    table: str
+    private: tuple[str, ...]
+    reason: str | None
+    levels: tuple[str, ...]
+    answers: tuple[str, ...]
+    channel: list[list[float]] | None
     held_before: tuple[float, ...] | None = None
     risks: tuple[Risk, ...] | None = None
 
@@ -334,15 +285,14 @@ class Certificate(ReleasePaper):
         p_rhat_given_r: law of the answer given the truth, [r, (t, rhat)].
         digest_key: under which ``digest`` was made.
         csv_letters: ``letters`` as a CSV file shows them: with an apostrophe before what a
-            spreadsheet would run as a formula. ``None`` where 0.1 made the file, which put none.
+            spreadsheet would run as a formula.
         is_analysable: whether an answer depends on nothing but the truth: then p_rhat_given_r holds
-            in every subgroup. ``None`` in certificates of 0.1 and 0.2, which do not say.
+            in every subgroup.
         least_given_r: where it is not analysable, the least p(rhat | r) of any subgroup.
         most_given_r: and the greatest.
         worst_answer: bits that the party's worst single answer has at most, all that it received
             included: after any answer, no combination of levels is more than 2**bits times as
-            likely as before. ``None`` in certificates of releases that versions without caps
-            recorded.
+            likely as before.
         cap: bits that it may have; ``None`` for no cap.
     """
 
@@ -351,20 +301,20 @@ class Certificate(ReleasePaper):
     time_shares: int = Field(ge=1)
     p_rhat_given_r: list[list[float]]
     digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
-    csv_letters: tuple[str, ...] | None = None
-    is_analysable: bool | None = None
-    least_given_r: list[list[float]] | None = None
-    most_given_r: list[list[float]] | None = None
-    worst_answer: float | None = None
-    cap: float | None = None
+    csv_letters: tuple[str, ...]
+    is_analysable: bool
+    least_given_r: list[list[float]] | None
+    most_given_r: list[list[float]] | None
+    worst_answer: float
+    cap: float | None
 
     @model_validator(mode="after")
     def _has_a_range_unless_analysable(self) -> Self:
         ends = self.least_given_r, self.most_given_r
-        if (self.is_analysable is False) != all(end is not None for end in ends):
+        if self.is_analysable == any(end is not None for end in ends):
             raise ValueError("least_given_r and most_given_r go with is_analysable")
         for end in ends:
-            if end is not None and [len(row) for row in end] != self._shape:
+            if not self.is_analysable and [len(row) for row in end or ()] != self._shape:
                 raise ValueError("the range has another shape than labels and letters")
         return self
 
@@ -381,17 +331,14 @@ class Certificate(ReleasePaper):
                 raise ValueError("a row of p_rhat_given_r is no law")
         return self
 
-    @property
-    def has_guards(self) -> bool:
-        """Whether apostrophes before formulas in its CSV file are tacit's."""
-        return self.csv_letters is not None
-
     @classmethod
     def beside(cls, release: Path) -> Self:
         """The certificate of a release file."""
         path = certificate_path(release)
         try:
-            found = cls.model_validate_json(path.read_bytes())
+            content = path.read_bytes()
+            refuse_other_format(path, _Head.model_validate_json(content).format)
+            return cls.model_validate_json(content)
         except FileNotFoundError as error:
             raise InvalidInputError(
                 f"{path.name} is not beside {release}: ask the custodian for the release's "
@@ -403,11 +350,21 @@ class Certificate(ReleasePaper):
             raise InvalidInputError(
                 f"{path} is no certificate of this version of tacit: ask the custodian for it again"
             ) from error
-        if found.format > PAPER_FORMAT:
-            raise InvalidInputError(
-                f"{path} was made by a version of tacit that is newer than this one: update tacit"
-            )
-        return found
+
+
+class _Head(BaseModel):
+    """What every format of papers says."""
+
+    format: int
+
+
+def refuse_other_format(path: Path, found: int) -> None:
+    """Refuse a paper of another version."""
+    if found != PAPER_FORMAT:
+        raise InvalidInputError(
+            f"{path} has format {found}, and this version of tacit reads {PAPER_FORMAT} only: read "
+            "it with the version that made it, or ask the custodian for it again"
+        )
 
 
 def seal_of(content: dict[str, Any], key: bytes) -> str:
@@ -560,22 +517,16 @@ def remark_in_words(remark: Remark) -> str:
     return _WORDS[remark.code](**remark.values)
 
 
-def _read_remark(said: object, format_: int) -> Remark:
-    """A remark as a paper of this format has it.
-
-    Raises:
-        ValueError: no version of tacit makes such a remark.
-    """
+def _read_remark(said: object) -> Remark:
+    """A remark as a paper has it; raises ValueError where tacit makes no such remark."""
     match said:
         case Remark():
             return said
-        case str() if format_ < _REMARKS_ARE_DATA:
-            return Remark("said_in_certificate", {"text": said})
-        case {"code": str(code), **values} if format_ >= _REMARKS_ARE_DATA and code in _WORDS:
+        case {"code": str(code), **values} if code in _WORDS:
             remark = Remark(code, {str(name): value for name, value in values.items()})
             remark_in_words(remark)  # raises if its values are not those of its kind
             return remark
-    raise ValueError("a remark that no paper of this format has")
+    raise ValueError("a remark that no paper has")
 
 
 @_checked
@@ -606,11 +557,6 @@ def _erased_in_words(records: int, left: int) -> str:
 
 
 @_checked
-def _text(text: str) -> str:
-    return text
-
-
-@_checked
 def _copied_in_words(release: int) -> str:
     """What it means that answers are handed on."""
     return (
@@ -624,7 +570,6 @@ _WORDS: dict[str, Callable[..., str]] = {
     "external_column": _external_in_words,
     "out_of_time": _out_of_time_in_words,
     "records_erased": _erased_in_words,
-    "said_in_certificate": _text,
 }
 """Kind of a remark in papers -> its words, from its values."""
 

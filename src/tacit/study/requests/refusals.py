@@ -95,7 +95,7 @@ def release_suggestion(books: Books, request: Request, **options: float) -> Sugg
 def _names(books: Books, request: Request) -> list[str] | None:
     """The columns that a question asks for; ``None`` if it cannot be asked by its columns.
 
-    Several attributes are recorded by their names with commas between them; 0.1 wrote a+b.
+    Several attributes are recorded by their names with commas between them.
     """
     name, columns = request.question.name, {each.name for each in books.created.attributes}
     if name in columns or request.question.external is not None:

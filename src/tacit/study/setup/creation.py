@@ -50,7 +50,6 @@ from tacit.tables.sources.source import find_source
 IN_FOLDER = "folder"
 """Said instead of an address: the ledger is a file in the study's own folder."""
 
-_FORMAT_OF_0_1 = 1
 
 _SKETCHED_IDS = 4096
 """Hashes kept of a study's ids; see ``least_overlap_noticed``."""
@@ -136,13 +135,13 @@ def least_overlap_noticed(n_records: int) -> int:
 def _remove_unregistered(folder: Path) -> None:
     """Remove a folder whose making was killed just before its ledger knew of it.
 
-    One that was ever used has a mark or states, or is of 0.1: its ledger may have lost it.
+    One that was ever used has a mark or states: its ledger may have lost it.
     """
     layout = Layout(folder)
     if not layout.configuration.exists() or layout.high_water.exists() or layout.states.exists():
         return
     configuration = Configuration.read(folder)
-    if configuration.ledger is None or configuration.format == _FORMAT_OF_0_1:
+    if configuration.ledger is None:
         return
     with closing(Ledger.open(configuration.ledger)) as ledger:
         is_registered = configuration.study in ledger.studies()
@@ -296,16 +295,12 @@ def _remarks_on_erased(ledger: Ledger) -> list[Remark]:
 
 
 def sketch_ids(cohorts: Sequence[Records], salt: bytes) -> Sketch:
-    """What a ledger keeps of a study's ids, to notice another study of the same people.
-
-    By typed ids, for studies that 0.1 registered, and by normalised ids.
-    """
+    """What a ledger keeps of a study's ids, to notice another study of the same people."""
     n_records = sum(each.n_records - each.n_erased for each in cohorts)
-    typed = _smallest(each.sketch(salt, _SKETCHED_IDS) for each in cohorts)
-    normalised = _smallest(each.normalised_sketch(salt, _SKETCHED_IDS) for each in cohorts)
+    smallest = _smallest(each.sketch(salt, _SKETCHED_IDS) for each in cohorts)
     # Different ids may be the same when normalised; of a large table that is not counted.
-    n_normalised = len(normalised) if n_records <= _SKETCHED_IDS else n_records
-    return Sketch(n_records, typed, Sketch(n_normalised, normalised), token_hex(_NONCE_BYTES))
+    n_different = len(smallest) if n_records <= _SKETCHED_IDS else n_records
+    return Sketch(n_different, smallest, token_hex(_NONCE_BYTES))
 
 
 def _smallest(hashes: Iterable[list[str]]) -> tuple[str, ...]:

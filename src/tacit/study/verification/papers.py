@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.errors import InvalidInputError
 from tacit.ledger import Entry
@@ -20,13 +20,13 @@ from tacit.study.books.books import Books, Intent
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import describe_entry, read_around
 from tacit.study.reports.receipts import (
-    PAPER_FORMAT,
     EntryReceipt,
     Paper,
     Receipt,
     certificate_of,
     entry_receipt,
     receipt_of,
+    refuse_other_format,
     seal_of,
 )
 from tacit.study.requests.risk import complete_receipt
@@ -47,7 +47,7 @@ class _Head(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    format: int = Field(default=1, ge=1)
+    format: int
     study: str
     entry: int
     hash: str
@@ -72,7 +72,7 @@ class KeptPaper:
         """From a file.
 
         Raises:
-            InvalidInputError: it is no paper, or one of a newer version.
+            InvalidInputError: it is no paper, or one of another version.
         """
         try:
             text = path.read_text(encoding="utf-8")
@@ -86,16 +86,8 @@ class KeptPaper:
             raise InvalidInputError(
                 f"{path} is no receipt: give a receipt of a study, or a certificate"
             ) from error
-        if head.format > PAPER_FORMAT:
-            raise InvalidInputError(
-                f"{path} was made by a version of tacit that is newer than this one: update tacit"
-            )
+        refuse_other_format(path, head.format)
         return cls(path, content, text if embedded else None)
-
-    @property
-    def format(self) -> int:
-        """1 for papers of 0.1, which carry no seal."""
-        return int(self.content.get("format", 1))
 
     @property
     def study(self) -> str:
@@ -161,8 +153,6 @@ class PaperCheck:
             return
         self._check_seal()
         intent = books.releases.get(paper.entry)
-        if intent is not None and paper.format == 1 and not intent.is_of_0_1:
-            self._blame("paper_of_0_1_forged", release=intent.entry.number)
         if intent is not None:
             self._compare(self._of_release(books, intent, entries))
         elif entries[paper.entry - 1].kind in ("intent", "copy"):
@@ -217,9 +207,8 @@ class PaperCheck:
         intent = books.intents[intent.entry.number]
         delivery = intent.delivery
         if not self.paper.is_certificate:
-            made = receipt_of(books, intent)
-            if said.get("risks") is not None or said.get("held_before") is not None:
-                made = complete_receipt(made, *read_around(entries, intent.entry.number))
+            around = read_around(entries, intent.entry.number)
+            made = complete_receipt(receipt_of(books, intent), *around)
             if delivery is None or said.get("digest") is not None or said.get("file") is not None:
                 return made
             self._note("paper_before_delivery", release=intent.entry.number)
@@ -251,9 +240,8 @@ class PaperCheck:
 
     def _compare(self, made: Paper) -> None:
         """Name every field that differs from the paper as the ledger would have it."""
-        expected = made.in_format(self.paper.format).model_dump(mode="json")
-        if "seal" in expected:  # it was checked before
-            expected["seal"] = self.paper.content.get("seal")
+        expected = made.model_dump(mode="json")
+        expected["seal"] = self.paper.content.get("seal")  # it was checked before
         found = list(_differences(self.paper.content, expected))
         for name, said, so in found[:_MOST_NAMED]:
             self._blame("paper_differs", field=name, said=said, ledger=so)
@@ -264,9 +252,6 @@ class PaperCheck:
         """Whether the page that people read is what its data say."""
         paper = self.paper
         if paper.page is None:
-            return
-        if paper.format == 1:
-            self._note("page_of_0_1")
             return
         model = Receipt if "holdings" in paper.content else EntryReceipt
         try:

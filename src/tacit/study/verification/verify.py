@@ -334,10 +334,7 @@ def _still_there(
 
 
 def _written(intents: Sequence[Intent], file: Path, keys: DigestKeys) -> list[Intent]:
-    """Of some releases, those whose content a file has, as it is written now.
-
-    A CSV of 0.1 has no apostrophes before formulas but those of its own texts.
-    """
+    """Of some releases, those whose content a file has, as it is written now."""
     known = [each for each in intents if each.digest and each.entry.hash in keys.releases]
     if not known:
         return []
@@ -345,4 +342,4 @@ def _written(intents: Sequence[Intent], file: Path, keys: DigestKeys) -> list[In
         digests = digests_of(file, [keys.releases[each.entry.hash] for each in known])
     except InvalidInputError:
         return []
-    return [each for each, found in zip(known, digests, strict=True) if each.digest in found]
+    return [each for each, found in zip(known, digests, strict=True) if each.digest == found]

@@ -75,10 +75,6 @@ class Records(Protocol):
         ...
 
     def sketch(self, salt: bytes, k: int) -> list[str]:
-        """The ``k`` smallest salted hashes of the typed ids."""
-        ...
-
-    def normalised_sketch(self, salt: bytes, k: int) -> list[str]:
         """The ``k`` smallest salted hashes of the normalised ids."""
         ...
 

@@ -5,8 +5,7 @@ It says nothing of where it comes from, and the same release is the same file, b
 
 A spreadsheet runs a field of CSV that begins with =, +, -, @, a tab or a carriage return as a
 formula. So CSV files, and only they, have an apostrophe before such a text, unless it is a number.
-A text such as '=x gets one, too, because readers would take its own apostrophe off. Version 0.1
-wrote no apostrophes.
+A text such as '=x gets one, too, because readers would take its own apostrophe off.
 
 Pseudonyms are uniform 64-bit numbers, so records are first moved to buckets by the first bits of
 their pseudonyms. There, the letter takes the place of these bits: a record needs eight bytes,

@@ -30,57 +30,42 @@ Columns = dict[str, list[str]]
 """Texts of each column, as a CSV file shows them; a missing value is an empty text."""
 
 
-def digest_of(path: Path, key: bytes, *, has_guards: bool = True) -> str:
-    """The content digest of an existing release file, read in batches.
-
-    Args:
-        path: of the file.
-        key: of the digest.
-        has_guards: whether apostrophes before formulas are tacit's; not in files of 0.1.
-    """
-    digest = ContentDigest(key)
-    for columns in _read(path, has_guards):
-        digest.update({name: content_of_texts(texts) for name, texts in columns.items()})
-    return digest.hexdigest()
+def digest_of(path: Path, key: bytes) -> str:
+    """The content digest of an existing release file, read in batches."""
+    return digests_of(path, [key])[0]
 
 
-def digests_of(path: Path, keys: Sequence[bytes]) -> list[set[str]]:
-    """What ``digest_of`` gives for each key, with and without guards; the file is read once."""
-    digests = [[ContentDigest(key) for _ in (False, True)] for key in keys]
-    for columns in _read(path, has_guards=False):
-        texts = (columns, _without_guards(columns)) if _is_csv(path) else (columns,)
-        for k, each in enumerate(texts):
-            content = {name: content_of_texts(column) for name, column in each.items()}
-            for of_key in digests:
-                of_key[k].update(content)
-    n_readings = 1 + _is_csv(path)
-    return [{digest.hexdigest() for digest in of_key[:n_readings]} for of_key in digests]
+def digests_of(path: Path, keys: Sequence[bytes]) -> list[str]:
+    """The same under each key; the file is read once."""
+    digests = [ContentDigest(key) for key in keys]
+    for columns in _read(path):
+        content = {name: content_of_texts(texts) for name, texts in columns.items()}
+        for digest in digests:
+            digest.update(content)
+    return [digest.hexdigest() for digest in digests]
 
 
-def count_letters(
-    path: Path, labels: Sequence[str], time_shares: int = 1, *, has_guards: bool = True
-) -> NDArray[np.int64]:
+def count_letters(path: Path, labels: Sequence[str], time_shares: int = 1) -> NDArray[np.int64]:
     """How many records of a release file have each letter t * len(labels) + rhat.
 
     Args:
         path: of the file.
         labels: every rhat that may be in it.
         time_shares: how many t there are; one alone has no column.
-        has_guards: as for ``digest_of``.
     """
     counts = np.zeros(time_shares * len(labels), dtype=np.int64)
-    for columns in _read(path, has_guards):
+    for columns in _read(path):
         letters = _letters_of(path, columns, labels, time_shares)
         counts += np.bincount(letters, minlength=len(counts))
     return counts
 
 
 def read_letters(
-    path: Path, labels: Sequence[str], time_shares: int = 1, *, has_guards: bool = True
+    path: Path, labels: Sequence[str], time_shares: int = 1
 ) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
     """Every record's id as text, and its letter; arguments as for ``count_letters``."""
     records, letters = [], []
-    for columns in _read(path, has_guards):
+    for columns in _read(path):
         letters.append(_letters_of(path, columns, labels, time_shares))
         records.append(np.asarray(columns["record"], dtype=np.str_))
     if not letters:
@@ -137,7 +122,7 @@ def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
     )
 
 
-def _read(path: Path, has_guards: bool) -> Iterator[Columns]:
+def _read(path: Path) -> Iterator[Columns]:
     """The columns of a release file, batch by batch."""
     with _said_in_one_line(path, "a release file"):
         for columns in _batches(path):
@@ -146,12 +131,9 @@ def _read(path: Path, has_guards: bool) -> Iterator[Columns]:
                     f"{path} has the columns {', '.join(columns)}, a release file has "
                     "record, rhat and perhaps t: give the file as it was delivered"
                 )
-            yield _without_guards(columns) if has_guards and _is_csv(path) else columns
-
-
-def _without_guards(columns: Columns) -> Columns:
-    """The texts of a CSV file as they were before ``csv_text``."""
-    return {name: [*map(text_of_csv, texts)] for name, texts in columns.items()}
+            if _is_csv(path):
+                columns = {name: [*map(text_of_csv, texts)] for name, texts in columns.items()}
+            yield columns
 
 
 @contextmanager

@@ -9,14 +9,12 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import isfinite
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
 )
 
 from tacit.tables.encoding.column import Period
@@ -158,10 +156,6 @@ class Groups(Stored):
     group_of: dict[str, str]
 
 
-_NEWER = ("is_from_texts", "is_exact", "is_local")
-"""Fields of ``Attribute`` that snapshots of older versions lack."""
-
-
 class Attribute(Stored):
     """A column whose every value has a level.
 
@@ -172,10 +166,9 @@ class Attribute(Stored):
         has_missing: whether there is a last level for values that are missing.
         is_from_texts: whether the table has texts there, which are read as ``sql_type``; those that
             cannot be are missing.
-        is_exact: whether letters are decimals with all their digits; not in snapshots made before
-            there was such a thing, and not where floats have them all.
-        is_local: whether these are dates with times that came without a time zone; false in
-            snapshots made before this was kept.
+        is_exact: whether letters are decimals with all their digits; not where floats have them
+            all.
+        is_local: whether these are dates with times that came without a time zone.
     """
 
     name: str
@@ -185,15 +178,6 @@ class Attribute(Stored):
     is_from_texts: bool = False
     is_exact: bool = False
     is_local: bool = False
-
-    @model_serializer(mode="wrap")
-    def _serialize(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what is newer and says nothing here: snapshots made before keep their digest."""
-        fields: dict[str, Any] = serialize(self)
-        for name in _NEWER:
-            if fields[name] == type(self).model_fields[name].default:
-                del fields[name]
-        return fields
 
     @property
     def cuts(self) -> tuple[int | float | str, ...]:

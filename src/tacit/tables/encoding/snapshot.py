@@ -157,21 +157,15 @@ class Snapshot:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def sketch(self, salt: bytes, k: int = 256) -> list[str]:
-        """The ``k`` smallest salted hashes of the typed ids, to tell whether studies share records.
+        """The ``k`` smallest salted hashes of the normalised ids, to tell whether studies share
+        records; one may be there twice.
 
-        The same typed id has the same hash under the same salt, whatever its column is called.
+        The same id has the same hash under the same salt, whatever its column is called.
         """
-        text = typed_id_sql([column.sql_type for column in self.encoding.ids])
-        return self._smallest_hashes(text, salt, k)
-
-    def normalised_sketch(self, salt: bytes, k: int = 256) -> list[str]:
-        """The same of normalised ids; one may be there twice."""
-        return self._smallest_hashes(normalised_id_sql(len(self.encoding.ids)), salt, k)
-
-    def _smallest_hashes(self, id_sql: str, salt: bytes, k: int) -> list[str]:
+        text = normalised_id_sql(len(self.encoding.ids))
         with connect_reader() as connection:
             rows = connection.execute(
-                f"SELECT sha256('{salt.hex()}:' || {id_sql}) AS hash "
+                f"SELECT sha256('{salt.hex()}:' || {text}) AS hash "
                 f"FROM {self.ids_sql} WHERE id_0 IS NOT NULL ORDER BY hash LIMIT {k:d}"
             ).fetchall()
         return [hashed for (hashed,) in rows]

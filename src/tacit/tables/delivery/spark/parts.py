@@ -154,14 +154,9 @@ class RemoteSnapshot(PartedSnapshot):
             return held.digest(key)
 
     def sketch(self, salt: bytes, k: int = 256) -> list[str]:
-        """The ``k`` smallest salted hashes of the typed ids."""
+        """The ``k`` smallest salted hashes of the normalised ids."""
         with self.here() as held:
             return held.sketch(salt, k)
-
-    def normalised_sketch(self, salt: bytes, k: int = 256) -> list[str]:
-        """The same of normalised ids."""
-        with self.here() as held:
-            return held.normalised_sketch(salt, k)
 
     def erase(self, key: bytes, id_hashes: Collection[str]) -> list[Path]:
         """Erase records from copies of the parts, and put those that changed back."""
