@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.cli.clinic import done, refused
+from tests.cli.clinic import done
 from tests.tables.samples import write_arrow, write_csv, write_excel, write_parquet
 
 N_RECORDS = 400
@@ -107,21 +107,3 @@ def test_columns_as_they_come_go_all_the_way(stays: str) -> None:
     assert Path("again.csv").read_bytes() == Path("admitted.csv").read_bytes()
     assert "everything is as recorded" in done("verify", "clinic").out
     assert done("status", "clinic", "--json").json["remarks"] == []
-
-
-def test_a_table_that_changed_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    columns = dict(rows_of())
-    table = write_csv(tmp_path / "stays.csv", columns)
-    words = ["--table", table, *IDS, "--private", "age:cut=30,60", "--private", "admitted:by=month"]
-    said = refused(4, "init", "clinic", *words, "--ledger", "folder")
-    assert said == (
-        "age has texts that are no numbers in 2 of 400 records: 'n/a' (ward 0, bed b7), 'unknown' "
-        "(ward 0, bed b3); correct them, or count them as missing with --stray missing"
-    )
-    done("init", "clinic", *words, "--ledger", "folder", "--stray", "missing")
-    ages = list(columns["age"])
-    ages[3], ages[9] = "91", "none"
-    write_csv(tmp_path / "stays.csv", {**columns, "age": ages})
-    said = refused(4, "extend", "clinic", "--table", table, "--accept", "rows")
-    assert "2 of them with other private values than then (rows 4, 10)" in said

@@ -402,18 +402,6 @@ def test_an_erased_study_can_be_closed_and_stays_verifiable(folder_clinic: Path)
     assert verify_study(folder_clinic).problems == ()
 
 
-def test_the_table_may_lose_them_and_nobody_else(folder_clinic: Path) -> None:
-    table = folder_clinic.parent / "patients.csv"
-    erase(folder_clinic)
-    lines = table.read_text().splitlines(keepends=True)
-    with Study.open(folder_clinic) as study:
-        table.write_text("".join(line for line in lines if not line.startswith("p000003")))
-        with pytest.raises(InvalidInputError, match="records added, or erased from the study: 2"):
-            study.release("lab-a", "smoker", out=folder_clinic.parent / "later.csv", bits=0.05)
-        table.write_text("".join(line for line in lines if not line.startswith(ERASED)))
-        study.release("lab-a", "smoker", out=folder_clinic.parent / "later.csv", bits=0.05)
-
-
 # -- attacks and accidents ------------------------------------------------------------------------
 
 
