@@ -39,7 +39,7 @@ ORDERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/api/study/parties/approval", {"name": "TEXT", "is_required": True}),
     ("/api/study/parties/rename", {"name": "TEXT", "new_name": "lab-x"}),
     ("/api/study/parties/remove", {"name": "TEXT"}),
-    ("/api/study/cohorts", {"table": "TEXT"}),
+    ("/api/study/cohorts", {"table": "TEXT", "readmit": ["TEXT"], "accept": ["TEXT"]}),
     ("/api/study/erasures", {"ids": "TEXT"}),
     ("/api/study/links", {"party": "TEXT", "ids": "TEXT"}),
     ("/api/study/uploads/remove", {"key": "TEXT"}),

@@ -1,4 +1,4 @@
-"""The command ``tacit doctor``: whether an installation works, and how to get what is missing."""
+"""The command ``tacit doctor``: what is installed and works, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Literal
@@ -25,21 +23,8 @@ from tacit.errors import TacitError
 BROKEN = 1
 """Exit code where something that is needed does not work."""
 
-_PROGRAM_SECONDS = 30
-
 _LEAST_JAVA = 17
 """What Spark 4 needs."""
-
-_PROGRAMS = {
-    "Java": ("pyspark", ("java",), "-version", "install Java 17, and set JAVA_HOME"),
-    "Chromium": (
-        "playwright",
-        ("chromium", "chromium-browser", "google-chrome"),
-        "--version",
-        "install Chromium with the system's packages",
-    ),
-}
-"""A program -> the package that wants it, its names, what makes it tell its version, a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,116 +69,42 @@ def _in_words(check: Check) -> str:
 def _checks() -> Iterator[Check]:
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Check("tacit", "ok", f"{version('tacit')}, {python}")
-    yield _try("kernel", _solve_twice, "install tacit again, so that it is built for this machine")
-    yield _try("BLAS", _find_blas, "install NumPy again")
+    yield _check_kernel()
     for extra, packages in PACKAGES.items():
-        yield _check_extra(extra, packages)
-    if find_spec("sqlalchemy") is not None:
-        yield _try("ledger", _open_ledger, "correct the variable TACIT_LEDGER, or start its server")
-    for program in _PROGRAMS:
-        yield _check_program(program)
+        missing = [package for package in packages if find_spec(package) is None]
+        part, remedy = f"tacit[{extra}]", f"pip install 'tacit[{extra}]'"
+        if missing:
+            yield Check(part, "absent", f"not installed: {', '.join(missing)}", remedy)
+        else:
+            yield Check(part, "ok", ", ".join(packages))
+    if find_spec("pyspark") is not None:
+        yield _check_java()
 
 
-def _try(part: str, find: Callable[[], str], remedy: str) -> Check:
-    """Whether a part does what it is there for; anything that it raises is what is wrong."""
-    try:
-        return Check(part, "ok", find())
-    except (TacitError, ImportError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
-        said = " ".join(str(error).split())
-        still = "" if remedy in said else remedy
-        return Check(part, "broken", said or type(error).__name__, still)
-
-
-def _solve_twice() -> str:
-    """Solve a small problem, first in a process of its own: a damaged library may end it."""
-    alone = [sys.executable, "-c", "from tacit.cli.doctor import solve_small; solve_small()"]
-    ended = subprocess.run(alone, capture_output=True, check=False, timeout=_PROGRAM_SECONDS)
-    if ended.returncode < 0:
-        raise RuntimeError(f"tacit's compiled kernel is damaged: signal {-ended.returncode}")
-    return solve_small()
-
-
-def solve_small() -> str:
-    """Solve a small problem, and say how well."""
+def _check_kernel() -> Check:
+    """Whether the compiled kernel solves a small problem."""
     import numpy as np
 
     import tacit
 
     joint = np.array([[[0.4, 0.1], [0.1, 0.4]]])
-    solution = tacit.solve(tacit.Problem(joint, individual=0.1))
-    return f"solves a small problem with a gap of {solution.gap:.0e}"
+    try:
+        solution = tacit.solve(tacit.Problem(joint, individual=0.1))
+    except (TacitError, ImportError) as error:  # it says what to do
+        return Check("kernel", "broken", str(error))
+    return Check("kernel", "ok", f"solves a small problem with a gap of {solution.gap:.0e}")
 
 
-def _find_blas() -> str:
-    """The library that NumPy has loaded, once the kernel can call it."""
-    from threadpoolctl import ThreadpoolController
-
-    from tacit.solvers.kernel import blas
-
-    blas.borrow()
-    found = {
-        f"{library['internal_api']} {library['version'] or ''}".strip()
-        for library in ThreadpoolController().info()
-        if library["user_api"] == "blas"
-    }
-    return ", ".join(sorted(found)) or "one that threadpoolctl does not know; its threads stay on"
-
-
-def _open_ledger() -> str:
-    """Look at the ledger for new studies; its folder is made, as the first study would."""
-    from tacit.ledger import Ledger, default_ledger
-    from tacit.ledger.database import parse_address, shown_address
-
-    address = default_ledger()
-    Ledger.check(address)
-    return shown_address(parse_address(address))
-
-
-def _check_extra(extra: str, packages: tuple[str, ...]) -> Check:
-    """Whether the packages of an extra can be imported."""
-    part, remedy = f"tacit[{extra}]", f"pip install 'tacit[{extra}]'"
-    missing, present = [], []
-    for package in packages:
-        if find_spec(package) is None:
-            missing.append(package)
-            continue
-        try:
-            import_module(package)
-        except (ImportError, OSError) as error:
-            return Check(part, "broken", f"{package} cannot be imported ({error})", remedy)
-        present.append(package)
-    if missing:
-        return Check(part, "absent", f"not installed: {', '.join(missing)}", remedy)
-    return Check(part, "ok", ", ".join(present))
-
-
-def _check_program(program: str) -> Check:
-    """Whether a program is there, where a package wants it."""
-    package, names, option, remedy = _PROGRAMS[program]
-    if find_spec(package) is None:
-        return Check(program, "absent", f"not needed, because {package} is not installed")
-    home = os.environ.get("JAVA_HOME") if program == "Java" else None
-    path = f"{home}/bin" if home else None  # Spark looks nowhere else then
-    place = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+def _check_java() -> Check:
+    """Whether there is a Java that is new enough for Spark, where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    place = shutil.which("java", path=f"{home}/bin" if home else None)
+    remedy = f"install Java {_LEAST_JAVA}, and set JAVA_HOME"
     if place is None:
-        where = f" in {path}" if path else ""
-        return Check(program, "broken", f"{package} needs it, and it is not found{where}", remedy)
-    tell = _java_version if program == "Java" else _told_version
-    return _try(program, lambda: tell(place, option), remedy)
-
-
-def _java_version(place: str, option: str) -> str:
-    told = _told_version(place, option)
-    version_told = re.search(r'version "?(\d+)', told)  # "1.8.0" is Java 8
-    if version_told and int(version_told[1]) < _LEAST_JAVA:
-        raise RuntimeError(f"{told}: too old for Spark")
-    return told
-
-
-def _told_version(place: str, option: str) -> str:
-    told = subprocess.run(
-        [place, option], capture_output=True, text=True, check=False, timeout=_PROGRAM_SECONDS
-    )
-    if told.returncode:
-        raise RuntimeError(f"{place} ends with exit code {told.returncode}")
-    return f"{place}, {(told.stdout or told.stderr).strip().partition(os.linesep)[0]}"
+        where = f" in {home}/bin" if home else ""
+        return Check("Java", "broken", f"pyspark needs it, and it is not found{where}", remedy)
+    told = subprocess.run([place, "-version"], capture_output=True, text=True, check=False).stderr
+    major = re.search(r'version "?(\d+)', told)  # "1.8.0" is Java 8
+    if major is None or int(major[1]) < _LEAST_JAVA:
+        return Check("Java", "broken", f"{place} is too old for Spark, or does not work", remedy)
+    return Check("Java", "ok", f"{place}, version {major[1]}")
