@@ -77,10 +77,9 @@ def test_a_program_that_takes_too_long_has_no_point() -> None:
     rng = np.random.default_rng(0)
     rows, cost = rng.random((40, 60)), rng.random(60)
     assert minimise_linear(cost, rows, np.ones(40), inf).point is not None
-    for stop in ({"most_steps": 3}, {"most_seconds": 0.0}):
-        found = minimise_linear(cost, rows, np.ones(40), inf, **stop)
-        assert found.point is None
-        assert not found.is_infeasible
+    found = minimise_linear(cost, rows, np.ones(40), inf, most_steps=3)
+    assert found.point is None
+    assert not found.is_infeasible
 
 
 def test_programs_in_several_threads() -> None:

@@ -52,7 +52,6 @@ def minimise_linear(
     most: ArrayLike = inf,
     tolerance: float = 1e-7,
     most_steps: int = 2**31 - 1,
-    most_seconds: float = inf,
 ) -> LinearOptimum:
     """The point of least ``cost`` with ``low`` <= rows @ point <= ``high``.
 
@@ -65,7 +64,6 @@ def minimise_linear(
         most: of each unknown.
         tolerance: by how much rows and prices may miss their bounds.
         most_steps: of the simplex method, before it gives up.
-        most_seconds: the same in time.
     """
     import highspy  # late: seldom needed
 
@@ -79,7 +77,6 @@ def minimise_linear(
         "primal_feasibility_tolerance": tolerance,
         "dual_feasibility_tolerance": tolerance,
         "simplex_iteration_limit": most_steps,
-        "time_limit": most_seconds,
     }
     for name, value in options.items():
         solver.setOptionValue(name, value)

@@ -29,6 +29,14 @@ class Status(Enum):
     FIXED = "feasible; a mechanism of fixed form, not optimised"
 
 
+class Frugality(Enum):
+    """What was done about leaking no more to everyone together than the value needs."""
+
+    NONE = "not sought: any release of this value"
+    LEAST = "no release of this value leaks noticeably less to everyone together"
+    CURTAILED = "sought within its budget of steps; another release of this value may leak less"
+
+
 class TimeSharing(Enum):
     """How an information-utility release mixes several channels, if it does."""
 
@@ -55,6 +63,7 @@ class Solution:
             multipliers of the bound.
         status: how far to trust it.
         steps: iterations of the solver.
+        frugality: whether it leaks the least to everyone together of all that are as good.
         time_sharing: whether several channels were mixed, and whether the recipient is told.
         weights: weights of the channels that were mixed; ``(1.0,)`` for one channel.
         level_multipliers: level -> its weight in the bound on the worst level; they sum to 1.
@@ -70,6 +79,7 @@ class Solution:
     multipliers: Mapping[ViewKey, float]
     status: Status
     steps: int
+    frugality: Frugality = Frugality.NONE
     time_sharing: TimeSharing = TimeSharing.NONE
     weights: tuple[float, ...] = (1.0,)
     level_multipliers: Mapping[int, float] = field(default_factory=dict)

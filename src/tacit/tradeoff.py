@@ -92,7 +92,12 @@ class Surface:
 
 
 def trace_surface(
-    problem: Problem, *, individual: ArrayLike, collusion: ArrayLike, gap_tol: float = GAP_TOL
+    problem: Problem,
+    *,
+    individual: ArrayLike,
+    collusion: ArrayLike,
+    gap_tol: float = GAP_TOL,
+    frugal: bool = False,
 ) -> Surface:
     """Solve a problem for every pair of limits from two grids.
 
@@ -101,10 +106,11 @@ def trace_surface(
         individual: grid of limits on I(Rhat; X) in bits; ``inf`` allowed.
         collusion: grid of limits on I(Rhat, Z; X) in bits; ``inf`` allowed.
         gap_tol: certified gap asked of every point, relative to ``problem.scale``.
+        frugal: as for ``solve``; a surface of values needs none.
     """
     rows, columns = _grid("individual", individual), _grid("collusion", collusion)
     pairs = [problem.with_limits(eps, delta) for eps in rows for delta in columns]
-    return Surface(problem, rows, columns, tuple(feasible_solutions(pairs, gap_tol)))
+    return Surface(problem, rows, columns, tuple(feasible_solutions(pairs, gap_tol, frugal=frugal)))
 
 
 def _grid(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -21,11 +21,10 @@ from tacit.policy import Parties, Policy
 from tacit.problem import MEAN, Problem, ViewKey
 from tacit.scheme.memory import information_added_bits
 from tacit.scheme.release import Design
-from tacit.scheme.scheme import Scheme
+from tacit.scheme.scheme import Find, Scheme
 from tacit.scheme.variable import Attributes, Variable
 from tacit.scheme.views import class_rows, class_sums, parent_classes, refine_classes
 from tacit.solution import Solution, Status
-from tacit.solvers import Progress, solve
 
 _BISECTIONS = 60
 
@@ -74,9 +73,7 @@ class _Baseline(Scheme, ABC):
         party: str,
         limits: dict[Parties, float],
         caps: dict[Parties, float],
-        gap_tol: float,
-        time_limit: float | None,
-        progress: Progress | None,
+        find: Find,
     ) -> Design:
         """The same channel p(rhat | x) whatever was released before."""
         class_of_x = self._memory.class_of_x
@@ -84,7 +81,7 @@ class _Baseline(Scheme, ABC):
         rows = class_rows(alone, variable.p_r_given_x)
         joint_xr = class_sums(alone, self.p_x)[:, None] * rows
         problem = pose(joint_xr, individual=limits.get(frozenset({party}), inf))
-        solution = self._design_alone(problem, rows, gap_tol, time_limit, progress)
+        solution = self._design_alone(problem, rows, find)
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
@@ -95,14 +92,7 @@ class _Baseline(Scheme, ABC):
         return []
 
     @abstractmethod
-    def _design_alone(
-        self,
-        problem: Problem,
-        p_r_given_x: Array,
-        gap_tol: float,
-        time_limit: float | None,
-        progress: Progress | None,
-    ) -> Solution:
+    def _design_alone(self, problem: Problem, p_r_given_x: Array, find: Find) -> Solution:
         """A channel [x, rhat] for a problem without history."""
 
 
@@ -113,17 +103,8 @@ class NonAdaptiveScheme(_Baseline):
     itself, not on what a returning party holds.
     """
 
-    def _design_alone(
-        self,
-        problem: Problem,
-        p_r_given_x: Array,
-        gap_tol: float,
-        time_limit: float | None,
-        progress: Progress | None,
-    ) -> Solution:
-        if not problem.is_searched:
-            return solve(problem, gap_tol=gap_tol)
-        return solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
+    def _design_alone(self, problem: Problem, p_r_given_x: Array, find: Find) -> Solution:
+        return find(problem)
 
 
 class SymmetricScheme(_Baseline):
@@ -134,14 +115,7 @@ class SymmetricScheme(_Baseline):
     reads r. ``Release.solution`` has no bound: nothing is optimised.
     """
 
-    def _design_alone(
-        self,
-        problem: Problem,
-        p_r_given_x: Array,
-        gap_tol: float,
-        time_limit: float | None,
-        progress: Progress | None,
-    ) -> Solution:
+    def _design_alone(self, problem: Problem, p_r_given_x: Array, find: Find) -> Solution:
         if problem.objective != MEAN or problem.ceilings or problem.is_shares:
             raise InvalidInputError(
                 "a symmetric channel is of fixed form: leave objective, ceilings and shares out"

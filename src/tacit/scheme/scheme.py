@@ -6,7 +6,7 @@ of parties, and a memory that need not grow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -67,6 +67,9 @@ _HELD_TOL = 1e-9
 _SPENT = 1e-6
 """Bits. A coalition with less than this left counts as having nothing left: a design for so little
 is hard to certify and worth next to nothing."""
+
+Find = Callable[[Problem], Solution]
+"""Solves the problem of a design, with what its request asks of the solver."""
 
 NO_CEILINGS: Mapping[int, float] = MappingProxyType({})
 
@@ -300,6 +303,7 @@ class Scheme:
         collusion: float | None = None,
         cap: float | None = None,
         gap_tol: float = GAP_TOL,
+        frugal: bool = True,
     ) -> Release:
         """Design the best release for a request, and remember it.
 
@@ -317,6 +321,7 @@ class Scheme:
             cap: bits of the worst single answer of this party, everything it received before
                 included, beside the standing policy's caps.
             gap_tol: asked of the design, relative to the range of the distortion, as for ``solve``.
+            frugal: as for ``solve``.
 
         Raises:
             InfeasibleError: a limit or a cap is below what is held already; nothing has changed.
@@ -335,6 +340,7 @@ class Scheme:
             collusion=collusion,
             cap=cap,
             gap_tol=gap_tol,
+            frugal=frugal,
         )
         if design.solution.status is Status.INACCURATE:
             raise UnconvergedError(
@@ -465,13 +471,14 @@ class Scheme:
         collusion: float | None = None,
         cap: float | None = None,
         gap_tol: float = GAP_TOL,
-        time_limit: float | None = None,
+        frugal: bool = True,
+        work_limit: float | None = None,
         progress: Progress | None = None,
         told: Collection[int] | None = None,
     ) -> Design:
         """The best release for a request, without making it; arguments as for ``release``.
 
-        ``time_limit`` and ``progress`` are for releases that are searched for, as for ``solve``.
+        ``work_limit`` and ``progress`` are for releases that are searched for, as for ``solve``.
         ``told`` are numbers of steps, from 0, whose letters answer the same question: they may be
         handed on. By default they are those of releases of the same variable. The ``solution`` may
         be INACCURATE; ``release`` would raise.
@@ -492,9 +499,15 @@ class Scheme:
         )
         if told is None:
             told = self._steps_about(variable)
-        design = partial(
-            self._design, variable, pose, party, limits, caps, gap_tol, time_limit, progress
-        )
+
+        def find(problem: Problem) -> Solution:
+            if not problem.is_searched:
+                return solve(problem, gap_tol=gap_tol, frugal=frugal)
+            return solve(
+                problem, gap_tol=gap_tol, frugal=frugal, work_limit=work_limit, progress=progress
+            )
+
+        design = partial(self._design, variable, pose, party, limits, caps, find)
         letters = self._letters_told(told, variable, pose, party) if told else {}
         if not letters:
             return design()
@@ -518,9 +531,7 @@ class Scheme:
         party: str,
         limits: dict[Parties, float],
         caps: dict[Parties, float],
-        gap_tol: float,
-        time_limit: float | None,
-        progress: Progress | None,
+        find: Find,
     ) -> Design:
         """The best release within all limits; ``pose`` makes its problem of a joint and limits."""
         n_rhat = _most_answers(pose.keywords["utility"], variable)
@@ -531,9 +542,7 @@ class Scheme:
         n_priced = 1 if is_wide else len(limits)
         while True:
             priced = {each: bits for each, bits in limits.items() if each not in ample}
-            design = self._design_within(
-                priced, caps, variable, pose, party, allowed, gap_tol, time_limit, progress
-            )
+            design = self._design_within(priced, caps, variable, pose, party, allowed, find)
             over = {each: self._added(each, design.table) - left for each, left in ample.items()}
             broken = [each for each in ample if over[each] >= 0]
             is_certified = is_wide or design.solution.status is not Status.INACCURATE
@@ -554,9 +563,7 @@ class Scheme:
         pose: partial[Problem],
         party: str,
         allowed: dict[Parties, float],
-        gap_tol: float,
-        time_limit: float | None,
-        progress: Progress | None,
+        find: Find,
     ) -> Design:
         """The best release within these limits, reading as many states as it can afford."""
         memory, state = self._memory, np.arange(len(self._memory.mass))
@@ -568,10 +575,7 @@ class Scheme:
             problem, keys, covered = self._problem(
                 memory, variable, pose, party, limits, caps, rooms
             )
-        if problem.is_searched:
-            solution = solve(problem, gap_tol=gap_tol, time_limit=time_limit, progress=progress)
-        else:
-            solution = solve(problem, gap_tol=gap_tol)
+        solution = find(problem)
         table, classes = solution.channel[state], self._memory.class_of_x
         return Design(party, variable, solution, table, classes, limits, keys, rooms, covered, caps)
 

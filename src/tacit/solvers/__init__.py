@@ -13,10 +13,11 @@ from tacit.solution import GAP_TOL, Solution
 from tacit.solvers.analysable import lift, restate
 from tacit.solvers.convex.solve import solve_distortion, solve_distortions
 from tacit.solvers.information_utility.solve import Progress, solve_information
+from tacit.solvers.kernel import A_SECOND, deadline, work_done
 from tacit.solvers.levels import solve_levels
 from tacit.solvers.shares import solve_shares
 
-__all__ = ["Progress", "feasible_solutions", "solve"]
+__all__ = ["A_SECOND", "Progress", "feasible_solutions", "solve", "work_done"]
 
 
 def solve(
@@ -25,6 +26,7 @@ def solve(
     gap_tol: float = GAP_TOL,
     frugal: bool = True,
     time_limit: float | None = None,
+    work_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """The best release for a problem, with a certificate of how good it is.
@@ -34,12 +36,14 @@ def solve(
         gap_tol: asked distance between value and certified bound, relative to ``problem.scale``,
             the range of the distortion; ``gap / problem.scale`` asks for a gap in its own unit.
         frugal: among releases that are equally good within ``gap_tol``, take the one that leaks
-            least to everyone. That takes about half of the time where full collusion does not
-            bind; ``False`` is for those who want the value only. It concerns only the mean of a
-            distortion.
+            least to everyone, within some three times the work of the solve; ``frugality`` of the
+            solution says what came of it. For information, the worst level, ceilings and shares
+            only the releases that they are made of are frugal.
         time_limit: seconds after which the search for a release of utility ``"information"``, for
             the worst level or within ceilings ends with the best one found and its bound; ``None``
             for no limit. The mean of a distortion needs none.
+        work_limit: the same in additions and multiplications, some 1e10 a second: what comes out
+            is the same on every machine.
         progress: called whenever that search finds a better release or bound, with value, bound
             and seconds since the start.
 
@@ -56,11 +60,12 @@ def solve(
         )
     _check(gap_tol)
     if problem.is_searched:
-        _check_time_limit(time_limit)
-    elif time_limit is not None or progress is not None:
+        _check_limit("time_limit", time_limit, "seconds")
+        _check_limit("work_limit", work_limit, "operations")
+    elif any(each is not None for each in (time_limit, work_limit, progress)):
         raise InvalidInputError(
-            "time_limit and progress are for utility='information', the worst level and ceilings: "
-            "leave them out for the mean of a distortion"
+            "time_limit, work_limit and progress are for utility='information', the worst level "
+            "and ceilings: leave them out for the mean of a distortion"
         )
     own, unit = _of_range_1(problem), problem.scale
 
@@ -69,7 +74,8 @@ def solve(
             progress(unit * value, unit * bound, seconds)
 
     try:
-        found = _solve(own, gap_tol, frugal, time_limit, tell)
+        with deadline(time_limit, work=work_limit):
+            found = _solve(own, gap_tol, tell, frugal=frugal)
     except CeilingError as error:
         ceiling = problem.ceilings[error.level]
         raise CeilingError(error.level, ceiling, unit * error.reachable) from None
@@ -103,46 +109,39 @@ def _in_own_unit(problem: Problem, found: Solution) -> Solution:
     )
 
 
-def _solve(
-    problem: Problem,
-    gap_tol: float,
-    frugal: bool,
-    time_limit: float | None,
-    progress: Progress | None,
-) -> Solution:
+def _solve(problem: Problem, gap_tol: float, progress: Progress, *, frugal: bool) -> Solution:
     """The best release for a utility, whatever it reads."""
     if problem.analysable:
         own = restate(problem)
         if problem.is_shares:
-            return lift(problem, solve_shares(own, gap_tol))
-        return lift(problem, _solve(own, gap_tol, frugal, time_limit, progress))
+            return lift(problem, solve_shares(own, gap_tol, frugal=frugal))
+        return lift(problem, _solve(own, gap_tol, progress, frugal=frugal))
     if problem.is_information:
-        return solve_information(problem, gap_tol, time_limit, progress)
+        return solve_information(problem, gap_tol, progress, frugal=frugal)
     if problem.is_searched:
-        return solve_levels(problem, gap_tol, time_limit, progress)
+        return solve_levels(problem, gap_tol, progress, frugal=frugal)
     return solve_distortion(problem, gap_tol, frugal=frugal)
 
 
-def feasible_solutions(problems: Sequence[Problem], gap_tol: float) -> list[Solution | None]:
-    """Solve problems that differ only in their limits; ``None`` where one is infeasible.
-
-    Any optimum will do: what is asked for is the value.
-    """
+def feasible_solutions(
+    problems: Sequence[Problem], gap_tol: float, *, frugal: bool
+) -> list[Solution | None]:
+    """Solve problems that differ only in their limits; ``None`` where one is infeasible."""
     _check(gap_tol)
     first = problems[0]
     is_plain = first.objective == MEAN and not first.ceilings and not first.analysable
     if is_plain and not first.is_information:
-        found = solve_distortions([_of_range_1(each) for each in problems], gap_tol, frugal=False)
+        found = solve_distortions([_of_range_1(each) for each in problems], gap_tol, frugal=frugal)
         return [
             None if solution is None else _in_own_unit(problem, solution)
             for problem, solution in zip(problems, found, strict=True)
         ]
-    return [_solution_or_none(problem, gap_tol) for problem in problems]
+    return [_solution_or_none(problem, gap_tol, frugal=frugal) for problem in problems]
 
 
-def _solution_or_none(problem: Problem, gap_tol: float) -> Solution | None:
+def _solution_or_none(problem: Problem, gap_tol: float, *, frugal: bool) -> Solution | None:
     try:
-        return solve(problem, gap_tol=gap_tol)
+        return solve(problem, gap_tol=gap_tol, frugal=frugal)
     except InfeasibleError:
         return None
 
@@ -152,8 +151,6 @@ def _check(gap_tol: float) -> None:
         raise InvalidInputError(f"gap_tol is {gap_tol}: give a positive, finite number")
 
 
-def _check_time_limit(time_limit: float | None) -> None:
-    if time_limit is not None and not time_limit > 0:
-        raise InvalidInputError(
-            f"time_limit is {time_limit}: give a positive number of seconds, or None"
-        )
+def _check_limit(name: str, limit: float | None, unit: str) -> None:
+    if limit is not None and not limit > 0:
+        raise InvalidInputError(f"{name} is {limit}: give a positive number of {unit}, or None")

@@ -27,7 +27,6 @@ from tacit.solution import Solution, Status
 from tacit.solvers.convex.certificate import make_feasible
 from tacit.solvers.convex.program import Statement, full_channel, raise_if_infeasible
 from tacit.solvers.convex.solve import solve_batch, worth_of_caps
-from tacit.solvers.kernel import deadline
 
 _MOST_RELEASES = 60
 _MOST_PER_CONDITION = 20
@@ -61,28 +60,25 @@ _NO_SHARE = 1e-12
 def solve_levels(
     problem: Problem,
     gap_tol: float,
-    time_limit: float | None = None,
-    progress: Callable[[float, float, float], None] | None = None,
+    progress: Callable[[float, float, float], None],
+    *,
+    frugal: bool,
 ) -> Solution:
-    """The release with the least worst level, or the least mean, within ceilings; certified.
-
-    ``time_limit`` and ``progress`` as for ``tacit.solve``.
-    """
+    """The release with the least worst level, or the least mean, within ceilings; certified."""
     statement = Statement.of(problem)
     limits = statement.limits(problem.limits)
     raise_if_infeasible(statement, limits)
-    releases, start = _Releases(statement, limits), monotonic()
+    releases, start = _Releases(statement, limits, frugal=frugal), monotonic()
     ceilings = {level: error for level, error in problem.ceilings.items() if releases.p_r[level]}
 
     def tell(found: _Found) -> None:
-        if progress is not None and found.value < inf:
+        if found.value < inf:
             progress(found.value, found.bound, monotonic() - start)
 
-    with deadline(time_limit):
-        if ceilings:
-            ceilings = _reachable(releases, ceilings, gap_tol)
-        conditions = _Conditions.of(problem, releases.p_r, ceilings)
-        found = _search(releases, conditions, gap_tol, tell=tell)
+    if ceilings:
+        ceilings = _reachable(releases, ceilings, gap_tol)
+    conditions = _Conditions.of(problem, releases.p_r, ceilings)
+    found = _search(releases, conditions, gap_tol, tell=tell)
     return _solution(releases, found, gap_tol)
 
 
@@ -165,8 +161,8 @@ class _Releases:
         n_steps: steps of the interior point so far.
     """
 
-    def __init__(self, statement: Statement, limits: Array) -> None:
-        self.statement, self.limits = statement, limits
+    def __init__(self, statement: Statement, limits: Array, *, frugal: bool) -> None:
+        self.statement, self.limits, self._frugal = statement, limits, frugal
         self.p_r = statement.joint_zxr.sum(axis=(0, 1))
         self.distortion = statement.problem.distortion
         self.errors = np.where(self.p_r > 0, self.distortion, 0.0)
@@ -181,7 +177,7 @@ class _Releases:
         """
         scale = np.where(self.p_r > 0, weights / np.where(self.p_r > 0, self.p_r, 1.0), 0.0)
         cost = self.statement.cost_of(self.distortion * scale)[None]
-        answers = solve_batch(self.statement, cost, self.limits[None], gap_tol)
+        answers = solve_batch(self.statement, cost, self.limits[None], gap_tol, frugal=self._frugal)
         self._channels.append(answers.channel[0])
         self.errors = np.vstack([self.errors, self.errors_of(answers.channel[0])])
         self.n_steps += int(answers.steps[0])
@@ -365,8 +361,8 @@ def _reachable(releases: _Releases, ceilings: dict[int, float], gap_tol: float) 
     if found.value > _MET * float(releases.errors.max()):
         if found.is_late:
             raise UnconvergedError(
-                "time ran out before a release was found that keeps the ceilings: allow more time, "
-                "or higher ceilings"
+                "time ran out before a release was found that keeps the ceilings: allow more time "
+                "or work, or higher ceilings"
             )
         level = int(conditions.level[found.multipliers.argmax()])
         raise CeilingError(level, ceilings[level], ceilings[level] + found.value)

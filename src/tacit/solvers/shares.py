@@ -54,12 +54,12 @@ _BLUR = 0.02
 at 0."""
 
 
-def solve_shares(problem: Problem, gap_tol: float) -> Solution:
+def solve_shares(problem: Problem, gap_tol: float, *, frugal: bool) -> Solution:
     """A release of R itself, a problem of the least worst level, with the variance descended.
 
     Its value is infinite where the limits allow no invertible matrix to be found.
     """
-    start = solve_levels(problem, gap_tol)
+    start = solve_levels(problem, gap_tol, lambda *_: None, frugal=frugal)
     statement = Statement.of(problem)
     limits = statement.limits(problem.limits)
     search = _Search.of(statement, limits)

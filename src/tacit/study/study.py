@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from time import monotonic
 from types import TracebackType
 from typing import Self
 from warnings import warn
@@ -20,6 +19,7 @@ from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
+from tacit.solvers import work_done
 from tacit.storage import locked
 from tacit.study.books.books import Books, Erasure, Intent, Request, compose
 from tacit.study.books.records import (
@@ -99,8 +99,8 @@ from tacit.study.requests.plan import (
     missing_cap,
 )
 from tacit.study.requests.quote import (
-    COMPARE_SECONDS,
-    CURVE_SECONDS,
+    COMPARE_WORK,
+    CURVE_WORK,
     Quote,
     quote_draft,
     quote_recorded,
@@ -607,7 +607,7 @@ class Study:
         recorded = [each.find(read(each).identity) for each in views]
         if not again and recorded[0] is not None and None not in recorded:
             return quote_recorded(views[0], recorded[0])
-        until = monotonic() + (COMPARE_SECONDS if compare else CURVE_SECONDS)
+        until = work_done() + (COMPARE_WORK if compare else CURVE_WORK)
         lacking = [each for each, found in zip(views, recorded, strict=True) if again or not found]
         drafts = [draft_or_refuse(each, read(each), watch=watch) for each in lacking]
         worst = min(range(len(drafts)), key=lambda k: (drafts[k].is_constant, drafts[k].gain))

@@ -192,7 +192,7 @@ class _Barrier:
         """The minimum for one weight of the barrier, and the steps that it took."""
         steps, is_centred = 0, False
         while steps < _MOST_STEPS and not is_centred:
-            raise_if_late()
+            raise_if_late(float(point.v.size) ** 3)
             change, fall, _ = self._newton(point, weight)
             length = self._length(point, change, fall, weight)
             point = self._moved(point, length * change)

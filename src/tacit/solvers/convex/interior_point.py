@@ -56,7 +56,7 @@ class DenseProgram:
         """Newton steps until the gap is closed."""
         point = Iterate.start(self)
         for _ in range(_MOST_STEPS):
-            raise_if_late()
+            raise_if_late(self.work)
             value, bound = point.bounds(self)
             if value - bound <= _OWN_SHARE * pace.gap_tol:
                 break

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.arrays import LN2, Array
 from tacit.information.laws import gamma
 from tacit.problem import Problem, ViewKey
-from tacit.solution import Solution, Status
+from tacit.solution import Frugality, Solution, Status
 from tacit.solvers.convex.barrier import is_small, minimise_by_barrier
 from tacit.solvers.convex.caps import cap_worths
 from tacit.solvers.convex.certificate import (
@@ -32,7 +32,15 @@ from tacit.solvers.convex.program import (
     raise_if_infeasible,
 )
 from tacit.solvers.convex.reduction import Reduction
-from tacit.solvers.kernel import Outcome, Pace, one_thread
+from tacit.solvers.kernel import (
+    A_SECOND,
+    Outcome,
+    Pace,
+    deadline,
+    one_thread,
+    raise_if_late,
+    work_done,
+)
 
 Members = NDArray[np.intp]
 """Indices of members of a batch."""
@@ -44,6 +52,15 @@ _WASTE_TOL = 1e-4
 """Bits leaked to everyone beyond the least from which the least is sought by bisection."""
 
 _WASTE_BISECTIONS = 10
+
+_FRUGAL_SHARE = 3.0
+"""Operations for frugality at most, as a multiple of those of the solve ..."""
+
+_FRUGAL_WORK = A_SECOND
+"""... or so many for each member where that is more."""
+
+_FEW_CELLS = 2**12
+"""Of the channel, up to which frugality costs less than that."""
 
 _ROWS_AT_ONCE = 128
 """Where the partial views have more letters than this together, they enter as they bind."""
@@ -126,7 +143,7 @@ class Answers:
         multipliers: of the bound, per bit, [batch, view + 1].
         cap_multipliers: what one more bit of a cap is worth, at most, [batch, view + 1].
         is_closed: whether value and bound are within the asked gap.
-        waste: bits by which the leakage to everyone may exceed the least.
+        waste: bits by which the leakage to everyone may exceed the least, as far as was sought.
         steps: steps of the interior point.
     """
 
@@ -161,6 +178,11 @@ class Answers:
             np.where(is_better, other.steps, self.steps),
         )
 
+    def frugal_of(self, other: Answers) -> Answers:
+        """The frugal channels of another run where it closed the gap; else these."""
+        own, others = np.flatnonzero(~other.is_closed), np.flatnonzero(other.is_closed)
+        return _joined([(own, self.take(own)), (others, other.take(others))], len(self.value))
+
 
 def solve_distortion(problem: Problem, gap_tol: float, *, frugal: bool) -> Solution:
     """The least expected distortion under the problem's limits, with a certificate."""
@@ -170,7 +192,7 @@ def solve_distortion(problem: Problem, gap_tol: float, *, frugal: bool) -> Solut
     raise_if_infeasible(statement, limits)
     cost = statement.cost_of(distortion)[None]
     answers = solve_batch(statement, cost, limits[None], gap_tol, frugal=frugal)
-    return _solution(problem, statement, answers, 0)
+    return _solution(problem, statement, answers, 0, frugal=frugal)
 
 
 def solve_distortions(
@@ -185,12 +207,16 @@ def solve_distortions(
         cost = statement.cost_of(problems[0].distortion)[None]
         answers = solve_batch(statement, cost, limits[feasible], gap_tol, frugal=frugal)
         for index, member in enumerate(feasible.tolist()):
-            solutions[member] = _solution(problems[member], statement, answers, index)
+            own = _solution(problems[member], statement, answers, index, frugal=frugal)
+            solutions[member] = own
     return solutions
 
 
-def _solution(problem: Problem, statement: Statement, answers: Answers, index: int) -> Solution:
+def _solution(
+    problem: Problem, statement: Statement, answers: Answers, index: int, *, frugal: bool
+) -> Solution:
     """One member of a batch as a public solution."""
+    sought = Frugality.LEAST if answers.waste[index] <= _WASTE_TOL else Frugality.CURTAILED
     leakage = statement.leaked_upper + answers.added[index]
     return Solution(
         problem=problem,
@@ -202,6 +228,7 @@ def _solution(problem: Problem, statement: Statement, answers: Answers, index: i
         cap_multipliers=worth_of_caps(statement, answers.cap_multipliers[index]),
         status=Status.OPTIMAL if answers.is_closed[index] else Status.INACCURATE,
         steps=int(answers.steps[index]),
+        frugality=sought if frugal else Frugality.NONE,
     )
 
 
@@ -232,12 +259,38 @@ def solve_batch(
     with one_thread():
         if not frugal:
             return _solve_within(statement, cost, limits, gap_tol, _ANY_OPTIMUM)
-        answers = _solve_within(statement, cost, limits, gap_tol, _ALL_WAYS)
-        _spare(statement, cost, limits, answers, gap_tol)
+        is_larger = _is_larger_where_frugal(statement, cost, limits)
+        began, ways = work_done(), _ANY_OPTIMUM if is_larger else _ALL_WAYS
+        answers = _solve_within(statement, cost, limits, gap_tol, ways)
+        # In steps and never in seconds: the same problem has the same answer on every machine.
+        budget = max(_FRUGAL_SHARE * (work_done() - began), _FRUGAL_WORK * len(limits))
+        try:
+            with deadline(work=budget):
+                if is_larger:
+                    answers.waste[:] = inf
+                    again = _solve_within(statement, cost, limits, gap_tol, _WITHIN_LIMITS)
+                    answers = answers.frugal_of(again)
+                _spare(statement, cost, limits, answers, gap_tol)
+        except TimeoutError:
+            raise_if_late()  # what ended was the caller's, not the budget
     return answers
 
 
 # -- frugality -------------------------------------------------------------------------------------
+
+
+def _is_larger_where_frugal(statement: Statement, cost: Array, limits: Array) -> bool:
+    """Whether everyone's leakage tells many histories apart that nothing else does.
+
+    Then any optimum is found with far less work than a frugal one.
+    """
+    if cost.shape[1] * statement.mass.size <= _FEW_CELLS or np.isfinite(limits[:, -1]).any():
+        return False
+    whole = statement.program(cost, limits)
+    if whole.is_view_capped[-1] or whole.is_exact[-1]:
+        return False
+    reduction = Reduction.of(whole, np.arange(whole.rows.n_views), is_everyone_free=True)
+    return 2 * reduction.program.mass.size <= whole.mass.size
 
 
 def _spare(
@@ -252,10 +305,14 @@ def _spare(
     leaked, added = statement.leaked[-1], answers.added[:, -1].copy()
     has_room = limits[:, -1] > statement.leaked_upper[-1] + added + 1e-9
     is_slack = answers.is_closed & has_room & (added > 0)
+    answers.waste[~is_slack] = np.where(answers.is_closed, 0.0, inf)[~is_slack]
     if not is_slack.any():
         return
     nearly = np.flatnonzero(is_slack & (added < _NEXT_TO_NOTHING))
-    _try_limit(statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol)
+    is_blind = _try_limit(
+        statement, cost, limits, answers, nearly, np.full(len(nearly), leaked), gap_tol
+    )
+    answers.waste[nearly[is_blind]] = 0.0
     # Where prices may be needed each time, frugality is not worth ten more searches.
     is_priced_too = (statement.budgets(limits) * LN2 < PRICED_BELOW) & ~statement.is_spent(limits)
     is_wasteful = is_slack & (added >= _NEXT_TO_NOTHING) & (answers.waste > _WASTE_TOL)
@@ -266,6 +323,7 @@ def _spare(
         middle = 0.5 * (low + high)
         is_kept = _try_limit(statement, cost, limits, answers, wasteful, middle, gap_tol)
         low, high = np.where(is_kept, low, middle), np.where(is_kept, middle, high)
+        answers.waste[wasteful] = np.minimum(answers.waste[wasteful], high - low)
 
 
 def _try_limit(

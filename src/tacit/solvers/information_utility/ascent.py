@@ -26,6 +26,9 @@ _SMALLEST_POSTERIOR = 1e-12
 _MORE_STEPS, _MOST_STEPS = 20, 200
 """Steps at fixed multipliers between rounds: twice as many and these more after each gain."""
 
+_ENTRY_WORK = 100
+"""Operations for each entry of a channel in one of these steps, next to the kernel's."""
+
 _LEAST_ENTRY = 1e-9
 """Entries of channels from which these steps start: a letter that was given up may come back."""
 
@@ -66,7 +69,13 @@ def posteriors(joint: Array, fallback: Array) -> Array:
 
 
 def ascend(
-    statement: Statement, starts: Array, limits: Array, *, gap_tol: float, max_rounds: int
+    statement: Statement,
+    starts: Array,
+    limits: Array,
+    *,
+    gap_tol: float,
+    max_rounds: int,
+    frugal: bool,
 ) -> Iterator[Ascent]:
     """Ascend from many posteriors at once: where they are after each round.
 
@@ -76,11 +85,13 @@ def ascend(
         limits: bits, [batch, view + 1].
         gap_tol: bits; gap of each distortion problem, and of what a round must gain to go on.
         max_rounds: cap on rounds, at least 1.
+        frugal: whether each answer leaks no more to everyone than it need.
     """
     best: Ascent | None = None
     q, n_steps = starts, np.zeros(len(starts), dtype=np.intp)
     for rounds in range(1, max_rounds + 1):
-        answers = solve_batch(statement, posterior_cost(statement, q), limits, gap_tol)
+        cost = posterior_cost(statement, q)
+        answers = solve_batch(statement, cost, limits, gap_tol, frugal=frugal)
         joint = joint_rhat_r(statement, answers.channel)
         new = Ascent(answers, information_bits(joint), posteriors(joint, q), rounds)
         gain = new.value if best is None else new.value - best.value
@@ -101,7 +112,7 @@ def _stepped(statement: Statement, limits: Array, best: Ascent, n_steps: NDArray
     """Posteriors of each start after some steps at its multipliers."""
     q = best.posterior.copy()
     for start in np.flatnonzero(n_steps).tolist():
-        raise_if_late()
+        raise_if_late(_ENTRY_WORK * n_steps[start] * best.answers.channel[start].size)
         lagrangian = Lagrangian(statement, limits[start], best.answers.multipliers[start])
         channel = np.maximum(best.answers.channel[start], _LEAST_ENTRY)
         channel = lagrangian.ascend(channel / channel.sum(axis=0), int(n_steps[start]))

@@ -39,6 +39,9 @@ _RARE = 1e-3
 """The same of a letter in one cell, relative to the cell's most frequent one."""
 
 _STEPS = 40
+_ENTRY_WORK = 300
+"""Operations for each entry of a letter in one step, next to the kernel's."""
+
 """Most steps towards the best letter of a cell."""
 
 _OUTSIDE, _PATIENCE = 0.05, 6
@@ -297,8 +300,8 @@ class _Tree:
         q = np.empty((len(corners), n_r))
         size = max(1, _ENTRIES_AT_ONCE // log_odds[0].size)
         for start in range(0, len(corners), size):
-            raise_if_late()
             own = slice(start, start + size)
+            raise_if_late(_ENTRY_WORK * _STEPS * log_odds[own].size)
             upper[own] = self._climb(corners[own], log_odds[own])
             w = self._prices.letters(log_odds[own])
             q[own], excess[own] = self._prices.posterior(w), self._prices.excess(log_odds[own], w)

@@ -33,7 +33,7 @@ from tacit.solvers.information_utility.mixtures import (
     undisclosed_channel,
 )
 from tacit.solvers.information_utility.plain_bound import plain_bound
-from tacit.solvers.kernel import deadline, one_thread
+from tacit.solvers.kernel import one_thread
 
 Progress = Callable[[float, float, float], None]
 """Called with the best value and bound so far, in bits, and the seconds since the start."""
@@ -84,16 +84,16 @@ class _Candidate:
 
 
 def solve_information(
-    problem: Problem, gap_tol: float, time_limit: float | None, progress: Progress | None
+    problem: Problem, gap_tol: float, progress: Progress, *, frugal: bool
 ) -> Solution:
     """The most I(Rhat; R) found under the limits, and a proof of how good it is."""
     statement = Statement.of(problem)
     limits = statement.limits(problem.limits)
     raise_if_infeasible(statement, limits)
-    search = _Search(statement, limits, gap_tol, progress)
+    search = _Search(statement, limits, gap_tol, progress, frugal=frugal)
     is_late = False
     try:
-        with deadline(time_limit), one_thread():
+        with one_thread():
             search.run()
     except TimeoutError:
         is_late = True
@@ -105,7 +105,13 @@ class _Search:
     """The best release and the best bound met so far."""
 
     def __init__(
-        self, statement: Statement, limits: Array, gap_tol: float, progress: Progress | None
+        self,
+        statement: Statement,
+        limits: Array,
+        gap_tol: float,
+        progress: Progress,
+        *,
+        frugal: bool,
     ) -> None:
         self.statement, self.limits = statement, limits
         self.gap_tol, self.inner_tol = gap_tol, max(0.1 * _TARGET * _TARGET_SHARE, GAP_TOL)
@@ -115,7 +121,7 @@ class _Search:
         self.bound = plain_bound(statement, limits)
         self.best = self._silence()
         self._haste = min(1.0, statement.mass.size / _LARGE)
-        self._progress, self._start = progress, monotonic()
+        self._progress, self._start, self._frugal = progress, monotonic(), frugal
 
     def run(self) -> None:
         """Search until the gap is closed or nothing more is tried; keeps the best of each."""
@@ -180,8 +186,7 @@ class _Search:
             self._report()
 
     def _report(self) -> None:
-        if self._progress is not None:
-            self._progress(self.best.value, self.bound, monotonic() - self._start)
+        self._progress(self.best.value, self.bound, monotonic() - self._start)
 
     # -- any number of letters ---------------------------------------------------------------------
 
@@ -270,7 +275,15 @@ class _Search:
         """Ascend, keeping the best; with ``is_free``, only where letters need not be counted."""
         limits = np.tile(self.limits, (len(starts), 1))
         tolerance = self._tolerance(least_gain)
-        for ascent in ascend(self.statement, starts, limits, gap_tol=tolerance, max_rounds=rounds):
+        ascents = ascend(
+            self.statement,
+            starts,
+            limits,
+            gap_tol=tolerance,
+            max_rounds=rounds,
+            frugal=self._frugal,
+        )
+        for ascent in ascents:
             if self.asked is None or not is_free:
                 self._offer(_candidate(ascent), self.inner_tol)
             if self.bound - ascent.value[0] <= self.gap_tol:
@@ -319,6 +332,7 @@ class _Search:
             np.array(limits),
             gap_tol=10 * self.inner_tol,
             max_rounds=_ROUNDS // 4,
+            frugal=self._frugal,
         )
         *_, last = ascents
         return last

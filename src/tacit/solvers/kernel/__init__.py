@@ -164,7 +164,7 @@ def minimise(
     Raises:
         KeyboardInterrupt: Ctrl-C, or what another signal's handler raises; within a second.
         MemoryError: the problem is too large to be held or indexed.
-        TimeoutError: the time of a ``deadline`` ran out; within a second.
+        TimeoutError: the time or the work of a ``deadline`` ran out; within a second.
         ValueError: the arrays do not fit together.
     """
     (n_z, n_x), n_rhat = mass.shape, len(cost)
@@ -283,9 +283,12 @@ def _run(problem: _Problem, outcome: _Outcome) -> None:
     """Solve one problem; the caller owns every array that the two structs point to."""
     run, lapack, python = _kernel()
     interpreter = _Interpreter(*python, raise_if_late())
+    left = _LAST_WORK.get() - _WORK.get()
+    outcome.work = left if left < inf else 0.0
     is_held = run(*map(ctypes.byref, (lapack, interpreter, problem, outcome)))
+    _WORK.set(_WORK.get() + outcome.work)
     if outcome.is_late:
-        raise TimeoutError("the time limit ended a solve")
+        raise TimeoutError("a limit on time or work ended a solve")
     if not is_held:
         cells = f"{problem.n_rhat} x {problem.n_z} x {problem.n_x}"
         raise MemoryError(
@@ -325,29 +328,52 @@ def _not_usable(reason: str) -> ImportError:
     )
 
 
-# -- time --------------------------------------------------------------------------------------
+# -- work and time ---------------------------------------------------------------------------------
 
 
 _END: ContextVar[float] = ContextVar("end", default=inf)
 """When solves end, on the clock of ``monotonic``."""
 
+_WORK: ContextVar[float] = ContextVar("work", default=0.0)
+_LAST_WORK: ContextVar[float] = ContextVar("last_work", default=inf)
+"""Operations of all solves in this context so far, and after how many of them solves end."""
+
+A_SECOND = 1e10
+"""Operations that take some second."""
+
+
+def work_done() -> float:
+    """Operations of all solves in this context so far: a clock that is the same on every machine.
+
+    What is released must not depend on how fast a machine is, so nothing that a study does ends by
+    the time.
+    """
+    return _WORK.get()
+
 
 @contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Let solves inside end with TimeoutError after ``seconds``; ``None`` sets no limit."""
+def deadline(seconds: float | None = None, *, work: float | None = None) -> Iterator[None]:
+    """Let solves inside end with TimeoutError after ``seconds`` or ``work``; ``None`` for never."""
     end = inf if seconds is None else monotonic() + seconds
-    token = _END.set(min(end, _END.get()))
+    last_work = inf if work is None else _WORK.get() + work
+    tokens = _END.set(min(end, _END.get())), _LAST_WORK.set(min(last_work, _LAST_WORK.get()))
     try:
         yield
     finally:
-        _END.reset(token)
+        _END.reset(tokens[0])
+        _LAST_WORK.reset(tokens[1])
 
 
-def raise_if_late() -> float:
-    """Seconds that are left, inf without a deadline; TimeoutError where there are none."""
+def raise_if_late(work: float = 0.0) -> float:
+    """Count ``work``; the seconds that are left, inf without a deadline.
+
+    Raises:
+        TimeoutError: no time or no work is left.
+    """
+    _WORK.set(_WORK.get() + work)
     left = _END.get() - monotonic()
-    if left <= 0:
-        raise TimeoutError("the time limit ended a search")
+    if left <= 0 or _WORK.get() >= _LAST_WORK.get():
+        raise TimeoutError("a limit on time or work ended a search")
     return left
 
 

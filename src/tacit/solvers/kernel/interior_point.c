@@ -11,6 +11,7 @@
 #define SPENT 0.9        /* share of the gap that is spent on leaking less to everyone */
 #define SPENDABLE 0.5    /* share of the gap that must be left before that is begun ... */
 #define MORE_LOOKS 12    /* ... or so many looks more */
+#define FRUGAL_STEPS 3   /* steps that are then taken at most, times those that closed the gap */
 #define PATIENCE 30      /* looks without any gain after which the search is given up */
 #define USUAL_RESPONSE                                                                             \
     0.1           /* by how much I(Rhat; X | Z) falls per weight on it: costs are near 1           \
@@ -249,7 +250,7 @@ static void keep_early(Solver *k)
 
 /* The value becomes a limit, and what it limits is I(Rhat; X | Z): objective and limit exchanged.
  */
-static void turn_frugal(Solver *k, Progress *so_far)
+static void turn_frugal(Solver *k, Progress *so_far, Outcome *outcome)
 {
     Iterate *it = &k->now;
     /* Less than the gap, because the limits hold only in the end. */
@@ -271,6 +272,7 @@ static void turn_frugal(Solver *k, Progress *so_far)
     it->slack[k->value] = fmax(allowed - it->leakage[k->value], least_slack);
     k->frugality = fmax(guess, k->frugality);
     so_far->idle = 0;
+    outcome->waste = so_far->leakage;
     settle(k, it);
 }
 
@@ -347,7 +349,11 @@ static bool search(Solver *k, Outcome *outcome)
     keep_proof(k, outcome);
     outcome->bound = -INFINITY;
     outcome->waste = 0;
+    int n_closing = 0; /* steps that closed the gap */
     for (int step = 0; may_go_on(k, step) && so_far.idle <= PATIENCE; step++) {
+        n_closing += !k->is_frugal;
+        if (step > (1 + FRUGAL_STEPS) * n_closing)
+            break;
         if (k->is_frugal || step % LOOK_EVERY == 0 || is_near(k)) {
             const Look seen = look(k);
             if (!k->is_frugal)
@@ -356,7 +362,7 @@ static bool search(Solver *k, Outcome *outcome)
                 if (!leaks_for_nothing(k))
                     break;
                 if (is_spendable(k, &so_far))
-                    turn_frugal(k, &so_far);
+                    turn_frugal(k, &so_far, outcome);
             } else if (k->is_frugal) {
                 save_leakage(k, &seen, &so_far, outcome, step);
                 if (outcome->waste <= k->p.frugal_tol)
@@ -369,7 +375,7 @@ static bool search(Solver *k, Outcome *outcome)
             continue;
         if (k->is_frugal || !so_far.n_closed)
             break;
-        turn_frugal(k, &so_far);
+        turn_frugal(k, &so_far, outcome);
     }
     return is_closed(k, &so_far);
 }
@@ -378,7 +384,7 @@ static bool search(Solver *k, Outcome *outcome)
 typedef enum { NO_MEMORY, STOPPED, OPEN, ENDED } End;
 
 static End run(const Lapack *lapack, const Interpreter *interpreter, const Problem *problem,
-               bool holds_all_caps, Outcome *outcome)
+               bool holds_all_caps, double most_work, Outcome *outcome)
 {
     Solver k;
     Watch watch;
@@ -386,12 +392,14 @@ static End run(const Lapack *lapack, const Interpreter *interpreter, const Probl
     if (!open_solver(&k, problem, lapack, &watch))
         return NO_MEMORY;
     k.holds_all_caps |= holds_all_caps;
-    start_watch(&watch, interpreter);
+    start_watch(&watch, interpreter, most_work);
     if (!setjmp(watch.stopped))
         end = search(&k, outcome) || k.holds_all_caps ? ENDED : OPEN;
+    else if (watch.is_spent && k.is_frugal) /* the gap is closed: what was kept so far counts */
+        end = ENDED;
     end_watch(&watch);
     outcome->work = work_done(&watch);
-    outcome->is_late = watch.is_late;
+    outcome->is_late = watch.is_late || (watch.is_spent && end == STOPPED);
     close_solver(&k);
     return end;
 }
@@ -401,10 +409,11 @@ static End run(const Lapack *lapack, const Interpreter *interpreter, const Probl
 EXPORT bool tacit_minimise(const Lapack *lapack, const Interpreter *interpreter,
                            const Problem *problem, Outcome *outcome)
 {
-    End end = run(lapack, interpreter, problem, false, outcome);
+    const double most_work = outcome->work > 0 ? outcome->work : INFINITY;
+    End end = run(lapack, interpreter, problem, false, most_work, outcome);
     if (end == OPEN) { /* a cap that was met late may be met too late: all from the start */
         const double work = outcome->work;
-        end = run(lapack, interpreter, problem, true, outcome);
+        end = run(lapack, interpreter, problem, true, most_work - work, outcome);
         outcome->work += work;
     }
     return end != NO_MEMORY;

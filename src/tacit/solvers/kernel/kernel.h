@@ -83,8 +83,9 @@ typedef struct {
     void *thread; /* what release() returned */
     double work;  /* operations since the last look ... */
     double total; /* ... and until then */
+    double most;  /* of them, after which the solve ends: the same on every machine */
     double end;   /* on the clock of now() */
-    bool is_late;
+    bool is_late, is_spent;
     jmp_buf stopped;
 } Watch;
 
@@ -122,9 +123,9 @@ typedef struct {
     double frugality;   /* of that bound */
     double bound;       /* on E cost and what is priced */
     double waste;       /* nats leaked to everyone beyond the least, where that was not reached */
-    double work;        /* operations, about */
+    double work;        /* operations, about; on entry, after how many it ends, 0 for never */
     int steps;          /* Newton steps until the best channel */
-    bool is_late;       /* whether the time ran out: then nothing else here means anything */
+    bool is_late;       /* whether time or work ran out: then nothing else here means anything */
 } Outcome;
 
 /* Everything that moves. */
@@ -378,7 +379,7 @@ void close_solver(Solver *k);
 void copy_iterate(const Solver *k, const Iterate *from, Iterate *to);
 
 /* watch.c */
-void start_watch(Watch *watch, const Interpreter *interpreter);
+void start_watch(Watch *watch, const Interpreter *interpreter, double most_work);
 void end_watch(Watch *watch);
 void work(const Solver *k, double n_operations);
 double work_done(const Watch *watch);

@@ -1,4 +1,4 @@
-/* Signals and the clock during a solve. Python runs its handlers in the main thread, and only when
+/* Signals, the clock and the work of a solve. Python runs its handlers in the main thread, and only when
  * that thread asks: the kernel asks whenever it has done some tens of milliseconds of work. */
 #include <time.h>
 
@@ -13,12 +13,13 @@ static double now(void)
     return (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
 }
 
-void start_watch(Watch *watch, const Interpreter *interpreter)
+void start_watch(Watch *watch, const Interpreter *interpreter, double most_work)
 {
     watch->interpreter = interpreter;
     watch->work = watch->total = 0;
     watch->end = now() + interpreter->seconds_left;
-    watch->is_late = false;
+    watch->most = most_work;
+    watch->is_late = watch->is_spent = false;
     watch->thread = interpreter->release();
 }
 
@@ -33,8 +34,8 @@ double work_done(const Watch *watch)
     return watch->total + watch->work;
 }
 
-/* Counts operations; where a signal's handler has raised, or the time is over, returns to the start
- * of the solve. */
+/* Counts operations; where a signal's handler has raised, or the time or the work is over, returns
+ * to the start of the solve. */
 void work(const Solver *k, double n_operations)
 {
     Watch *watch = k->watch;
@@ -47,6 +48,7 @@ void work(const Solver *k, double n_operations)
     const bool is_raised = watch->interpreter->check_signals();
     watch->thread = watch->interpreter->release();
     watch->is_late = now() > watch->end;
-    if (is_raised || watch->is_late)
+    watch->is_spent = !is_raised && !watch->is_late && watch->total > watch->most;
+    if (is_raised || watch->is_late || watch->is_spent)
         longjmp(watch->stopped, 1);
 }

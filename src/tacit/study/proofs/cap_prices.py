@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.linear_program import minimise_linear
-from tacit.study.proofs.witness import MOST_PIVOTS, MOST_SECONDS, View
+from tacit.study.proofs.witness import MOST_PIVOTS, View
 
 _MOST_CELLS = 20_000
 """Cells (m, x, a) of the largest linear program that is tried: it takes some seconds."""
@@ -111,6 +111,5 @@ def _solve(
         least=np.concatenate([np.full(n_cells, -np.inf), np.zeros(n_prices + n_commons)]),
         most=np.concatenate([np.full(n_cells, np.inf), largest, np.full(n_commons, np.inf)]),
         most_steps=MOST_PIVOTS,
-        most_seconds=MOST_SECONDS,
     )
     return None if solved.point is None else solved.point[n_cells : n_cells + n_prices]

@@ -60,9 +60,6 @@ _SAME_PRICES = 1e-11
 MOST_PIVOTS = 20_000
 """Of a linear program. Pivots, so that a proof does not depend on how busy the machine is."""
 
-MOST_SECONDS = 60.0
-"""Where so many pivots take too long. On a slow machine the proof may be the weaker one."""
-
 _STALLED = 150
 """Stop if the gap falls by less than 5 % in this many steps and is not between the two gaps below:
 with wrong multipliers it never closes."""
@@ -384,7 +381,6 @@ class _Search:
             least=np.concatenate([np.full(n_cells, -inf), -largest]),
             most=np.concatenate([np.full(n_cells, inf), largest]),
             most_steps=MOST_PIVOTS,
-            most_seconds=MOST_SECONDS,
         )
         return None if solved.point is None else solved.point[n_cells:]
 
@@ -415,7 +411,6 @@ class _Search:
             base.reshape(-1),
             least=np.concatenate([np.full(n_cells, -inf), np.zeros(2 * len(paid))]),
             most_steps=MOST_PIVOTS,
-            most_seconds=MOST_SECONDS,
         )
         if solved.point is None:
             return None

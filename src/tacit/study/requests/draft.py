@@ -29,7 +29,7 @@ from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Copy, Step, Transition
 from tacit.scheme.scheme import without_rare_letters
 from tacit.solution import GAP_TOL, Status, TimeSharing
-from tacit.solvers import Progress
+from tacit.solvers import A_SECOND, Progress
 from tacit.solvers.information_utility.plain_bound import bound_for_more
 from tacit.study.books.books import (
     RESERVE_BITS,
@@ -61,10 +61,11 @@ _WORST_GAP = 1e-3
 """Largest certified gap of a design that is released, relative to the range of the distortion. A
 larger gap means that the solver failed."""
 
-_MOST_SECONDS = 30.0
-"""For a design that is searched for, by information or levels: then the best found is released."""
+_MOST_WORK = 30 * A_SECOND
+"""For a design that is searched for, by information or levels: then the best found is released. In
+operations, because the same request after the same past gets the same table on any machine."""
 
-SECONDS_TO_SUGGEST = 2.0
+WORK_TO_SUGGEST = 2 * A_SECOND
 """The same for one that only shows whether a request would be answered."""
 
 LEAST_BITS = 10 * RESERVE_BITS
@@ -250,12 +251,12 @@ class Draft:
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether the search for a better release was ended by ``_MOST_SECONDS``."""
+        """Whether the search for a better release was ended by ``_MOST_WORK``."""
         return self.design.solution.status is Status.OUT_OF_TIME
 
     @property
     def had_no_time(self) -> bool:
-        """Whether nothing better than a blind guess may mean no more than that time ran out."""
+        """Whether nothing better than a blind guess may mean no more than that its search ended."""
         return self.is_out_of_time and not isinstance(self.request.utility, Shares)
 
     @property
@@ -287,7 +288,7 @@ class Draft:
 
 
 def draft(
-    books: Books, request: Request, watch: Progress | None = None, seconds: float = inf
+    books: Books, request: Request, watch: Progress | None = None, work: float = inf
 ) -> Draft:
     """The best release for a request that meets every limit strictly.
 
@@ -295,7 +296,7 @@ def draft(
         books: of the study.
         request: what is asked.
         watch: called with value, bound and seconds while a design is searched for.
-        seconds: for that search, where ``_MOST_SECONDS`` are more.
+        work: operations for that search, where ``_MOST_WORK`` are more.
 
     Raises:
         InfeasibleError: a limit leaves nothing, or less than was asked for.
@@ -304,7 +305,7 @@ def draft(
     """
     ceiling = own_ceiling(books, request)
     before = books.account_for(request.question)
-    design = partial(_design, books, before, request, ceiling, watch, min(seconds, _MOST_SECONDS))
+    design = partial(_design, books, before, request, ceiling, watch, min(work, _MOST_WORK))
     best = design(books.cohort.steps_about(request.question))
     if best.source is not None:
         copied = _copied(books, request, best, best.source, before)
@@ -461,7 +462,7 @@ def _design(
     request: Request,
     ceiling: float,
     watch: Progress | None,
-    seconds: float,
+    work: float,
     told: Collection[int],
 ) -> Design:
     question = request.question
@@ -476,7 +477,7 @@ def _design(
             individual=None if ceiling == inf else ceiling,
             cap=books.caps.get(request.party),
             gap_tol=GAP_TOL,
-            time_limit=seconds,
+            work_limit=work,
             progress=watch,
             told=told,
         )

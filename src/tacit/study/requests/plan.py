@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, count, islice
 from math import ceil, inf, log2
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from tacit.policy import Policy, whom_in_words
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.scheme.views import class_rows, class_sums, refine_classes
-from tacit.solvers import solve
+from tacit.solvers import A_SECOND, solve, work_done
 from tacit.study.books.books import RESERVE_BITS, Books
 from tacit.tables import Question
 from tacit.tradeoff import BitsNeeded, find_bits, trace_surface
@@ -37,8 +36,8 @@ _WIDE = 200
 _ORDERS = 8
 """Orders of the parties that are tried, at most."""
 
-_ORDER_SECONDS = 10.0
-"""So long after the first order no more orders are tried."""
+_ORDER_WORK = 10 * A_SECOND
+"""After so many operations no more orders are tried."""
 
 _MOST_PARTIES = 50
 
@@ -409,7 +408,7 @@ def make_plans(
                 limit=limit,
                 cap=cap,
                 policy=policy,
-                seconds=_ORDER_SECONDS / len(views),
+                work=_ORDER_WORK / len(views),
             ),
             cohort=each.cohort_shown,
         )
@@ -429,7 +428,7 @@ def make_plan(
     limit: float | None,
     cap: float | None,
     policy: Policy,
-    seconds: float = _ORDER_SECONDS,
+    work: float = _ORDER_WORK,
 ) -> LimitPlan:
     """What limits would buy, request by request; and what each of some new parties would get.
 
@@ -441,7 +440,7 @@ def make_plan(
         limit: of each of them; by default an equal share of the limits on coalitions.
         cap: bits of the worst single answer of each of them; a smaller one on coalitions counts.
         policy: the limits on coalitions.
-        seconds: so long after the first order no more orders are tried.
+        work: operations after which no more orders are tried.
     """
     _check(questions, correct, parties, limit, cap)
     around = policy.least_cap_on({_newcomers(books, 1)[0]})  # whatever it says of its own
@@ -457,7 +456,7 @@ def make_plan(
         (names[turn % parties], questions[turn % len(questions)])
         for turn in range(max(parties, len(questions)))
     ]
-    until = monotonic() + seconds
+    until = work_done() + work
     tried = _try_orders(planned, turns, own, cap, until)
     analysable = _rehearse_analysable(planned, turns, own, cap, until)
     answers = tuple(
@@ -516,7 +515,7 @@ def _try_orders(
     tried: list[dict[int, tuple[float, float]]] = []
     n = len(turns)
     for shift in dict.fromkeys(int(n * k / _ORDERS) for k in range(_ORDERS)):
-        if tried and monotonic() > until:
+        if tried and work_done() > until:
             break
         tried.append(_rehearse(books, turns, [(k + shift) % n for k in range(n)], own, cap))
     return tried
@@ -531,7 +530,7 @@ def _rehearse_analysable(
 ) -> dict[int, float]:
     """Place in the plan -> share of right answers, if all of them are analysable; or nothing."""
     is_external = any(question.external is not None for _, question in turns)
-    if is_external or monotonic() > until:
+    if is_external or work_done() > until:
         return {}
     got = _rehearse(books, turns, range(len(turns)), own, cap, analysable=True)
     return {place: correct for place, (correct, _) in got.items()}

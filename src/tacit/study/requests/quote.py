@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from math import floor, isinf
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
+from tacit.solvers import A_SECOND, work_done
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.reports.receipts import remarks_on, remarks_on_source, remarks_on_time
 from tacit.study.reports.risk import Risk
@@ -36,11 +36,11 @@ _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 _SPARSE_CURVE = (0.5, 1.0, 1.5)
 """The same where a design takes long: information and shares are not convex in the channel."""
 
-CURVE_SECONDS = 3.0
-"""So long after a quote was begun nothing more is designed to compare it with: of a wide table each
-design takes long."""
+CURVE_WORK = 3 * A_SECOND
+"""So many operations after a quote was begun nothing more is designed to compare it with: of a wide
+table each design takes long."""
 
-COMPARE_SECONDS = 30.0
+COMPARE_WORK = 30 * A_SECOND
 """The same where a comparison was asked for."""
 
 _CURVE_DIGITS = 6
@@ -223,7 +223,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
     Args:
         books: of the study.
         drafted: what would be released.
-        until: when nothing more is designed to compare it with, by ``time.monotonic``.
+        until: when nothing more is designed to compare it with, by ``work_done``.
         compare: whether the curve shows other releases, too.
     """
     request = drafted.request
@@ -402,13 +402,13 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
     same = _SAME_VALUE * drafted.design.solution.problem.scale
     for part in _SPARSE_CURVE if drafted.request.mean_cost is None else _CURVE:
         bits = float(bits_down(round(part * asked, 12), _CURVE_DIGITS))  # so that pasting it works
-        if not 0 < bits <= left or (part != 1 and monotonic() > until):
+        if not 0 < bits <= left or (part != 1 and work_done() > until):
             continue
         try:
             other = (
                 drafted
                 if part == 1
-                else draft(books, replace(drafted.request, bits=bits), seconds=until - monotonic())
+                else draft(books, replace(drafted.request, bits=bits), work=until - work_done())
             )
         except TacitError:  # no such answer: the curve has a point less
             continue
@@ -443,10 +443,10 @@ def _compare(
     """A point with what other releases would be worth; fewer where there is no time."""
     values: dict[str, float] = {}
     for name, (books, request) in others.items():
-        if monotonic() > until:
+        if work_done() > until:
             continue
         with suppress(TacitError):  # no such answer
-            other = draft(books, replace(request, bits=point.bits), seconds=until - monotonic())
+            other = draft(books, replace(request, bits=point.bits), work=until - work_done())
             values |= {} if other.is_out_of_time else {name: other.value}
     return replace(point, others=values)
 

@@ -18,7 +18,7 @@ from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import (
     LEAST_BITS,
     LEAST_GAIN,
-    SECONDS_TO_SUGGEST,
+    WORK_TO_SUGGEST,
     Draft,
     cap_refusal,
     draft,
@@ -171,7 +171,7 @@ def _forbidding_cap(books: Books, best: Draft) -> Parties | None:
 
 def _draft_or_none(books: Books, request: Request) -> Draft | None:
     try:
-        return draft(books, request, seconds=SECONDS_TO_SUGGEST)
+        return draft(books, request, work=WORK_TO_SUGGEST)
     except TacitError:
         return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,15 @@ from tacit.information import entropy
 from tacit.policy import Everyone, Policy
 from tacit.scheme import Scheme, Variable
 from tacit.solution import GAP_TOL
+from tacit.solvers import A_SECOND, work_done
 from tacit.study.books.books import Books, Request
 from tacit.study.reports.receipts import value_in_words
 
 _STEPS = 5
 """Limits of a grid, beside those that are asked about."""
 
-_SECONDS = 20.0
-"""After so long no more points are designed; the rest stays open."""
+_WORK = 20 * A_SECOND
+"""After so many operations no more points are designed; the rest stays open."""
 
 _GAP_TOL = 1e-3
 """Of a point of the grid: a picture shows no more."""
@@ -107,7 +107,7 @@ def trace_requests(
     found = []
     for each in views:
         request = read(each)
-        surface = trace_request(each, request, limit, everyone, seconds=_SECONDS / len(views))
+        surface = trace_request(each, request, limit, everyone, work=_WORK / len(views))
         value, p_r = surface.value, each.p_x @ request.question.p_r_given_x
         gain = -inf if value is None else request.utility.gain(value, p_r)
         is_constant = int(np.count_nonzero(p_r)) == 1  # known to all, and worth no bits
@@ -122,7 +122,7 @@ def trace_request(
     limit: float | None,
     everyone: float | None,
     *,
-    seconds: float = _SECONDS,
+    work: float = _WORK,
 ) -> RequestSurface:
     """The surface of a request around two limits.
 
@@ -131,7 +131,7 @@ def trace_request(
         request: what would be asked.
         limit: bits that the party may hold after it; by default its own limit.
         everyone: the same for all parties together; by default the limit in force, or all bits.
-        seconds: after so long no more points are designed.
+        work: operations after which no more points are designed.
     """
     account, all_bits = books.account_for(request.question), entropy(books.p_x)
     held = account.upper_bits(frozenset({request.party}))
@@ -144,10 +144,10 @@ def trace_request(
     cap = books.caps.get(request.party)
     value = _value(others, request, own, full, cap=cap, gap_tol=GAP_TOL)
     alone = replace(books, policy=Policy()).scheme(account)
-    found, until = dict[tuple[float, float], float | None](), monotonic() + seconds
+    found, until = dict[tuple[float, float], float | None](), work_done() + work
     points = [(own, full), *((row, column) for row in rows for column in columns)]
     for point in points:
-        if point not in found and monotonic() < until:
+        if point not in found and work_done() < until:
             found[point] = _value(alone, request, *point)
     return RequestSurface(
         party=request.party,
@@ -198,7 +198,7 @@ def _value(
             collusion=everyone,
             cap=cap,
             gap_tol=gap_tol,
-            time_limit=_SECONDS / _STEPS**2,
+            work_limit=_WORK / _STEPS**2,
         )
     except (CeilingError, InfeasibleError):
         return None

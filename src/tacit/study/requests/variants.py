@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isinf
-from time import monotonic
 from typing import Any
 
 from tacit.arrays import Array
 from tacit.errors import TacitError
 from tacit.problem import WORST_LEVEL
 from tacit.remark import Remark
+from tacit.solvers import work_done
 from tacit.study.books.books import Books, Information, Shares
 from tacit.study.requests.draft import Draft, draft
 
@@ -40,7 +40,7 @@ class Variant:
 
 
 def design_variants(books: Books, drafted: Draft, until: float) -> Iterator[Variant]:
-    """The best release of all and the best analysable one; fewer where there is no time.
+    """The best release of all and the best analysable one; fewer after too much work.
 
     Shares are estimated from analysable releases only.
     """
@@ -51,7 +51,7 @@ def design_variants(books: Books, drafted: Draft, until: float) -> Iterator[Vari
         is_asked = analysable == request.analysable
         # The first release can read nothing but what is asked.
         is_same = is_asked or not books.intents
-        if not is_same and monotonic() > until:
+        if not is_same and work_done() > until:
             continue
         try:
             other = drafted if is_same else draft(books, replace(request, analysable=analysable))
@@ -83,16 +83,16 @@ def price_of_levels(
         books: of the study.
         drafted: what would be released.
         never: the levels.
-        until: when nothing more is designed, by ``time.monotonic``; then no price is named.
+        until: when nothing more is designed, by ``work_done``; then no price is named.
     """
     measure = drafted.request.measure
     if not never or measure.objective == WORST_LEVEL:
         return ()
     values: dict[str, Any] = {"levels": never, "value": drafted.value}
-    if (seconds := until - monotonic()) > 0:
+    if (work := until - work_done()) > 0:
         worst = measure.model_copy(update={"objective": WORST_LEVEL})
         with suppress(TacitError):
-            other = draft(books, replace(drafted.request, measure=worst), seconds=seconds)
+            other = draft(books, replace(drafted.request, measure=worst), work=work)
             mean = float((other.law.T * other.request.distortion).sum())
             if not other.is_out_of_time:
                 values |= {"worst_level": other.value, "mean": mean}
