@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
-from tacit.information.laws import as_law, as_limit, as_numbers, as_rows, as_weights
+from tacit.information.laws import as_cap, as_law, as_limit, as_numbers, as_rows, as_weights
 
 ViewKey = Hashable
 ViewName = str | frozenset[str]
@@ -407,8 +407,8 @@ def _checked_caps(
         if isinstance(bits, np.ndarray) and (is_named or own == ()):
             n_letters = np.shape(views[key][0])[-1] if is_named else 1
             checked[own] = _checked_cap_table(key, bits, (n_letters, cell_shape[-1]))
-        elif (limit := _limit(f"caps[{key!r}]", bits)) < inf:
-            checked[own] = min(limit, float(np.min(checked.get(own, inf))))
+        elif (cap := as_cap(bits, name=f"caps[{key!r}]")) < inf:
+            checked[own] = min(cap, float(np.min(checked.get(own, inf))))
     return checked
 
 

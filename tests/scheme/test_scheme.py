@@ -124,9 +124,9 @@ def test_information_and_matrix_utilities_reach_the_engine():
 
 
 @pytest.mark.parametrize("kind", [tacit.Scheme, tacit.NonAdaptiveScheme])
-def test_a_time_limit_reaches_the_engine(kind):
+def test_a_limit_on_work_reaches_the_engine(kind):
     scheme = kind.from_counts(counts(), ATTRIBUTES)
-    limits = {"party": "a", "individual": 0.1, "time_limit": 1e-6}
+    limits = {"party": "a", "individual": 0.1, "work_limit": 1e-6}
     for searched in ({"utility": "absolute", "objective": "worst-level"}, {"ceilings": {0: 0.9}}):
         soon = scheme.design("education", **searched, **limits).solution
         assert soon.status is tacit.Status.OUT_OF_TIME

@@ -126,6 +126,9 @@ def as_numbers(values: ArrayLike, *, name: str = "p") -> Array:
         ) from error
 
 
+MOST_CAP_BITS = 64
+"""Caps from here on allow everything: of 2^64 people one would have to be told apart."""
+
 _ROUNDED = 1e-12
 """Bits. A limit this little below 0 is a difference of rounded numbers, and is read as 0."""
 
@@ -136,6 +139,17 @@ def as_limit(bits: object, *, name: str) -> float:
     if not number >= -_ROUNDED:
         raise InvalidInputError(f"{name} is {number}: a limit is a number of bits >= 0")
     return max(number, 0.0)
+
+
+def as_cap(bits: object, *, name: str) -> float:
+    """Bits of a cap on single answers: 0 or more; infinity for none."""
+    cap = as_limit(bits, name=name)
+    if MOST_CAP_BITS <= cap < inf:
+        raise InvalidInputError(
+            f"{name} is {cap:g} bits, which allows every answer: give less than {MOST_CAP_BITS} "
+            "bits, or no cap"
+        )
+    return cap
 
 
 def as_positive_bits(bits: object, *, name: str) -> float:
@@ -294,6 +308,10 @@ DIGITS = 4
 """Decimals of a bit that people are shown."""
 
 
+_WHOLE = 2**53
+"""Floats from here on are whole numbers, and too long to be written out."""
+
+
 def bits_up(bits: float, digits: int = DIGITS) -> str:
     """What is held, or would be learned: the figure shown is never below it."""
     return _rounded(Decimal(bits), digits, ROUND_CEILING)
@@ -317,4 +335,6 @@ def bits_down(bits: float, digits: int = DIGITS) -> str:
 
 
 def _rounded(bits: Decimal, digits: int, rounding: str) -> str:
+    if bits >= _WHOLE:
+        return repr(float(bits))
     return f"{bits.quantize(Decimal(1).scaleb(-digits), rounding):f}"

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from tacit.errors import InvalidInputError
-from tacit.information.laws import as_limit, as_positive_bits
+from tacit.information.laws import as_cap, as_limit, as_positive_bits
 
 Parties = frozenset[str]
 
@@ -71,8 +71,7 @@ class Limit(ABC):
     def __post_init__(self) -> None:
         """Refuse what is no number of bits."""
         object.__setattr__(self, "bits", as_limit(self.bits, name=f"the limit on {self.in_words}"))
-        if self.cap != inf:
-            object.__setattr__(self, "cap", as_limit(self.cap, name=f"the cap on {self.in_words}"))
+        object.__setattr__(self, "cap", as_cap(self.cap, name=f"the cap on {self.in_words}"))
 
     @property
     @abstractmethod

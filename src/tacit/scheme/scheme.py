@@ -25,7 +25,7 @@ from tacit.errors import (
     UnconvergedError,
 )
 from tacit.information import entropy, mutual_information
-from tacit.information.laws import as_law, as_limit
+from tacit.information.laws import as_cap, as_law, as_limit
 from tacit.markup import html_table
 from tacit.policy import Parties, Policy
 from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
@@ -873,7 +873,7 @@ class Scheme:
 
     def _caps(self, party: str, own: float | None) -> dict[Parties, float]:
         """Caps on every coalition with ``party``; refused where an answer tells more already."""
-        own_cap = inf if own is None else as_limit(own, name="cap")
+        own_cap = inf if own is None else as_cap(own, name="cap")
         caps = self.policy.caps_on(party, self.parties, own_cap)
         for coalition, held in _broken_caps(self._memory, caps).items():
             raise _cap_error(coalition, caps, held)

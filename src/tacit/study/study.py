@@ -13,7 +13,7 @@ from warnings import warn
 
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
-from tacit.information.laws import as_limit, as_positive_bits
+from tacit.information.laws import as_cap, as_positive_bits
 from tacit.policy import Group, Limit, Policy
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
@@ -400,7 +400,7 @@ class Study:
         """
         as_positive_bits(limit, name=f"the limit of {name}")
         if cap is not None:
-            as_limit(cap, name=f"the cap of {name}")
+            as_cap(cap, name=f"the cap of {name}")
         party = self.spelling(name)
 
         def record(books: Books) -> Record | None:
@@ -524,7 +524,7 @@ class Study:
     def explain_limit(self, bits: float, *, cap: float = inf) -> list[LimitMeaning]:
         """How well each attribute could be told within a limit, and cap, of one party."""
         as_positive_bits(bits, name="the limit")
-        as_limit(cap, name="the cap")
+        as_cap(cap, name="the cap")
         return explain_limit(self._journal.refresh(), bits, cap)
 
     def plan(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.errors import CapError, InfeasibleError
-from tacit.information.laws import gamma, information_range_bits
+from tacit.information.laws import MOST_CAP_BITS, gamma, information_range_bits
 from tacit.problem import Problem, View, ViewKey
 from tacit.solvers.convex.interior_point import DenseProgram
 from tacit.solvers.kernel import Outcome, Pace, minimise
@@ -78,6 +78,7 @@ class Statement:
     def _cap_bits(self, key: ViewKey) -> Array:
         """The cap of a view on the letters that it shows, [y or 1, x or 1]."""
         bits = np.atleast_2d(self.problem.caps.get(key, inf))
+        bits = np.where(bits < MOST_CAP_BITS, bits, inf)
         return bits if bits.size == 1 else bits[:, self.seen_x]
 
     @staticmethod

@@ -372,7 +372,7 @@ def raise_if_late(work: float = 0.0) -> float:
     """
     _WORK.set(_WORK.get() + work)
     left = _END.get() - monotonic()
-    if left <= 0 or _WORK.get() >= _LAST_WORK.get():
+    if left <= 0 or _LAST_WORK.get() - _WORK.get() < 1:
         raise TimeoutError("a limit on time or work ended a search")
     return left
 

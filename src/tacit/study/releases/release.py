@@ -81,9 +81,9 @@ def _draft_in_cohort(
         if best.had_no_time:
             held = holding_in_words(books, tightest(best))
             raise UnconvergedError(
-                "time ran out before an answer was found that is better than a blind guess, and "
-                f"{held}: ask with another utility, or again when this machine is less busy; "
-                "where next to nothing is left, raise that limit"
+                "the search ended before an answer was found that is better than a blind guess, "
+                f"and {held}: ask with another utility; where next to nothing is left, raise that "
+                "limit"
             )
         raise worthless_refusal(books, best)
     if max_error is not None and best.value > max_error:

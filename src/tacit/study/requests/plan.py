@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.arrays import LN2, Array
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.information.laws import as_limit, as_positive_bits, entropy_terms
+from tacit.information.laws import as_cap, as_positive_bits, entropy_terms
 from tacit.information.measures import guess_bound
 from tacit.policy import Policy, whom_in_words
 from tacit.problem import Problem
@@ -490,7 +490,7 @@ def _check(
     if limit is not None:
         as_positive_bits(limit, name="the limit of each party")
     if cap is not None:
-        as_limit(cap, name="the cap of each party")
+        as_cap(cap, name="the cap of each party")
 
 
 def _equal_share(policy: Policy, names: Sequence[str]) -> float:
