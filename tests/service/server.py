@@ -60,11 +60,11 @@ class Server:
 
     def party(self, name: str, **options: Any) -> httpx.Client:
         """A party with a token."""
-        return self._with_token(self.access.issue_token(PARTY, name, **options))
+        return self.with_token(self.access.issue_token(PARTY, name, **options))
 
     def custodian(self, name: str = "anna") -> httpx.Client:
         """A custodian with a token."""
-        return self._with_token(self.access.issue_token(CUSTODIAN, name))
+        return self.with_token(self.access.issue_token(CUSTODIAN, name))
 
     @contextmanager
     def browser(self, secret: str | None = None) -> Iterator[httpx.Client]:
@@ -75,7 +75,7 @@ class Server:
             assert answer.status_code == 303, answer.text
             yield client
 
-    def _with_token(self, token: str) -> httpx.Client:
+    def with_token(self, token: str) -> httpx.Client:
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=JOB_SECONDS)
 

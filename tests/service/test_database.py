@@ -43,5 +43,5 @@ def test_opening_it_again_drops_no_lock(tmp_path: Path) -> None:
 def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     with Database.open(tmp_path).transaction() as connection:
         connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(InvalidInputError, match=r"service.sqlite has format 1, and .* reads 2"):
+    with pytest.raises(InvalidInputError, match=r"service.sqlite has format 1, and .* reads 3"):
         Database.open(tmp_path)

@@ -34,7 +34,8 @@ def party_token(
 
     with Study.open(folder) as study:
         party = study.spelling(name) if revoke else study.statement(name).party
-    _change_tokens(folder, PARTY, party, expires, revoke=revoke, as_json=as_json)
+        removals = study.removals(party)
+    _change_tokens(folder, PARTY, party, removals, expires, revoke=revoke, as_json=as_json)
 
 
 def custodian_token(
@@ -52,11 +53,18 @@ def custodian_token(
     from tacit.study import Study
 
     Study.open(folder).close()  # refuse what is no study
-    _change_tokens(folder, CUSTODIAN, name, expires, revoke=revoke, as_json=as_json)
+    _change_tokens(folder, CUSTODIAN, name, 0, expires, revoke=revoke, as_json=as_json)
 
 
 def _change_tokens(
-    folder: Path, role: str, name: str, expires: str, *, revoke: bool, as_json: bool
+    folder: Path,
+    role: str,
+    name: str,
+    removals: int,
+    expires: str,
+    *,
+    revoke: bool,
+    as_json: bool,
 ) -> None:
     from tacit.service.access import Access, read_duration
     from tacit.service.database import Database
@@ -68,7 +76,7 @@ def _change_tokens(
         done = f"{counted(ended, 'token')} of {plain(name)} ended"
         show_done({"name": name, "revoked": ended}, done, as_json=as_json)
         return
-    token = access.issue_token(role, name, seconds=seconds)
+    token = access.issue_token(role, name, removals=removals, seconds=seconds)
     show_done(
         {"name": name, "token": token},
         f"token of {plain(name)}, shown once: {token}",

@@ -35,11 +35,14 @@ class Caller:
         role: ``CUSTODIAN`` or ``PARTY``.
         name: of the custodian, or of the party as the ledger spells it.
         csrf: what forms of this session carry; ``None`` for a token, which browsers do not send.
+        removals: how many parties of this name had been removed when its token was handed out: it
+            opens the account of no other one.
     """
 
     role: str
     name: str
     csrf: str | None = None
+    removals: int = 0
 
     @property
     def is_custodian(self) -> bool:
@@ -81,14 +84,17 @@ class Access:
 
     # -- tokens -----------------------------------------------------------------------------
 
-    def issue_token(self, role: str, name: str, *, seconds: float = TOKEN_SECONDS) -> str:
+    def issue_token(
+        self, role: str, name: str, *, removals: int = 0, seconds: float = TOKEN_SECONDS
+    ) -> str:
         """A new token; only its hash is kept, so this is the one time that it is seen."""
         _check_name(name)
         secret, now = _new_secret(), time()
         with self.database.transaction() as connection:
             connection.execute(
-                "INSERT INTO tokens (hash, role, name, made, expires) VALUES (?, ?, ?, ?, ?)",
-                (_hash(secret), role, name, now, now + seconds),
+                "INSERT INTO tokens (hash, role, name, removals, made, expires) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (_hash(secret), role, name, removals, now, now + seconds),
             )
         return secret
 
@@ -113,7 +119,7 @@ class Access:
     def find_token(self, secret: str) -> Caller | None:
         """Who holds a token; nobody if it expired or was revoked."""
         row = self._find("tokens", secret)
-        return None if row is None else Caller(row["role"], row["name"])
+        return None if row is None else Caller(row["role"], row["name"], removals=row["removals"])
 
     # -- logging in -------------------------------------------------------------------------
 
@@ -162,7 +168,9 @@ class Access:
     def find_session(self, secret: str) -> Caller | None:
         """Whose session it is; nobody's if it ended."""
         row = self._find("sessions", secret)
-        return None if row is None else Caller(row["role"], row["name"], row["csrf"])
+        if row is None:
+            return None
+        return Caller(row["role"], row["name"], row["csrf"], row["removals"])
 
     def log_out(self, secret: str) -> None:
         """End a session."""
@@ -208,12 +216,14 @@ def _check_name(name: str) -> None:
 def _begin_session(connection: Connection, role: str, name: str, token: Row | None = None) -> str:
     """A session that ends with its token, at the latest."""
     secret, expires = _new_secret(), time() + SESSION_SECONDS
-    number = None
+    number, removals = None, 0
     if token is not None:
         number, expires = token["number"], min(expires, token["expires"])
+        removals = token["removals"]
     connection.execute(
-        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)",
-        (_hash(secret), _new_secret(), role, name, number, expires),
+        "INSERT INTO sessions (hash, csrf, role, name, removals, token, expires) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (_hash(secret), _new_secret(), role, name, removals, number, expires),
     )
     return secret
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tacit.errors import InvalidInputError
 
-_FORMAT = 2
+_FORMAT = 3
 
 _TABLES = """
 CREATE TABLE tokens (
@@ -23,6 +23,7 @@ CREATE TABLE tokens (
     hash TEXT NOT NULL UNIQUE,
     role TEXT NOT NULL,
     name TEXT NOT NULL,
+    removals INTEGER NOT NULL DEFAULT 0,
     made REAL NOT NULL,
     expires REAL NOT NULL
 );
@@ -40,6 +41,7 @@ CREATE TABLE sessions (
     csrf TEXT NOT NULL,
     role TEXT NOT NULL,
     name TEXT NOT NULL,
+    removals INTEGER NOT NULL DEFAULT 0,
     token INTEGER REFERENCES tokens ON DELETE CASCADE,
     expires REAL NOT NULL
 );
@@ -49,6 +51,7 @@ CREATE TABLE jobs (
     task TEXT NOT NULL,
     arguments TEXT NOT NULL,
     party TEXT,
+    removals INTEGER NOT NULL DEFAULT 0,
     by TEXT NOT NULL,
     state TEXT NOT NULL,
     phase TEXT NOT NULL DEFAULT '{}',

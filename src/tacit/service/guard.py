@@ -131,7 +131,14 @@ class Guard:
         return receive if is_file else _replay(body, receive)
 
     def _find_caller(self, headers: Headers) -> Caller | None:
-        """By a token if one is sent, else by a session."""
+        """By a token if one is sent, else by a session; no party that was removed since."""
+        caller = self._find_sent(headers)
+        if caller is None or caller.is_custodian:
+            return caller
+        with self.service.reading() as study:
+            return caller if study.removals(caller.name) == caller.removals else None
+
+    def _find_sent(self, headers: Headers) -> Caller | None:
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         if scheme:
             is_token = scheme.lower() == "bearer"

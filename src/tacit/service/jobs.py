@@ -57,6 +57,7 @@ class Job:
         task: by its name in ``tasks.TASKS``.
         arguments: of the task, as JSON.
         party: whose it is; ``None`` for a custodian's.
+        removals: how many parties of this name had been removed before.
         by: who asked or approved, for the ledger.
         state: ``WAITING`` for approval, ``QUEUED``, ``RUNNING``, ``RECORDING`` once bits may be
             spent, or one of ``ENDED``.
@@ -74,6 +75,7 @@ class Job:
     task: str
     arguments: dict[str, Any]
     party: str | None
+    removals: int
     by: str
     state: str
     phase: dict[str, Any]
@@ -112,14 +114,14 @@ class Jobs:
         """
         party = None if caller.is_custodian else caller.name
         state, now = WAITING if waits else QUEUED, time()
-        values = (secrets.token_urlsafe(16), task, json.dumps(dict(arguments)), party)
+        key, told = secrets.token_urlsafe(16), json.dumps(dict(arguments))
         with self.database.transaction() as connection:
             if party is not None and _count_unended(connection, party) >= MOST_JOBS:
                 raise FailureError(_TOO_MANY_JOBS)
             row = connection.execute(
-                "INSERT INTO jobs (id, task, arguments, party, by, state, made, changed) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
-                (*values, caller.signature, state, now, now),
+                "INSERT INTO jobs (id, task, arguments, party, removals, by, state, made, changed) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
+                (key, task, told, party, caller.removals, caller.signature, state, now, now),
             ).fetchone()
         return _job(row)
 
@@ -129,12 +131,14 @@ class Jobs:
             row = connection.execute("SELECT * FROM jobs WHERE id = ?", (key,)).fetchone()
         return None if row is None else _job(row)
 
-    def newest(self, party: str | None = None) -> list[Job]:
+    def newest(self, party: Caller | None = None) -> list[Job]:
         """The newest jobs, of one party or of all."""
+        name, removals = (None, 0) if party is None else (party.name, party.removals)
         with self.database.reading() as connection:
             rows = connection.execute(
-                "SELECT * FROM jobs WHERE ?1 IS NULL OR party = ?1 ORDER BY number DESC LIMIT ?2",
-                (party, _MOST_LISTED),
+                "SELECT * FROM jobs WHERE ?1 IS NULL OR (party = ?1 AND removals = ?2) "
+                "ORDER BY number DESC LIMIT ?3",
+                (name, removals, _MOST_LISTED),
             ).fetchall()
         return list(map(_job, rows))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from tacit.errors import InvalidInputError
 from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
 from tacit.service.orders import (
@@ -119,6 +120,8 @@ def _release(work: Work) -> dict[str, Any]:
     order = RequestFor.model_validate(job.arguments)
     with work.open() as study:
         number = job.entry
+        if job.party is not None and study.removals(job.party) != job.removals:
+            raise InvalidInputError(f"party {job.party!r} was removed after it asked for this")
         if number is None:
             number = study.record(
                 **order.arguments("format"),

@@ -322,7 +322,10 @@ def _apply_removed(books: Books, record: RemovedRecord, entry: Entry) -> Books:
     aliases = {name: party for name, party in books.aliases.items() if party != record.party}
     caps = {party: cap for party, cap in books.caps.items() if party != record.party}
     approvals = books.approvals - {record.party}
-    return replace(books, limits=kept, caps=caps, aliases=aliases, approvals=approvals)
+    removals = books.removals | {record.party: books.removals.get(record.party, 0) + 1}
+    return replace(
+        books, limits=kept, caps=caps, aliases=aliases, approvals=approvals, removals=removals
+    )
 
 
 def refuse_removal(books: Books, party: str) -> None:

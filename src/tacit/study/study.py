@@ -445,6 +445,11 @@ class Study:
         self._journal.append("removed", record)
         return []
 
+    def removals(self, name: str) -> int:
+        """How many parties of this name were removed: another one of the name is not the same."""
+        books = self._journal.refresh()
+        return books.removals.get(books.spell(name), 0)
+
     def set_approval(self, name: str, *, is_required: bool) -> list[Remark]:
         """Say whether a custodian has to approve what a party asks for by itself.
 

@@ -32,7 +32,7 @@ _TOO_LATE = Failure(
 def job_for(caller: Caller, job: Job) -> dict[str, Any]:
     """A job as its caller may see it: to parties a refusal has no reasons."""
     shown = asdict(job)
-    del shown["attempts"], shown["number"]
+    del shown["attempts"], shown["number"], shown["removals"]
     if not caller.is_custodian:
         del shown["by"]
         shown["error"] = REFUSED.as_dict() if job.state == FAILED else None
@@ -42,7 +42,8 @@ def job_for(caller: Caller, job: Job) -> dict[str, Any]:
 def find_job(service: Service, caller: Caller, key: str) -> Job:
     """A job that the caller may see."""
     job = service.jobs.find(key)
-    if job is None or not (caller.is_custodian or job.party == caller.name):
+    own = caller.name, caller.removals
+    if job is None or not (caller.is_custodian or (job.party, job.removals) == own):
         raise FailureError(NOT_FOUND)
     return job
 
@@ -50,7 +51,7 @@ def find_job(service: Service, caller: Caller, key: str) -> Job:
 @add_page(router, "/jobs", "jobs.html")
 def list_jobs(service: TheService, caller: TheCaller) -> list[dict[str, Any]]:
     """The newest jobs; of a party, its own."""
-    party = None if caller.is_custodian else caller.name
+    party = None if caller.is_custodian else caller
     return [job_for(caller, each) for each in service.jobs.newest(party)]
 
 

@@ -33,7 +33,7 @@ router = APIRouter(tags=["own"], dependencies=[Depends(require_party)])
 def read_own(service: TheService, caller: TheCaller) -> dict[str, Any]:
     """The party's limit, what it holds, its releases, and what can be asked for."""
     found: dict[str, Any] = as_plain(_statement(service, caller).as_dict())
-    jobs = [job_for(caller, each) for each in service.jobs.newest(caller.name)]
+    jobs = [job_for(caller, each) for each in service.jobs.newest(caller)]
     requests = [each for each in jobs if each["task"] == "release"]
     return found | {"requests": requests}
 

@@ -293,11 +293,13 @@ def list_tokens(service: TheService) -> list[dict[str, Any]]:
 @add_action(router, "/study/tokens", "token.html")
 def issue_token(order: TokenFor, service: TheService) -> dict[str, Any]:
     """A new token; it is shown this one time."""
-    name = order.name
+    name, removals = order.name, 0
     if order.role == PARTY:
         with service.reading() as study:
-            name = study.statement(order.name).party
-    token = service.access.issue_token(order.role, name, seconds=order.days * _DAY)
+            name, removals = study.statement(order.name).party, study.removals(order.name)
+    token = service.access.issue_token(
+        order.role, name, removals=removals, seconds=order.days * _DAY
+    )
     return {"role": order.role, "name": name, "token": token}
 
 

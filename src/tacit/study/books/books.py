@@ -661,6 +661,7 @@ class Books:
         limits: party -> bits about one record, over everything that it will ever hold.
         aliases: later name of a party -> the name that entries have; the last one is shown.
         caps: party -> bits that its worst single answer may have, where it has a cap.
+        removals: name -> how many parties of that name were removed, where any was.
         approvals: parties for whose own requests a custodian's approval is required.
         policy: limits on coalitions.
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
@@ -679,6 +680,7 @@ class Books:
     limits: dict[str, float] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     caps: dict[str, float] = field(default_factory=dict)
+    removals: dict[str, int] = field(default_factory=dict)
     approvals: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
     accepted: frozenset[str] = frozenset()
