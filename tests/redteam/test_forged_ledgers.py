@@ -74,7 +74,6 @@ HOSTILE: dict[str, tuple[str, Callable[[Any], object]]] = {
     ),
     "a state of a billion": ("intent", lambda body: body["next_state"][0].__setitem__(0, 10**9)),
     "no letters": ("intent", lambda body: body.update(letters=[])),
-    "a billion channels": ("intent", lambda body: body.update(time_shares=10**9)),
     "letters that no cell has": ("intent", lambda b: b["question"].update(letter_of_cell=[7] * 12)),
     "a measure that is none": ("intent", lambda body: body["measure"].update(kind="vibes")),
     "no holding of its own": ("intent", lambda body: body.update(holdings=[])),

@@ -16,9 +16,7 @@ from pyarrow import parquet
 from tacit.ledger import Entry, Ledger
 from tacit.sampling import IntegerChannel
 from tacit.study import Study
-from tacit.study.entry_kinds import read_books
 from tacit.study.folder import Configuration, Layout
-from tacit.study.requests.draft import Draft, entry_of
 from tacit.tables import Column
 from tests.redteam.raw_ledger import classes_of_cells, read_ledger
 
@@ -129,20 +127,6 @@ def holders_of(folder: Path) -> dict[int, set[str]]:
         first = entry.body["source"] if entry.kind == "copy" else entry.number
         holders.setdefault(first, set()).add(entry.body["party"])
     return holders
-
-
-def record_draft(folder: Path, drafted: Draft) -> None:
-    """Append what was drafted as ``Study.release`` does."""
-    configuration, books = Configuration.read(folder), read_books(entries_of(folder))
-    kind, said, payload = entry_of(drafted, books.cohort, None)
-    with Ledger.open(configuration.ledger or Layout(folder).ledger) as ledger:
-        ledger.append(
-            configuration.study,
-            kind,
-            said.model_dump(mode="json"),
-            payload,
-            head=ledger.head(configuration.study),
-        )
 
 
 def channel_of(intent: Entry) -> IntegerChannel:

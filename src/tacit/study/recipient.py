@@ -101,7 +101,7 @@ class RecipientEstimate:
 def estimate_file(path: str | Path, *, confidence: float = 0.95) -> RecipientEstimate:
     """Frequencies of what was asked, from a release file and the certificate beside it."""
     file, certificate = _certified(path)
-    counts = count_letters(file, certificate.letters, certificate.time_shares)
+    counts = count_letters(file, certificate.letters)
     _refuse_altered(file, certificate)
     _refuse_empty(file, int(counts.sum()))
     check_confidence(confidence)
@@ -196,7 +196,7 @@ def _certified(path: str | Path) -> tuple[Path, Certificate]:
 
 def _read(file: Path, certificate: Certificate) -> NoisyColumn:
     """Every record's letter, of a file that is what its certificate was made for."""
-    records, letters = read_letters(file, certificate.letters, certificate.time_shares)
+    records, letters = read_letters(file, certificate.letters)
     _refuse_altered(file, certificate)
     _refuse_empty(file, len(letters))
     return NoisyColumn(letters, np.array(certificate.p_rhat_given_r), certificate.labels, records)

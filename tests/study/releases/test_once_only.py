@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
@@ -16,14 +15,9 @@ from scipy.stats import chi2
 
 from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
-from tacit.scheme.views import class_rows
-from tacit.solution import TimeSharing
 from tacit.study import Study
-from tacit.study.books.books import Request, draw_of, first_past
-from tacit.study.books.records import IntentRecord, Measure
-from tacit.study.entry_kinds import read_books
-from tacit.study.requests.draft import Draft, draft
-from tacit.tables.questions.cells import Cells
+from tacit.study.books.books import draw_of, first_past
+from tacit.study.books.records import IntentRecord
 from tests.study.clinic import (
     N_CELLS,
     Row,
@@ -37,7 +31,6 @@ from tests.study.clinic import (
     next_state_of,
     read_patients,
     read_release,
-    record_draft,
     write_patients,
     write_rows,
 )
@@ -201,52 +194,6 @@ def test_nothing_of_the_sources_order_survives(tmp_path: Path, public_id: bool) 
     with Study.open(here / "clinic") as study:
         study.release("lab-a", "age", out=there / "a.csv")
     assert (here / "a.csv").read_bytes() == (there / "a.csv").read_bytes()
-
-
-def test_a_time_shared_release_has_a_third_column(study: Study, tmp_path: Path) -> None:
-    """Shares that are known, recorded by hand; ``test_time_sharing`` has those of the engine."""
-    folder = tmp_path / "clinic"
-    shared = time_shared(drafted_by_hand(folder, study), shares=(0.75, 0.25), flips=(0.4, 0.2))
-    record_draft(folder, shared)
-    for name in ("a.parquet", "a.csv"):
-        study.release("lab-a", "diagnosis", out=tmp_path / name, utility="information", bits=0.1)
-    names, rows = read_release(tmp_path / "a.parquet")
-    assert names == ["record", "rhat", "t"]
-    assert {t for *_, t in rows} == {"0", "1"}
-    assert {rhat for _, rhat, _ in rows} == {"1", "2"}
-    assert read_release(tmp_path / "a.csv") == (names, rows)
-    assert study.verify().problems == ()
-
-
-def drafted_by_hand(folder: Path, study: Study) -> Draft:
-    question = Cells(study.attributes).of_attributes(["diagnosis"])
-    wish = Request("lab-a", question, Measure.of_utility("hamming"), 0.1)
-    return draft(read_books(entries_of(folder)), wish)
-
-
-def time_shared(drafted: Draft, shares: tuple[float, ...], flips: tuple[float, ...]) -> Draft:
-    """Binary R told with errors that take turns, instead of what was drafted."""
-    class_of_x = drafted.design.class_of_x
-    p_r_given_x = class_rows(class_of_x, drafted.request.question.p_r_given_x)
-    told = [p_r_given_x * (1 - flip) + p_r_given_x[:, ::-1] * flip for flip in flips]
-    law = np.concatenate([share * each for share, each in zip(shares, told, strict=True)], axis=1)
-    channel = IntegerChannel.quantised(law[None])
-    after, transition = drafted.before.after(drafted.request.party, channel)
-    wish = replace(drafted.request, measure=Measure.of_utility("information"))
-    solution = replace(
-        drafted.design.solution, time_sharing=TimeSharing.DISCLOSED, weights=shares, bound=None
-    )
-    return replace(
-        drafted,
-        request=wish,
-        design=replace(drafted.design, solution=solution),
-        channel=channel,
-        told=transition,
-        after=after,
-        law=wish.told_law(drafted.before, channel),
-        value=wish.utility.value(wish.told_law(drafted.before, channel)),
-        blind=0.0,
-    )
 
 
 # -- the draws --------------------------------------------------------------------------------

@@ -46,15 +46,13 @@ class Case:
     folder: Path
     n_records: int = 500
     labels: tuple[str, ...] = LABELS
-    n_times: int | None = None
     pseudonym_key: Callable[[int], bytes] | None = party_key
 
     @cached_property
     def channel(self) -> IntegerChannel:
-        n_letters = len(self.labels) * (self.n_times or 1)
         rng = np.random.default_rng(0)
         return IntegerChannel.quantised(
-            rng.dirichlet(np.ones(n_letters), size=(N_STATES, N_CLASSES))
+            rng.dirichlet(np.ones(len(self.labels)), size=(N_STATES, N_CLASSES))
         )
 
     @cached_property
@@ -99,7 +97,6 @@ class Case:
 
     @cached_property
     def release(self) -> RecordedRelease:
-        alphabet = Alphabet(self.labels, self.n_times)
         return RecordedRelease(
             NAME,
             self.channel,
@@ -107,7 +104,7 @@ class Case:
             self.next_state,
             RELEASE_KEY,
             DIGEST_KEY,
-            alphabet,
+            Alphabet(self.labels),
             self.pseudonym_key,
         )
 
@@ -124,12 +121,7 @@ class Case:
 
     def rows(self, records: list[object]) -> list[tuple[object, ...]]:
         """The rows of the file, given what each record is called."""
-        rows = []
-        for record, letter in zip(records, self.letters, strict=True):
-            t, rhat = divmod(letter, len(self.labels))
-            row = (record, self.labels[rhat])
-            rows.append(row if self.n_times is None else (*row, t))
-        return sorted(rows)
+        return sorted(zip(records, (self.labels[each] for each in self.letters), strict=True))
 
     def deliver(self, target: Path, progress: Progress | None = None) -> str:
         return ENGINE.deliver(

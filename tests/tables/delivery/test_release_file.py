@@ -76,20 +76,6 @@ def test_any_text_survives_both_formats(
         assert list(csv.reader(plain)) == [["record", "rhat"], *shown]
 
 
-def test_time_shared_letters_are_two_columns(tmp_path: Path) -> None:
-    alphabet = Alphabet(("no", "yes"), n_times=3)
-    assert alphabet.size == 6
-    released = block(["r0", "r1", "r2"], [0, 3, 5])
-    digests = {write(tmp_path / name, alphabet, released) for name in ("t.csv", "t.parquet")}
-    assert (tmp_path / "t.csv").read_text() == "record,rhat,t\nr0,no,0\nr1,yes,1\nr2,yes,2\n"
-    assert parquet.read_table(tmp_path / "t.parquet").to_pydict() == {
-        "record": ["r0", "r1", "r2"],
-        "rhat": ["no", "yes", "yes"],
-        "t": [0, 1, 2],
-    }
-    assert digests == {digest_of(tmp_path / name, KEY) for name in ("t.csv", "t.parquet")}
-
-
 def test_parquet_holds_plain_text_and_nothing_of_its_source(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", Alphabet(("no", "yes")), block(["r0", "r1"], [0, 1]))
     metadata = parquet.read_metadata(tmp_path / "a.parquet")
@@ -162,8 +148,6 @@ def test_letters_are_counted(tmp_path: Path, name: str) -> None:
     blocks = block(["a", "b", "c"], [0, 2, 2]), block(["d"], [1])
     write(tmp_path / name, Alphabet(("x", "y", "z", "never")), *blocks)
     assert count_letters(tmp_path / name, ("x", "y", "z", "never")).tolist() == [1, 1, 2, 0]
-    write(tmp_path / name, Alphabet(("x", "y"), n_times=2), *blocks)
-    assert count_letters(tmp_path / name, ("x", "y"), time_shares=2).tolist() == [1, 1, 2, 0]
 
 
 def test_letters_of_another_release_are_refused(tmp_path: Path) -> None:
@@ -171,5 +155,6 @@ def test_letters_of_another_release_are_refused(tmp_path: Path) -> None:
     write(path, Alphabet(("x", "y")), block(["a", "b"], [0, 1]))
     with pytest.raises(InvalidInputError, match="the entry 'y', which its certificate"):
         count_letters(path, ("x", "z"))
-    with pytest.raises(InvalidInputError, match="the columns record, rhat, which"):
-        count_letters(path, ("x", "y"), time_shares=2)
+    path.write_text("record,rhat,t\na,x,0\n")
+    with pytest.raises(InvalidInputError, match="has the columns record, rhat, t, a release file"):
+        count_letters(path, ("x", "y"))

@@ -599,9 +599,7 @@ class Cohort:
         return [
             number
             for number, each in enumerate(self.drawn)
-            if each.record.time_shares == 1
-            and each.record.letters == question.labels
-            and _is_same(each.request.question, question)
+            if each.record.letters == question.labels and _is_same(each.request.question, question)
         ]
 
     def names_of_old_states(self, n_kept: int) -> list[str]:

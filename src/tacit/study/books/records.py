@@ -568,8 +568,7 @@ class ReleaseRecord(Record):
         measure: how answers are judged.
         bits: what the party was to learn at most; ``None`` for all that was left to it.
         letters: what each answer is called.
-        time_shares: how many channels take turns, disclosed as ``t``.
-        p_rhat_given_r: what the recipient may know, [r, (t, rhat)].
+        p_rhat_given_r: what the recipient may know, [r, rhat].
         holdings: every limited coalition that the release feeds.
         everyone_bits: what all parties together hold at most after it.
         everyone_worst_answer: bits that the worst single answer of all parties together has at
@@ -594,7 +593,6 @@ class ReleaseRecord(Record):
     measure: Measure
     bits: Bits | None
     letters: tuple[str, ...]
-    time_shares: Annotated[int, Field(ge=1)]
     p_rhat_given_r: list[list[Weight]]
     holdings: tuple[HoldingRecord, ...]
     everyone_bits: Bits
@@ -621,8 +619,8 @@ class ReleaseRecord(Record):
 
     @property
     def n_letters(self) -> int:
-        """Columns of the integer channel: every answer of every channel that takes turns."""
-        return self.time_shares * len(self.letters)
+        """Columns of the integer channel."""
+        return len(self.letters)
 
 
 class IntentRecord(ReleaseRecord):

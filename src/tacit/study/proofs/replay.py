@@ -398,8 +398,7 @@ def _paper_problems(intent: Intent, law: Array) -> Iterator[str]:
         yield "its identity is not that of its request"
     if record.question != request.asked:
         yield "its question is not that of the column that it names"
-    n_letters, rest = divmod(intent.channel.weights.shape[-1], record.time_shares)
-    if rest or record.letters != request.names_of_answers(n_letters):
+    if record.letters != request.names_of_answers(intent.channel.weights.shape[-1]):
         yield "its answers are named wrongly"
     given_r, told = recipient_law(law), np.array(record.p_rhat_given_r)
     if told.shape != given_r.shape or np.abs(told - given_r).max() > SAME:

@@ -301,8 +301,7 @@ class ReleaseWriter:
 
     def release_of(self, intent: Intent) -> RecordedRelease:
         """A release as the engine draws it."""
-        party, shares = intent.request.party, intent.record.time_shares
-        state_name = intent.state_name
+        party, state_name = intent.request.party, intent.state_name
         draw_key, digest_key = intent.derive_keys(self.keys.key)
         return RecordedRelease(
             state_name,
@@ -311,7 +310,7 @@ class ReleaseWriter:
             intent.next_state,
             draw_key,
             digest_key,
-            Alphabet(intent.record.letters, shares if shares > 1 else None),
+            Alphabet(intent.record.letters),
             None if self.is_id_public else self.keys.pseudonym_key(party, intent.record.cohort),
             is_copy=intent.source is not None,
         )

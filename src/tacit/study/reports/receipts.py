@@ -38,7 +38,6 @@ from tacit.tables.delivery.release_file import csv_text
 if TYPE_CHECKING:  # a recipient who reads a certificate has no ledger
     from tacit.ledger import Entry
     from tacit.study.books.books import Books, Intent
-    from tacit.study.books.records import ReleaseRecord
 
 PAPER_FORMAT = 5
 """Of papers and pages: a page that looks different is another format; no other one is read."""
@@ -281,8 +280,7 @@ class Certificate(ReleasePaper):
     Attributes:
         labels: letters of what was asked.
         letters: letters in the file's column ``rhat``.
-        time_shares: how many channels take turns; the file has a column ``t`` where several do.
-        p_rhat_given_r: law of the answer given the truth, [r, (t, rhat)].
+        p_rhat_given_r: law of the answer given the truth, [r, rhat].
         digest_key: under which ``digest`` was made.
         csv_letters: ``letters`` as a CSV file shows them: with an apostrophe before what a
             spreadsheet would run as a formula.
@@ -298,7 +296,6 @@ class Certificate(ReleasePaper):
 
     labels: tuple[str, ...] = Field(min_length=1)
     letters: tuple[str, ...] = Field(min_length=1)
-    time_shares: int = Field(ge=1)
     p_rhat_given_r: list[list[float]]
     digest_key: str = Field(pattern=r"^([0-9a-f]{2})+$")
     csv_letters: tuple[str, ...]
@@ -320,7 +317,7 @@ class Certificate(ReleasePaper):
 
     @property
     def _shape(self) -> list[int]:
-        return [self.time_shares * len(self.letters)] * len(self.labels)
+        return [len(self.letters)] * len(self.labels)
 
     @model_validator(mode="after")
     def _has_one_law_for_each_label(self) -> Self:
@@ -385,7 +382,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_source(intent.source)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
-    levels, answers = record.question.labels, _answers(record)
+    levels, answers = record.question.labels, record.letters
     limit, cap = intent.policy.bits_for_everyone(inf), intent.policy.everyone_cap
     return Receipt(
         **common,
@@ -412,15 +409,6 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         levels=levels,
         answers=answers,
         channel=record.p_rhat_given_r if max(len(answers), len(levels)) <= _MOST_DRAWN else None,
-    )
-
-
-def _answers(record: ReleaseRecord) -> tuple[str, ...]:
-    """What each column of a release's law is: a letter, and which channel's where several do."""
-    if record.time_shares == 1:
-        return record.letters
-    return tuple(
-        f"{letter} (t = {t})" for t in range(record.time_shares) for letter in record.letters
     )
 
 
@@ -453,7 +441,6 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
         digest=digest,
         labels=intent.request.question.labels,
         letters=intent.record.letters,
-        time_shares=intent.record.time_shares,
         p_rhat_given_r=intent.record.p_rhat_given_r,
         digest_key=digest_key.hex(),
         csv_letters=tuple(map(csv_text, intent.record.letters)),

@@ -28,7 +28,7 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme import Design, Variable
 from tacit.scheme.memory import Copy, Step, Transition
 from tacit.scheme.scheme import without_rare_letters
-from tacit.solution import GAP_TOL, Status, TimeSharing
+from tacit.solution import GAP_TOL, Status
 from tacit.solvers import A_SECOND, Progress
 from tacit.solvers.information_utility.plain_bound import bound_for_more
 from tacit.study.books.books import (
@@ -260,15 +260,9 @@ class Draft:
         return self.is_out_of_time and not isinstance(self.request.utility, Shares)
 
     @property
-    def time_shares(self) -> int:
-        """How many channels take turns, disclosed; 1 for no time-sharing."""
-        solution = self.design.solution
-        return len(solution.weights) if solution.time_sharing is TimeSharing.DISCLOSED else 1
-
-    @property
     def letters(self) -> tuple[str, ...]:
         """What each answer is called."""
-        return self.request.names_of_answers(self.channel.weights.shape[-1] // self.time_shares)
+        return self.request.names_of_answers(self.channel.weights.shape[-1])
 
     @property
     def limits(self) -> dict[Parties, float]:
@@ -587,7 +581,6 @@ def entry_of(drafted: Draft, cohort: Cohort, reason: str | None) -> Recorded:
         "question": request.asked,
         "measure": request.measure,
         "bits": request.bits,
-        "time_shares": drafted.time_shares,
         "letters": drafted.letters,
         "p_rhat_given_r": recipient_law(drafted.law).tolist(),
         "holdings": drafted.holdings,

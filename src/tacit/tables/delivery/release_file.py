@@ -1,4 +1,4 @@
-"""A release and its file: columns ``record``, ``rhat`` and, when time-shared, ``t``.
+"""A release and its file: columns ``record`` and ``rhat``.
 
 The file is Parquet or CSV, its records in the order of their pseudonyms, or of their public ids.
 It says nothing of where it comes from, and the same release is the same file, byte for byte.
@@ -59,7 +59,7 @@ class Block:
     letters: NDArray[np.unsignedinteger]
 
 
-COLUMNS = (["record", "rhat"], ["record", "rhat", "t"])
+COLUMNS = ["record", "rhat"]
 _ZSTD_LEVEL = 1
 _QUOTED_SIGNS = (b",", b'"', b"\n", b"\r")
 _FORMULA_SIGNS = (b"=", b"+", b"-", b"@", b"\t", b"\r")
@@ -73,13 +73,10 @@ class Alphabet:
     """What the letters of a release stand for.
 
     Attributes:
-        labels: text of each rhat, all different.
-        n_times: how many channels are time-shared, letter = t * len(labels) + rhat; ``None``
-            where nothing is, and the file has no column ``t``.
+        labels: text of each letter, all different.
     """
 
     labels: tuple[str, ...]
-    n_times: int | None = None
 
     def __post_init__(self) -> None:
         if len(set(self.labels)) < len(self.labels):
@@ -88,27 +85,19 @@ class Alphabet:
     @property
     def size(self) -> int:
         """Number of letters."""
-        return len(self.labels) * (self.n_times or 1)
+        return len(self.labels)
 
     def columns(self, block: Block) -> pa.RecordBatch:
         """The file's columns for some records."""
         import pyarrow as pa
 
         labels = pa.array(self.labels, pa.string())
-        if self.n_times is None:
-            rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
-            return pa.record_batch({"record": block.record, "rhat": rhat})
-        # 32 bits: the type of the letters may be too small for the number of labels.
-        t, rhat = np.divmod(block.letters, np.int32(len(self.labels)), dtype=np.int32)
-        rhat = pa.DictionaryArray.from_arrays(rhat, labels)
-        return pa.record_batch({"record": block.record, "rhat": rhat, "t": pa.array(t)})
+        rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
+        return pa.record_batch({"record": block.record, "rhat": rhat})
 
     def line_endings(self) -> list[str]:
         """What follows ``record`` in a line of CSV, for each letter."""
-        rhats = [f",{_quoted(csv_text(label))}" for label in self.labels]
-        if self.n_times is None:
-            return [f"{rhat}\n" for rhat in rhats]
-        return [f"{rhat},{t}\n" for t in range(self.n_times) for rhat in rhats]
+        return [f",{_quoted(csv_text(label))}\n" for label in self.labels]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +178,7 @@ def _write_parquet(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) 
         first.schema,
         compression="zstd",
         compression_level=_ZSTD_LEVEL,
-        use_dictionary=["rhat", "t"],
+        use_dictionary=["rhat"],
         sorting_columns=[parquet.SortingColumn(0)],
         store_schema=False,  # plain text for every reader
     )
@@ -206,8 +195,7 @@ def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> N
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_shared = alphabet.n_times is not None
-    file.write(",".join(COLUMNS[is_shared]).encode() + b"\n")
+    file.write(",".join(COLUMNS).encode() + b"\n")
     endings = pa.array(alphabet.line_endings(), pa.string())
     for block in blocks:
         record = _quoted_where_needed(_guarded_where_needed(block.record.cast(pa.string())))

@@ -6,7 +6,7 @@ Recipients read Parquet with DuckDB and CSV with the standard library; they have
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -45,28 +45,25 @@ def digests_of(path: Path, keys: Sequence[bytes]) -> list[str]:
     return [digest.hexdigest() for digest in digests]
 
 
-def count_letters(path: Path, labels: Sequence[str], time_shares: int = 1) -> NDArray[np.int64]:
-    """How many records of a release file have each letter t * len(labels) + rhat.
+def count_letters(path: Path, labels: Sequence[str]) -> NDArray[np.int64]:
+    """How many records of a release file have each letter.
 
     Args:
         path: of the file.
         labels: every rhat that may be in it.
-        time_shares: how many t there are; one alone has no column.
     """
-    counts = np.zeros(time_shares * len(labels), dtype=np.int64)
+    counts = np.zeros(len(labels), dtype=np.int64)
     for columns in _read(path):
-        letters = _letters_of(path, columns, labels, time_shares)
+        letters = _letters_of(path, columns, labels)
         counts += np.bincount(letters, minlength=len(counts))
     return counts
 
 
-def read_letters(
-    path: Path, labels: Sequence[str], time_shares: int = 1
-) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+def read_letters(path: Path, labels: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
     """Every record's id as text, and its letter; arguments as for ``count_letters``."""
     records, letters = [], []
     for columns in _read(path):
-        letters.append(_letters_of(path, columns, labels, time_shares))
+        letters.append(_letters_of(path, columns, labels))
         records.append(np.asarray(columns["record"], dtype=np.str_))
     if not letters:
         return np.empty(0, dtype=np.str_), np.empty(0, dtype=np.int64)
@@ -91,26 +88,13 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]]:
     return {name: np.asarray(column, dtype=np.str_) for name, column in texts.items()}
 
 
-def _letters_of(
-    path: Path, columns: Columns, labels: Sequence[str], time_shares: int
-) -> NDArray[np.int64]:
-    """The letter t * len(labels) + rhat of each record."""
-    known = {"rhat": list(labels)}
-    if time_shares > 1:
-        known["t"] = [str(t) for t in range(time_shares)]
-    if [*columns] != ["record", *known]:
+def _letters_of(path: Path, columns: Columns, labels: Sequence[str]) -> NDArray[np.int64]:
+    """The letter of each record."""
+    if [*columns] != COLUMNS:
         raise _not_as_certified(path, f"the columns {', '.join(columns)}")
-    letters = np.zeros(len(columns["record"]), dtype=np.int64)
-    for name, scale in zip(known, (1, len(labels)), strict=False):
-        letters += scale * _places(path, columns[name], known[name])
-    return letters
-
-
-def _places(path: Path, texts: Iterable[str], known: Sequence[str]) -> NDArray[np.int64]:
-    """Which of the known texts each entry is."""
-    place_of = {text: place for place, text in enumerate(known)}
+    place_of = {text: place for place, text in enumerate(labels)}
     try:
-        return np.array([place_of[text] for text in texts], dtype=np.int64)
+        return np.array([place_of[text] for text in columns["rhat"]], dtype=np.int64)
     except KeyError as error:
         raise _not_as_certified(path, f"the entry {error.args[0]!r}") from None
 
@@ -126,10 +110,10 @@ def _read(path: Path) -> Iterator[Columns]:
     """The columns of a release file, batch by batch."""
     with _said_in_one_line(path, "a release file"):
         for columns in _batches(path):
-            if [*columns] not in COLUMNS:
+            if [*columns] != COLUMNS:
                 raise InvalidInputError(
                     f"{path} has the columns {', '.join(columns)}, a release file has "
-                    "record, rhat and perhaps t: give the file as it was delivered"
+                    "record and rhat: give the file as it was delivered"
                 )
             if _is_csv(path):
                 columns = {name: [*map(text_of_csv, texts)] for name, texts in columns.items()}
