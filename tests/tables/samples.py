@@ -25,6 +25,17 @@ PATIENTS: Columns = {
     "outcome": ["dead", "alive", "alive", "alive", "dead", "alive"],
 }
 
+ROWS = sorted(zip(*PATIENTS.values(), strict=True))
+
+TYPES = {
+    "patient_id": "BIGINT",
+    "age": "BIGINT",
+    "diagnosis": "VARCHAR",
+    "income": "DOUBLE",
+    "smoker": "BOOLEAN",
+    "outcome": "VARCHAR",
+}
+
 AGE = Attribute(name="age", sql_type="BIGINT", coding=Bins(cuts=(30, 45, 60)), has_missing=True)
 DIAGNOSIS = Attribute(
     name="diagnosis",

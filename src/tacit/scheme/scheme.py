@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,9 @@ from tacit.scheme.views import (
 )
 from tacit.solution import GAP_TOL, Solution, Status
 from tacit.solvers import Progress, solve
+
+if TYPE_CHECKING:
+    from tacit.frames import Frame
 
 _RARE = 1e-5
 """Letters with a smaller share of the records are left out where the limits allow it."""
@@ -140,14 +143,14 @@ class Scheme:
     def from_counts(
         cls,
         counts: ArrayLike,
-        attributes: Collection[str],
+        attributes: str | Collection[str],
         *,
         policy: Policy | None = None,
         memory: int | None = None,
     ) -> Self:
         """A scheme over a table of counts, one axis per attribute; x is the flat index, C order."""
         table = np.asarray(counts)
-        names = tuple(attributes)
+        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
         if len(names) != table.ndim or len(set(names)) != len(names):
             raise InvalidInputError(
                 f"attributes are {names} but counts have {table.ndim} axes: "
@@ -157,8 +160,27 @@ class Scheme:
             table.reshape(-1),
             policy=policy,
             memory=memory,
-            attributes=Attributes(names, table.shape),
+            attributes=Attributes(names, tuple(tuple(range(n)) for n in table.shape)),
         )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Frame,
+        columns: str | Collection[str],
+        *,
+        policy: Policy | None = None,
+        memory: int | None = None,
+    ) -> Self:
+        """A scheme over columns of a data frame of pandas, polars, PyArrow or DuckDB.
+
+        The levels of a column are its different values, rising, and a missing one last as ``None``.
+        """
+        from tacit.frames import count_levels  # needs PyArrow, which nothing else here does
+
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        levels, counts = count_levels(table, names)
+        return cls(counts, policy=policy, memory=memory, attributes=Attributes(names, levels))
 
     @classmethod
     def resume(

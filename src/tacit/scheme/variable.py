@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,10 +18,15 @@ Asked = str | Sequence[str] | Callable[..., object] | ArrayLike
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attributes:
-    """The private attributes behind a flat X: names and numbers of levels, C order."""
+    """The private attributes behind a flat X: names and levels, C order."""
 
     names: tuple[str, ...]
-    shape: tuple[int, ...]
+    levels: tuple[tuple[object, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of levels."""
+        return tuple(map(len, self.levels))
 
     def codes(self) -> NDArray[np.intp]:
         """Level of every attribute at every x, [attribute, x]."""
@@ -70,20 +76,16 @@ def _named(names: tuple[str, ...], attributes: Attributes) -> Variable:
             )
     axes = [attributes.names.index(name) for name in names]
     codes = attributes.codes()[axes]
-    shape = tuple(attributes.shape[axis] for axis in axes)
-    letters: tuple[object, ...] = (
-        tuple(np.ndindex(shape)) if len(shape) > 1 else tuple(range(shape[0]))
-    )
-    r_of_x = np.ravel_multi_index(tuple(codes), shape)
+    levels = [attributes.levels[axis] for axis in axes]
+    letters = tuple(product(*levels)) if len(levels) > 1 else levels[0]
+    r_of_x = np.ravel_multi_index(tuple(codes), tuple(map(len, levels)))
     return Variable("+".join(names), np.eye(len(letters))[r_of_x], letters)
 
 
 def _function(function: Callable[..., object], attributes: Attributes) -> Variable:
     """R = function(level, level, ...), called once per cell with the attributes as keywords."""
-    cells = attributes.codes().T
-    values = [
-        function(**dict(zip(attributes.names, map(int, cell), strict=True))) for cell in cells
-    ]
+    cells = product(*attributes.levels)
+    values = [function(**dict(zip(attributes.names, cell, strict=True))) for cell in cells]
     letters = tuple(sorted(set(values), key=lambda value: (str(type(value)), value)))
     r_of_x = [letters.index(value) for value in values]
     name = getattr(function, "__name__", "function")

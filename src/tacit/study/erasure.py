@@ -25,6 +25,7 @@ from tacit.study.setup.creation import sketch_ids
 from tacit.study.setup.limits import UNCHANGED
 from tacit.tables.delivery.engine import Engine, StateStore
 from tacit.tables.encoding.erasure import hash_ids
+from tacit.tables.sources.source import AnyTable
 
 _MOST_LISTED = 10
 """As many rows of a list are named in a message."""
@@ -81,7 +82,7 @@ class ErasureReport:
         return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
 
 
-def find_listed(journal: Journal, writer: ReleaseWriter, ids: str) -> ListedRecords:
+def find_listed(journal: Journal, writer: ReleaseWriter, ids: AnyTable) -> ListedRecords:
     """Look the ids of a list up, in every cohort and among those that were erased."""
     found = hash_ids(writer.cohorts[0].encoding, ids, writer.keys.ids, journal.layout.folder)
     rows = found.hash_of

@@ -28,7 +28,7 @@ from tacit.study.setup.creation import cohort_record, sketch_ids
 from tacit.tables.delivery.engine import Records
 from tacit.tables.encoding.cohort import Admission
 from tacit.tables.encoding.erasure import hash_ids, hash_persons
-from tacit.tables.sources.source import find_source
+from tacit.tables.sources.source import AnyTable, find_source
 
 MIN_COHORT = 50
 """As for a new study: a cohort has public counts of its own, and in a small one whoever knows the
@@ -38,7 +38,7 @@ counts learns much about a person from everybody else's rows."""
 def extend_study(
     journal: Journal,
     writer: ReleaseWriter,
-    table: str,
+    table: AnyTable,
     *,
     min_cohort: int,
     skip_known: bool,
@@ -137,7 +137,7 @@ def _find_readmitted(journal: Journal, writer: ReleaseWriter, ids: Sequence[str]
 def _fill(
     place: Layout,
     writer: ReleaseWriter,
-    table: str,
+    table: AnyTable,
     admission: Admission,
     remark: Callable[[Remark], None],
 ) -> Records:
@@ -150,7 +150,7 @@ def _fill(
     return records
 
 
-def _refuse_few(n_records: int, table: str, min_cohort: int) -> None:
+def _refuse_few(n_records: int, table: AnyTable, min_cohort: int) -> None:
     if n_records < min_cohort:
         n_lacking = min_cohort - n_records
         raise InvalidInputError(
@@ -164,7 +164,7 @@ def _refuse_few(n_records: int, table: str, min_cohort: int) -> None:
 
 
 def _find_returning(
-    journal: Journal, writer: ReleaseWriter, records: Records, table: str
+    journal: Journal, writer: ReleaseWriter, records: Records, table: AnyTable
 ) -> dict[str, str]:
     """New records that are in a cohort, or were erased: keyed hashes of id and normalised id."""
     found = hash_ids(records.encoding, table, writer.keys.ids, journal.layout.folder)

@@ -20,7 +20,7 @@ from tacit.study.books.records import FIRST_COHORT, STUDY_FORMAT, CreatedRecord
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.delivery.registry import ENGINES, SPARK
 from tacit.tables.delivery.spark.engine import SparkEngine
-from tacit.tables.sources.source import find_source
+from tacit.tables.sources.source import AnyTable, find_source
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -109,11 +109,12 @@ class TableRead(BaseModel):
     file: Path | None = None
 
     @classmethod
-    def of(cls, table: str) -> TableRead:
+    def of(cls, table: AnyTable) -> TableRead:
         """A table as the custodian names it; a file by its absolute path."""
-        file = find_source(table).file
-        source = table if file is None else str(Path(table).absolute())
-        return cls(source=source, file=file and file.absolute())
+        source = find_source(table)
+        file = source.file
+        named = source.text if file is None else str(Path(source.text).absolute())
+        return cls(source=named, file=file and file.absolute())
 
 
 def find_engine(name: str, master: str | None = None, data: str | None = None) -> Engine[Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from warnings import warn
 
 from tacit.auditing import Audit, audit
@@ -125,15 +125,16 @@ from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.registry import LOCAL
 from tacit.tables.delivery.release_file import Progress, check_target, guards_any
 from tacit.tables.encoding.cohort import NothingNewError
+from tacit.tables.sources.source import AnyTable, find_source
 
 
 def _warn(remark: Remark) -> None:
     warn(str(remark), stacklevel=3)
 
 
-def _several(values: str | Collection[str]) -> tuple[str, ...]:
-    """A text where several are due is one."""
-    return (values,) if isinstance(values, str) else tuple(values)
+def _several(values: str | Column | Collection[Any]) -> tuple[Any, ...]:
+    """A text, or a column, where several are due is one."""
+    return (values,) if isinstance(values, str | Column) else tuple(values)
 
 
 class Study:
@@ -164,11 +165,11 @@ class Study:
     def create(
         cls,
         folder: str | Path,
-        table: str,
+        table: AnyTable,
         *,
         id: str | Sequence[str],  # noqa: A002 - the name that custodians know
-        private: Sequence[str | Column],
-        external: Sequence[str | Column] = (),
+        private: str | Column | Sequence[str | Column],
+        external: str | Column | Sequence[str | Column] = (),
         everyone: float | None = None,
         limits: Sequence[Limit] = (),
         public_id: bool = False,
@@ -188,7 +189,8 @@ class Study:
         Args:
             folder: to make.
             table: a .csv, .parquet, .arrow, .feather, .xlsx or .duckdb file, a folder/ of .parquet
-                files, or ``postgresql://...#table``; for the engine ``spark`` also
+                files, or ``postgresql://...#table``; or a data frame of pandas, polars, PyArrow or
+                DuckDB, without its index; for the engine ``spark`` also
                 ``spark:table`` of its catalog, or the address of a folder of Parquet files.
             id: the column, or columns, whose values tell records apart.
             private: attributes, each a ``Column`` or, where every value is a level, its name.
@@ -219,10 +221,10 @@ class Study:
         if everyone is not None:
             as_positive_bits(everyone, name="everyone")
         plan = Plan(
-            table=table,
+            table=find_source(table),
             id_columns=_several(id),
-            private=tuple(map(Column.of, private)),
-            external=tuple(map(Column.of, external)),
+            private=tuple(map(Column.of, _several(private))),
+            external=tuple(map(Column.of, _several(external))),
             is_id_public=public_id,
             organisation=organisation,
             memory=memory,
@@ -292,7 +294,7 @@ class Study:
 
     def extend(
         self,
-        table: str,
+        table: AnyTable,
         *,
         min_cohort: int = MIN_COHORT,
         skip_known: bool = False,
@@ -338,7 +340,7 @@ class Study:
             extend_study(
                 self._journal,
                 self._writer(),
-                table,
+                find_source(table),
                 min_cohort=min_cohort,
                 skip_known=skip_known,
                 accept_corrections=accept_corrections,
@@ -968,7 +970,7 @@ class Study:
             keys, self._layout, journal.engine, cohorts, books.created.is_id_public
         )
 
-    def link(self, party: str, ids: str, *, out: str | Path) -> Links:
+    def link(self, party: str, ids: AnyTable, *, out: str | Path) -> Links:
         """Write which pseudonym each id of a table has in the party's files.
 
         For a party that wants to link rows of its own. It tells the party which of its ids are in
@@ -998,7 +1000,7 @@ class Study:
 
     # -- erasing ----------------------------------------------------------------------------
 
-    def find_listed(self, ids: str) -> ListedRecords:
+    def find_listed(self, ids: AnyTable) -> ListedRecords:
         """What ``erase`` would do with a list of ids. Records and changes nothing.
 
         Args:
@@ -1009,7 +1011,7 @@ class Study:
 
     def erase(
         self,
-        ids: str,
+        ids: AnyTable,
         *,
         skip_unknown: bool = False,
         confirm: Callable[[ListedRecords], None] | None = None,

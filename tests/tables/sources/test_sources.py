@@ -29,6 +29,8 @@ from tacit.tables.sources.source import SOURCES, find_source
 from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import (
     PATIENTS,
+    ROWS,
+    TYPES,
     Columns,
     write_arrow,
     write_csv,
@@ -39,17 +41,6 @@ from tests.tables.samples import (
 )
 
 N_PATIENTS = len(PATIENTS["patient_id"])
-
-ROWS = sorted(zip(*PATIENTS.values(), strict=True))
-
-TYPES = {
-    "patient_id": "BIGINT",
-    "age": "BIGINT",
-    "diagnosis": "VARCHAR",
-    "income": "DOUBLE",
-    "smoker": "BOOLEAN",
-    "outcome": "VARCHAR",
-}
 
 
 def read(source: str, *columns: str, folder: Path) -> tuple[list[tuple[object, ...]], list[str]]:

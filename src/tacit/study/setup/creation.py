@@ -45,7 +45,7 @@ from tacit.study.journal import Journal, update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Engine, Records
-from tacit.tables.sources.source import find_source
+from tacit.tables.sources.source import AnyTable, Source, find_source
 
 IN_FOLDER = "folder"
 """Said instead of an address: the ledger is a file in the study's own folder."""
@@ -64,7 +64,7 @@ _SLIPS_THROUGH = 0.01
 class Plan:
     """What a custodian says about a study before it is made; see ``Study.create``."""
 
-    table: str
+    table: Source
     id_columns: tuple[str, ...]
     private: tuple[Column, ...]
     external: tuple[Column, ...]
@@ -325,7 +325,7 @@ def _created(
     )
 
 
-def cohort_record(snapshot: Records, table: str, keys: StudyKeys) -> CohortRecord:
+def cohort_record(snapshot: Records, table: AnyTable, keys: StudyKeys) -> CohortRecord:
     """What the ledger is to say of records that join a study, or begin it."""
     facts = public_facts(snapshot)
     return CohortRecord(

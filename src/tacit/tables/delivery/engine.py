@@ -23,6 +23,7 @@ from tacit.tables.delivery.release_file import Progress, RecordedRelease
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.cohort import Admission
 from tacit.tables.encoding.column import Column
+from tacit.tables.sources.source import AnyTable
 
 
 class MissingStatesError(DeliveryError):
@@ -103,7 +104,7 @@ class Engine(Protocol[SomeRecords]):
 
     def count(
         self,
-        source: str,
+        source: AnyTable,
         id_columns: Sequence[str],
         attributes: Sequence[Column],
         externals: Sequence[Column],
@@ -128,7 +129,7 @@ class Engine(Protocol[SomeRecords]):
 
     def count_cohort(
         self,
-        source: str,
+        source: AnyTable,
         cohorts: Sequence[SomeRecords],
         folder: Path,
         admission: Admission,
@@ -163,7 +164,9 @@ class Engine(Protocol[SomeRecords]):
         """Remove the records in a folder, if there are any: no ledger knows them."""
         ...
 
-    def link(self, records: SomeRecords, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
+    def link(
+        self, records: SomeRecords, ids: AnyTable, pseudonym_key: Callable[[int], bytes]
+    ) -> Links:
         """Which pseudonyms the ids of a table have.
 
         Args:

@@ -20,6 +20,7 @@ from tacit.storage import atomic_file
 from tacit.tables.connection import quote_name
 from tacit.tables.delivery.release_file import Words, check_target, hexadecimal
 from tacit.tables.encoding.snapshot import Snapshot
+from tacit.tables.sources.source import AnyTable
 from tacit.tables.sources.staging_table import StagingTable, stage
 
 
@@ -59,7 +60,7 @@ class Links:
                 pq.write_table(self.table, file)
 
 
-def link(snapshot: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
+def link(snapshot: Snapshot, ids: AnyTable, pseudonym_key: Callable[[int], bytes]) -> Links:
     """Look the ids of a table up.
 
     Args:

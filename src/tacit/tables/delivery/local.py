@@ -51,6 +51,7 @@ from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.erasure import erase, known_hashes
 from tacit.tables.encoding.snapshot import Snapshot
+from tacit.tables.sources.source import AnyTable
 
 _STATES = ".npy"
 _SEAL_BYTES = 32
@@ -61,7 +62,7 @@ class LocalEngine:
 
     def count(
         self,
-        source: str,
+        source: AnyTable,
         id_columns: Sequence[str],
         attributes: Sequence[Column],
         externals: Sequence[Column],
@@ -77,7 +78,7 @@ class LocalEngine:
 
     def count_cohort(
         self,
-        source: str,
+        source: AnyTable,
         cohorts: Sequence[Snapshot],
         folder: Path,
         admission: Admission,
@@ -96,7 +97,9 @@ class LocalEngine:
         if folder.exists():
             shutil.rmtree(folder)
 
-    def link(self, records: Snapshot, ids: str, pseudonym_key: Callable[[int], bytes]) -> Links:
+    def link(
+        self, records: Snapshot, ids: AnyTable, pseudonym_key: Callable[[int], bytes]
+    ) -> Links:
         """Which pseudonyms the ids of a table have."""
         return link(records, ids, pseudonym_key)
 

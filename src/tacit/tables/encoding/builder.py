@@ -31,6 +31,7 @@ from tacit.tables.encoding.snapshot import (
     Description,
     Snapshot,
 )
+from tacit.tables.sources.source import AnyTable
 from tacit.tables.sources.staging_table import StagingTable, stage
 
 MOST_PAIRS = 10_000_000
@@ -38,7 +39,7 @@ MOST_PAIRS = 10_000_000
 
 
 def build(
-    source: str,
+    source: AnyTable,
     id_columns: Sequence[str],
     attributes: Sequence[Column],
     externals: Sequence[Column],

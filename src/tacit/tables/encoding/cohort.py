@@ -22,6 +22,7 @@ from tacit.tables.encoding.ids import keyed_person_sql, normalised_id_sql
 from tacit.tables.encoding.persons import check_ids
 from tacit.tables.encoding.snapshot import Snapshot
 from tacit.tables.encoding.strays import count_strays, read_as
+from tacit.tables.sources.source import AnyTable
 from tacit.tables.sources.staging_table import StagingTable, stage
 
 _MOST_SHOWN = 10
@@ -61,7 +62,7 @@ class Admission:
 
 
 def build_cohort(
-    source: str,
+    source: AnyTable,
     cohorts: Sequence[Snapshot],
     folder: Path,
     admission: Admission,

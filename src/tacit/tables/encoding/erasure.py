@@ -24,6 +24,7 @@ from tacit.tables.encoding.builder import write_header
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.ids import keyed_id_sql, keyed_person_sql
 from tacit.tables.encoding.snapshot import BATCH, CODES_FILE, Snapshot
+from tacit.tables.sources.source import AnyTable
 from tacit.tables.sources.staging_table import stage
 
 Places = NDArray[np.int64]
@@ -46,7 +47,7 @@ class HashedIds:
     empty_rows: tuple[int, ...]
 
 
-def hash_ids(encoding: Encoding, ids: str, key: bytes, folder: Path) -> HashedIds:
+def hash_ids(encoding: Encoding, ids: AnyTable, key: bytes, folder: Path) -> HashedIds:
     """The keyed hash of each id in a table.
 
     Args:

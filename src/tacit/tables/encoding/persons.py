@@ -19,7 +19,7 @@ from tacit.remark import Remark
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, quote_text
 from tacit.tables.encoding.ids import normalised_id_sql
-from tacit.tables.sources.source import find_source
+from tacit.tables.sources.source import AnyTable, find_source
 from tacit.tables.sources.staging_table import StagingTable
 
 Run = Callable[[str], list[tuple[Any, ...]]]
@@ -91,7 +91,11 @@ class Ids:
 
 
 def check_ids(
-    table: StagingTable, columns: Sequence[str], accept: Collection[str], source: str, folder: Path
+    table: StagingTable,
+    columns: Sequence[str],
+    accept: Collection[str],
+    source: AnyTable,
+    folder: Path,
 ) -> list[Remark]:
     """Refuse a table whose ids do not name persons; remarks on what was accepted.
 
@@ -162,7 +166,7 @@ def refuse_persons_twice(
     return [Remark("rows_apart", {"column": person, "rows": rows})]
 
 
-def _person_query(source: str, persons: Sequence[str], folder: Path) -> str:
+def _person_query(source: AnyTable, persons: Sequence[str], folder: Path) -> str:
     """The query that makes one row per person: what is constant kept, the rest side by side.
 
     Args:

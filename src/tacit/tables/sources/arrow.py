@@ -1,11 +1,10 @@
-"""Arrow files, which are also called Feather files (version 2)."""
+"""Arrow files, which are also called Feather files (version 2), and how Arrow's types are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -20,14 +19,15 @@ _READ_AS = {pa.float16(): pa.float32()}
 """Types that DuckDB does not know -> what they are read as."""
 
 
-def _describe(connection: duckdb.DuckDBPyConnection, file: Path) -> Table:
-    """The table of a file; columns that DuckDB cannot read have Arrow's name of their type."""
-    schema = dataset(file, format="ipc").schema
+def describe_arrow(
+    connection: duckdb.DuckDBPyConnection, schema: pa.Schema, read: Callable[[pa.Schema], object]
+) -> Table:
+    """What ``read`` gives of a schema; columns that DuckDB cannot read have Arrow's type."""
     fields = [field.with_type(_READ_AS.get(field.type, field.type)) for field in schema]
     readable = [field for field in fields if _is_readable(connection, field)]
     types = {field.name: str(field.type) for field in fields}
     if readable:
-        connection.register("incoming", dataset(file, format="ipc", schema=pa.schema(readable)))
+        connection.register("incoming", read(pa.schema(readable)))
         types |= describe(connection, "incoming").types
     return Table(types, lambda _: "incoming", schema.names, partial(refuse_wide_decimals, schema))
 
@@ -51,7 +51,8 @@ class ArrowFile(TableFile):
         """The table in the file, read in batches."""
         check_file(self.file, self.text)
         try:
-            yield _describe(connection, self.file.absolute())
+            read = partial(dataset, self.file.absolute(), format="ipc")
+            yield describe_arrow(connection, read().schema, read)
         except pa.ArrowException as error:
             raise InvalidInputError(
                 f"{self.text} cannot be read: {reason(error)}; write it as an Arrow file, which is "

@@ -10,15 +10,19 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import duckdb
 
 from tacit.errors import InvalidInputError
 from tacit.remark import Remark
 from tacit.similar_names import nearest_first
+
+if TYPE_CHECKING:
+    from tacit.frames import Frame
 
 SOURCES: dict[str, str] = {
     r"postgres(ql)?://.*": "tacit.tables.sources.postgresql:ServerTable",
@@ -33,6 +37,8 @@ SOURCES: dict[str, str] = {
 }
 """Pattern of names -> class of the sources with such names; the first pattern counts."""
 
+MEMORY = "tacit.tables.sources.memory:MemoryTable"
+
 MOST_DIGITS = 38
 """Of a DECIMAL in DuckDB."""
 
@@ -42,8 +48,14 @@ _FORMS = (
 )
 
 
-def find_source(text: str) -> Source:
-    """The source that a text names; whether its table is there shows when it is opened."""
+def find_source(table: AnyTable) -> Source:
+    """The source that is named, or is a data frame; whether it is there shows when it is opened."""
+    if isinstance(table, Source) and not hasattr(table, "__arrow_c_stream__"):
+        return table
+    if not isinstance(table, str | PathLike):
+        memory: Callable[[object], Source] = resolve_name(MEMORY)
+        return memory(table)
+    text = str(table)
     for pattern, name in SOURCES.items():
         if re.fullmatch(pattern, text, re.DOTALL):
             source: Source = resolve_name(name)(text)
@@ -62,16 +74,24 @@ class Table:
         names: of all columns as the source has them; DuckDB numbers those that differ only in case.
         look: names of columns -> what to know about how these are read, before they are; refuses
             what would be read otherwise than it is meant.
+        index: names of what looks like a column of a data frame, and is none.
     """
 
     types: Mapping[str, str]
     scan: Callable[[Sequence[str]], str]
     names: Sequence[str] = ()
     look: Callable[[Sequence[str]], list[Remark]] = lambda _: []
+    index: Sequence[str] = ()
 
 
+@runtime_checkable
 class Source(Protocol):
     """A table named by a text; it may not exist."""
+
+    @property
+    def text(self) -> str:
+        """How it was named."""
+        ...
 
     @property
     def shown(self) -> str:
@@ -86,6 +106,10 @@ class Source(Protocol):
     def open(self, connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[Table]:
         """The table, to be read through a connection."""
         ...
+
+
+AnyTable: TypeAlias = "str | PathLike[str] | Frame | Source"
+"""What may be given for a table: its name, a data frame, or its source."""
 
 
 @dataclass(frozen=True, slots=True)

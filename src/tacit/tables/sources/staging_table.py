@@ -20,7 +20,7 @@ from tacit.similar_names import nearest_first
 from tacit.storage import scratch_folder
 from tacit.tables.connection import connect_file, quote_name, reason
 from tacit.tables.sources.header import check_case
-from tacit.tables.sources.source import Table, find_source
+from tacit.tables.sources.source import AnyTable, Table, find_source
 
 _SMALL_INTEGERS = {
     "TINYINT",
@@ -95,7 +95,7 @@ class StagingTable:
 
 @contextmanager
 def stage(
-    source: str,
+    source: AnyTable,
     columns: Sequence[str],
     folder: Path,
     *,
@@ -165,6 +165,11 @@ def stored_columns(
 ) -> tuple[str, dict[str, str]]:
     """SQL of columns in their stored form, to select from a table, and the stored type of each."""
     for name in columns:
+        if name in table.index:
+            raise InvalidInputError(
+                f"{name!r} is the index of {shown}, which is not read: .reset_index() makes a "
+                "column of it"
+            )
         if name not in table.types:
             raise InvalidInputError(
                 f"there is no column {name!r} in {shown}: it has {nearest_first(name, table.types)}"

@@ -39,7 +39,7 @@ from tacit.tables.encoding.persons import Ids, refuse_persons_twice
 from tacit.tables.encoding.snapshot import COUNTS_FILE, DESCRIPTION_FILE, Description
 from tacit.tables.encoding.strays import reading_sql
 from tacit.tables.sources.parquet import ParquetFile
-from tacit.tables.sources.source import describe, find_source
+from tacit.tables.sources.source import AnyTable, describe, find_source
 from tacit.tables.sources.spark import SparkTable
 from tacit.tables.sources.staging_table import StagingTable, stage, stored_columns, zoned_columns
 
@@ -66,7 +66,7 @@ _SPARK_TYPES = {
 
 def take_census(
     session: SparkSession,
-    source: str,
+    source: AnyTable,
     id_columns: Sequence[str],
     attributes: Sequence[Column],
     externals: Sequence[Column],
@@ -157,7 +157,7 @@ class ValueTable(StagingTable):
 @contextmanager
 def _staged(
     session: SparkSession,
-    source: str,
+    source: AnyTable,
     columns: Sequence[str],
     id_columns: Sequence[str],
     accept: Collection[str],
@@ -185,7 +185,7 @@ def _staged(
         yield ValueTable(connection, read.types, ids.n_records, remarks, read.zoned, staged=staged)
 
 
-def read_table(session: SparkSession, source: str) -> DataFrame | None:
+def read_table(session: SparkSession, source: AnyTable) -> DataFrame | None:
     """A table that Spark reads by itself; ``None`` for one that this machine has to read."""
     from pyspark.errors import AnalysisException
 
@@ -213,7 +213,7 @@ class _Read:
 
 
 def _stage_here(
-    source: str, columns: Sequence[str], ids: Sequence[str], copy: Folder, here: Path
+    source: AnyTable, columns: Sequence[str], ids: Sequence[str], copy: Folder, here: Path
 ) -> _Read:
     """Copy a source that Spark cannot read."""
     part = here / f"part-0{ENDING}"

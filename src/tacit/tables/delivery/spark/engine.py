@@ -68,7 +68,7 @@ from tacit.tables.delivery.spark.session import (
 from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Column
 from tacit.tables.encoding.erasure import known_hashes
-from tacit.tables.sources.source import find_source
+from tacit.tables.sources.source import AnyTable, find_source
 from tacit.tables.sources.spark import SparkTable
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SparkEngine:
 
     def count(
         self,
-        source: str,
+        source: AnyTable,
         id_columns: Sequence[str],
         attributes: Sequence[Column],
         externals: Sequence[Column],
@@ -138,7 +138,7 @@ class SparkEngine:
 
     def count_cohort(
         self,
-        source: str,
+        source: AnyTable,
         cohorts: Sequence[PartedSnapshot],
         folder: Path,
         admission: Admission,
@@ -172,8 +172,8 @@ class SparkEngine:
 
     @contextmanager
     def _local_copy(
-        self, source: str, cohorts: Sequence[PartedSnapshot], scratch: Path
-    ) -> Iterator[str]:
+        self, source: AnyTable, cohorts: Sequence[PartedSnapshot], scratch: Path
+    ) -> Iterator[AnyTable]:
         """A table that the driver can read, with the study's columns: it, or a copy of it."""
         if not isinstance(find_source(source), SparkTable):
             yield source
@@ -188,7 +188,7 @@ class SparkEngine:
         yield str(scratch / "now.parquet")
 
     def link(
-        self, records: PartedSnapshot, ids: str, pseudonym_key: Callable[[int], bytes]
+        self, records: PartedSnapshot, ids: AnyTable, pseudonym_key: Callable[[int], bytes]
     ) -> Links:
         """Which pseudonyms the ids of a table have."""
         with records.here() as held:
