@@ -19,6 +19,7 @@ from tacit.cli import run
 from tacit.errors import InfeasibleError, InvalidInputError, UnconvergedError
 from tacit.remark import Remark
 from tacit.scheme import Policy
+from tacit.solvers import work_done
 from tacit.study import Study, StudyStatus
 from tacit.study.books.records import IntentRecord
 from tacit.words.commands import command_of
@@ -233,6 +234,21 @@ def test_a_slow_machine_releases_the_same(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr("tacit.solvers.kernel.monotonic", lambda clock=clock: next(clock))
         monkeypatch.setattr("tacit.solvers.levels.monotonic", lambda clock=clock: next(clock))
     assert laws[0] == laws[1]
+
+
+@pytest.mark.parametrize("asked", [{}, {"bits": 1e-4}, {"bits": 0.1}, {"objective": "worst-level"}])
+def test_a_party_whose_limit_is_used_up_is_refused_without_a_design(
+    tmp_path: Path, asked: dict[str, object]
+) -> None:
+    """Up to a thousandth of a limit; what was recorded is still delivered."""
+    with make_clinic(tmp_path) as study:
+        study.set_party("lab-a", 0.3)
+        study.release("lab-a", "age", bits=0.2998, out=tmp_path / "a.csv")
+        began = work_done()
+        with pytest.raises(InfeasibleError, match=r"of its 0\.3 bits: nothing is left to it"):
+            study.release("lab-a", "smoker", out=tmp_path / "b.csv", **asked)  # type: ignore[arg-type]
+        study.release("lab-a", "age", bits=0.2998, out=tmp_path / "again.csv")
+        assert work_done() == began
 
 
 def test_a_search_in_time_makes_no_remark(tmp_path: Path) -> None:

@@ -72,6 +72,10 @@ LEAST_BITS = 10 * RESERVE_BITS
 """A party or coalition with fewer bits left than this has nothing left: designs stay
 ``RESERVE_BITS`` below each limit."""
 
+_USED_UP = 1e-3
+"""So does a party with less than this share of its own limit: a design for so little takes long, is
+hard to certify and worth next to nothing."""
+
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
@@ -142,9 +146,10 @@ class Draft:
         """Whether all records have the same answer, which the public counts tell."""
         return int(np.count_nonzero(self.law.sum(axis=1))) == 1
 
-    @property
-    def bound(self) -> float | None:
+    def prove_bound(self) -> float | None:
         """No release within the limits does better; ``None`` where no proof is known.
+
+        In a study of many cells the search for a proof takes seconds.
 
         The design's own bound is for limits that are lower by the reserve. It is a price per bit
         times each limit, and something that does not depend on the limits ([M] fact 2). Where a
@@ -429,10 +434,10 @@ def own_ceiling(books: Books, request: Request) -> float:
     limit = books.own_limit(party)
     held = books.proved_account.upper_bits(own)
     left = limit - held
+    if left < max(LEAST_BITS, min(_USED_UP * limit, _USED_UP)):
+        reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
+        raise refusal(books, f"{reason}: nothing is left to it", own)
     if request.bits is None:
-        if left < LEAST_BITS:
-            reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
-            raise refusal(books, f"{reason}: nothing is left to it", own)
         return limit
     if request.bits > left:
         asked = f"{party} asks for {bits_in_words(request.bits)} and has"
@@ -588,7 +593,7 @@ def entry_of(drafted: Draft, cohort: Cohort, reason: str | None) -> Recorded:
         "everyone_worst_answer": after.worst_answer(after.memory.present),
         "value": drafted.value,
         "blind": drafted.blind,
-        "bound": drafted.bound,
+        "bound": drafted.prove_bound(),
         "is_out_of_time": drafted.is_out_of_time,
         "level_multipliers": drafted.level_multipliers,
         "ceiling_multipliers": drafted.ceiling_multipliers,

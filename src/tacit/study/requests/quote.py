@@ -226,7 +226,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
         until: when nothing more is designed to compare it with, by ``work_done``.
         compare: whether the curve shows other releases, too.
     """
-    request = drafted.request
+    request, bound = drafted.request, drafted.prove_bound()
     shares = _shares(books, request.party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (request.party,))
     levels, reached = _levels(books, request, drafted.law), _reached_cap(books, drafted)
@@ -244,7 +244,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
         **_asked(books, request),
         value=drafted.value,
         blind=drafted.blind,
-        bound=drafted.bound,
+        bound=bound,
         levels=levels,
         variants=variants,
         own=own,
@@ -263,7 +263,7 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
             *loose_bounds(shares),
             *loose_caps(shares),
             *reached,
-            *remarks_on_time(drafted.is_out_of_time, drafted.value, drafted.bound),
+            *remarks_on_time(drafted.is_out_of_time, drafted.value, bound),
         ),
     )
 
