@@ -179,6 +179,15 @@ def test_verify_stays_green_and_says_so(clinic: Path) -> None:
     assert [each.code for each in verify_study(clinic).problems] == ["file_changed"]
 
 
+def test_a_file_that_another_release_replaced_before_is_no_problem(folder_clinic: Path) -> None:
+    shutil.copy(folder_clinic.parent / "age.csv", folder_clinic.parent / "outcome.csv")
+    erase(folder_clinic)
+    found = verify_study(folder_clinic)
+    assert found.problems == ()
+    outcome = str(folder_clinic.parent / "outcome.csv")
+    assert Remark("file_replaced", {"release": 7, "file": outcome, "now": 5}) in found.notes
+
+
 def test_files_under_other_names_are_named_until_they_are_written_again(
     folder_clinic: Path,
 ) -> None:

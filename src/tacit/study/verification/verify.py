@@ -258,6 +258,7 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
     if keys is None:
         return [], [Remark("files_not_checked")]
     problems, notes, earlier = [], [], books.before_erasures
+    old = [intent for each in earlier for intent in each.releases.values()]
     for number, intent in books.releases.items():
         if intent.delivery is None:
             notes.append(Remark("not_delivered", {"release": number}))
@@ -276,6 +277,8 @@ def _file_problems(books: Books, keys: DigestKeys | None) -> tuple[list[Remark],
             notes.append(Remark("file_replaced", about | {"now": found[0].entry.number}))
         elif _written([each.releases[number] for each in earlier], file, keys):
             notes.append(Remark("erased_in_file", about))
+        elif found := _written(old, file, keys):
+            notes.append(Remark("file_replaced", about | {"now": found[0].entry.number}))
         else:
             problems.append(Remark("file_changed", about))
     return problems, notes
