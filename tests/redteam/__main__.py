@@ -41,7 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.redteam", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="for all of it, about")
     end = time.monotonic() + 60 * parser.parse_args().minutes
-    lines = [_tests(), _expressions(), _ledgers(end), _visits(end), _accounts(end)]
+    lines = [_tests(), _expressions(), _ledgers(end), _visits(end), _lives(end), _accounts(end)]
     print(f"{'attack':<44} {'tried':>7} {'succeeded':>9}")
     for line in lines:
         print(f"{line.attack:<44} {line.tried:>7} {len(line.faults):>9}")
@@ -109,6 +109,24 @@ def _visits(end: float) -> Line:
         line.faults += visit["faults"]
         seconds.append(f"{visit['seconds']:.1f}" + ("r" if visit["refusal"] else ""))
     line.remarks.append(f"seconds for each visit (r: refused): {' '.join(seconds)}")
+    return line
+
+
+def _lives(end: float) -> Line:
+    """Ten lives for each seed, for half of the time that is left."""
+    line, number = Line("lives of studies"), 0
+    until = time.monotonic() + (end - time.monotonic()) / 2
+    while (left := until - time.monotonic()) > 0:
+        command = [sys.executable, "-m", "tests.redteam.lives", str(number)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=left, check=False)
+        except subprocess.TimeoutExpired:
+            line.remarks.append(f"seed {number} was given up after {left:.0f} seconds")
+            break
+        line.tried += 1
+        if done.returncode:
+            line.faults.append(f"seed {number}: {done.stderr.decode()}")
+        number += 1
     return line
 
 
