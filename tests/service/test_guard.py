@@ -238,9 +238,12 @@ def test_malformed_forms_are_refused(server: Server, body: bytes) -> None:
 def test_slow_bodies_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.05)
 
-    async def drip() -> dict[str, object]:
-        await anyio.sleep(0.02)
-        return {"type": "http.request", "body": b"x", "more_body": True}
+    parts = [{"type": "http.request", "body": b"x", "more_body": True}]
+
+    async def receive() -> dict[str, object]:
+        if not parts:
+            await anyio.sleep_forever()
+        return parts.pop()
 
     with pytest.raises(FailureError, match="too long"):
-        anyio.run(guard._read_body, Headers({}), drip)
+        anyio.run(guard._read_body, Headers({}), receive)

@@ -155,14 +155,17 @@ def test_large_and_slow_files_are_given_up(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(uploads, "CHUNK_SECONDS", 0.05)
     place = Uploads(tmp_path)
 
-    async def chunks(seconds: float) -> Any:
+    async def large() -> Any:
         while True:
-            await anyio.sleep(seconds)
             yield b"1234567"
 
-    for seconds, said in ((0.0, "at most"), (1.0, "too long")):
+    async def slow() -> Any:
+        yield b"1234567"
+        await anyio.sleep_forever()
+
+    for chunks, said in ((large, "at most"), (slow, "too long")):
         with pytest.raises(FailureError, match=said):
-            anyio.run(place.receive, "ids.csv", chunks(seconds))
+            anyio.run(place.receive, "ids.csv", chunks())
     assert list(tmp_path.iterdir()) == []
 
 
