@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,9 @@ from tacit.markup import html_table
 from tacit.problem import Problem
 from tacit.solution import GAP_TOL, Solution
 from tacit.solvers import feasible_solutions, solve
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SEARCH_STEPS = 40
 """Solutions of a search for bits, at most; where the curve is smooth, a few are enough."""
@@ -47,6 +51,19 @@ class Surface:
     def gap(self) -> Array:
         """Certified distance to the optimum at [i, j]; NaN where infeasible or unproven."""
         return self._grid([None if s is None else s.gap for s in self.solutions])
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each pair of limits: in bits, the value, its gap; null if infeasible."""
+        import pyarrow as pa
+
+        individual, collusion = np.meshgrid(self.individual, self.collusion, indexing="ij")
+        columns = {
+            "individual": individual,
+            "collusion": collusion,
+            "value": self.value,
+            "gap": self.gap,
+        }
+        return pa.table({k: pa.array(v.ravel(), from_pandas=True) for k, v in columns.items()})
 
     def __repr__(self) -> str:
         """The size of the grid, the range of the utility, and the largest certified gap."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.estimation.functionals import RANK_TOL
 from tacit.information.laws import as_channel, as_joint
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _FEW_RECORDS = 10
 """A letter that fewer records are expected to have, whatever is true of them, tells nothing."""
@@ -67,6 +70,13 @@ class NoisyColumn:
     def __repr__(self) -> str:
         """How many rows there are, and the levels."""
         return f"NoisyColumn({len(self):,} rows, levels {', '.join(self.levels)})"
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each record: its id, where ids are known, and its letter."""
+        import pyarrow as pa
+
+        ids = {} if self.records is None else {"record": self.records}
+        return pa.table(ids | {"letter": self.letters})
 
     def scored(self, numbers: Sequence[float]) -> Self:
         """The same column with a number for each level, in the order of ``levels``."""

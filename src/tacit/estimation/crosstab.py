@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from tacit.estimation.own_columns import as_columns, as_noisy, group_rows
 from tacit.estimation.recipient import Estimate, check_confidence, check_target, estimate_counts
 from tacit.markup import html_table
 from tacit.remark import Remark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MOST_CELLS = 256
 """Combinations of levels whose bounds take seconds."""
@@ -119,6 +122,24 @@ class CrossTable:
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
         return asdict(self) | {"remarks": [each.as_dict() for each in self.remarks]}
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each cell: its group and levels, rows, and the share with its interval."""
+        import pyarrow as pa
+
+        names = (*self.by, *self.columns)
+        return pa.Table.from_pylist(
+            [
+                dict(zip(names, (*cell.group, *cell.levels), strict=True))
+                | {"rows": cell.n, "share": cell.share, "low": cell.low, "high": cell.high}
+                for cell in self.cells
+            ]
+        )
+
+    def __repr__(self) -> str:
+        """How large it is."""
+        names = " x ".join((*self.by, *self.columns))
+        return f"CrossTable({names}: {len(self.cells)} cells, {self.n:,} rows)"
 
     def _repr_html_(self) -> str:
         """Every cell with its interval, as a table for notebooks."""

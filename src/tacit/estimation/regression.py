@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,9 @@ from tacit.estimation.own_columns import as_columns, own_numbers
 from tacit.estimation.recipient import check_confidence
 from tacit.markup import html_table
 from tacit.remark import Remark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +58,21 @@ class Regression:
     n: int
     confidence: float
     remarks: tuple[Remark, ...]
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each coefficient, with its standard error and its interval."""
+        import pyarrow as pa
+
+        low, high = self.intervals.T
+        return pa.table(
+            {
+                "name": self.names,
+                "coefficient": self.coefficients,
+                "standard_error": self.standard_errors,
+                "low": low,
+                "high": high,
+            }
+        )
 
     def __repr__(self) -> str:
         """Every coefficient and its interval."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ from tacit.tables.delivery.release_reader import (
     read_texts,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN = 5
 _MANY = 250
 _MOST_WORK = _MANY**3
 """Levels twice, times letters: the bounds on all levels take about a minute then."""
@@ -92,6 +96,21 @@ class RecipientEstimate:
     levels: tuple[LevelEstimate, ...]
     contrasts: tuple[LevelContrast, ...]
     remarks: tuple[Remark, ...]
+
+    def __repr__(self) -> str:
+        """The first few levels, with their shares."""
+        shown = (
+            f"{each.level} {'unknown' if each.share is None else format(each.share, '.4f')}"
+            for each in self.levels[:_SHOWN]
+        )
+        more = ", ..." if len(self.levels) > _SHOWN else ""
+        return f"RecipientEstimate({self.request}, {self.n:,} records: {', '.join(shown)}{more})"
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each level, with its share and its interval."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([asdict(each) for each in self.levels])
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""

@@ -305,6 +305,15 @@ class Certificate(ReleasePaper):
     worst_answer: float
     cap: float | None
 
+    def __repr__(self) -> str:
+        """Which release it is of, and how large its law is: that may be 100,000 numbers."""
+        return (
+            f"Certificate(release {self.entry}: {self.request} for {self.party}, {self.records:,} "
+            f"records; {len(self.labels):,} levels, {len(self.letters):,} letters)"
+        )
+
+    __str__ = __repr__
+
     @model_validator(mode="after")
     def _has_a_range_unless_analysable(self) -> Self:
         ends = self.least_given_r, self.most_given_r
