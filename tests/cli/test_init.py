@@ -96,8 +96,7 @@ def test_an_attribute_with_100_000_levels() -> None:
     said = refused_init(4, init("income"))
     assert "income has 100,000 levels and 1,000 is the most: use income:map=groups.json" in said
     said = refused_init(4, init("age"))
-    assert "age:cut=..." in said
-    assert "age:quantiles=..." in said
+    assert "age:cut=24999,49999,74999 or age:quantiles=..." in said
 
 
 @pytest.mark.parametrize(
@@ -267,6 +266,31 @@ def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: s
     assert "<dt>Same ids elsewhere</dt>" in Path("report.html").read_text()
     flat = " ".join(tacit("init", "--help").out.split())
     assert "whoever holds releases of both studies may hold the sum" in flat
+
+
+def test_the_variable_may_say_that_the_ledger_is_in_the_folder(
+    patients: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TACIT_LEDGER", "folder")
+    done("init", "clinic", "--table", patients, "--id", "patient_id", *PRIVATE)
+    assert Path("clinic/ledger.sqlite").exists()
+
+
+def test_hundreds_of_numbers_are_refused_with_the_cuts_that_would_do() -> None:
+    write_rows(Path("t.csv"), [(f"p{k}", 10 + k % 200, "flu", "low") for k in range(400)])
+    said = refused_init(4, init("age"))
+    advice = "age has 200 different numbers, too many for a level each: use age:cut=59,109,159 or "
+    assert advice in said
+    done(*init("age:cut=59,109,159", options=("--ledger", "folder")))
+
+
+def test_a_plain_file_that_is_called_a_packed_one() -> None:
+    write_rows(Path("t.csv.gz"), ROWS)
+    said = refused_init(4, init("diagnosis", table="t.csv.gz"))
+    assert said == (
+        "t.csv.gz is not packed with gzip, as its name says: if it is a plain CSV file, call it "
+        "t.csv"
+    )
 
 
 # -- a person has one row -------------------------------------------------------------------------

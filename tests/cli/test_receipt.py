@@ -243,3 +243,12 @@ def test_receipts_of_what_is_not_there(used: Path) -> None:
     assert said == "there is no entry 99: the ledger ends at 8, its releases are 5, 7"
     assert "there is no entry 0" in unchanged(4, "receipt", used, 0)
     assert "'ENTRY'" in unchanged(2, "receipt", used, "three")
+
+
+@pytest.mark.parametrize("command", [("receipt", 2), ("report",)])
+def test_a_page_is_not_written_into_a_file_of_another_kind(
+    used: Path, command: tuple[str, ...]
+) -> None:
+    name, *more = command
+    said = unchanged(4, name, used, *more, "--html", "paper.pdf")
+    assert "paper.pdf would be a page in HTML: give a name that ends in .html" in said

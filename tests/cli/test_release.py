@@ -22,6 +22,11 @@ def test_an_unknown_party_and_the_command_that_lets_it_in(fresh: Path) -> None:
     done("release", fresh, "lab-c", "age", "--out", "c.csv")
 
 
+def test_a_party_whose_name_differs_by_case_is_not_let_in_once_more(fresh: Path) -> None:
+    said = unchanged(4, "release", fresh, "LAB-a", "age", "--out", "c.csv")
+    assert said == "party 'LAB-a' is unknown: 'lab-a' is there, which differs only by case"
+
+
 @pytest.mark.parametrize(
     ("request_words", "said"),
     [
@@ -104,7 +109,7 @@ def test_nothing_is_written_into_the_folder_of_any_study(used: Path, place: str)
     out = f"{place}/late.csv"
     said = refused(4, "release", used, "lab-a", "income", "--out", out)
     assert f"{out} belongs to the study" in said
-    said = refused(4, "receipt", used, 5, "--html", f"{place}/key")
+    said = refused(4, "receipt", used, 5, "--html", f"{place}/key.html")
     assert "belongs to the study" in said
     assert not Path(out).exists()
     done("verify", used)
@@ -143,3 +148,17 @@ def test_no_field_of_a_csv_begins_a_formula(formulas: Path) -> None:
     estimates = [done("estimate", f"r.{end}", "--json").json for end in ENDINGS]
     assert estimates[0] == estimates[1]
     done("verify", formulas, "--receipt", "r.csv.certificate.json")
+
+
+def test_a_link_is_followed_once_and_what_is_recorded_is_what_is_written(
+    fresh: Path, tmp_path: Path
+) -> None:
+    link, file = tmp_path / "latest.csv", tmp_path / "march.csv"
+    link.symlink_to(file)
+    done("release", fresh, "lab-a", "age", "--bits", 0.1, "--out", link)
+    assert link.is_symlink()
+    assert Path(f"{file}.certificate.json").exists()
+    *_, last = done("log", fresh, "--json").json["entries"]
+    assert "everything is as recorded" in done("verify", fresh).out
+    receipt = done("receipt", fresh, last["number"] - 1, "--json").json
+    assert receipt["file"] == str(file)

@@ -66,7 +66,8 @@ def columns_in_shell() -> Iterator[None]:
     try:
         yield
     except ColumnError as error:
-        ways = " or ".join(f"{error.column}{_IN_SHELL[way]}" for way in error.ways)
+        spelled = _IN_SHELL | ({"cuts": f":cut={error.cuts}"} if error.cuts else {})
+        ways = " or ".join(f"{error.column}{spelled[way]}" for way in error.ways)
         raise InvalidInputError(f"{error.seen}: use {ways}") from None
 
 

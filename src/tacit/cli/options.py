@@ -7,6 +7,18 @@ from typing import Annotated
 
 import typer
 
+from tacit.errors import InvalidInputError
+
+
+def _page(path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(
+            f"{path} would be a page in HTML: give a name that ends in .html; a browser prints it "
+            "as PDF"
+        )
+    return path
+
+
 Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="The study's folder.")]
 Party = Annotated[str, typer.Argument(metavar="PARTY", help="Who asks.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; of an error, too.")]
@@ -77,6 +89,12 @@ Accept = Annotated[
     typer.Option(
         metavar="CODE",
         help="Go on in spite of what tacit has found, by the code that it named; again for each.",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", callback=_page, help="Write it as a page that opens offline and prints."
     ),
 ]
 AcceptRollback = Annotated[

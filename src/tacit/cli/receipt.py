@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.display import answer_in_words, bar, plain, show_json, show_rows
-from tacit.cli.options import AsJson, Folder
+from tacit.cli.options import AsJson, Folder, Page
 from tacit.cli.quote import show_risks
 from tacit.words.remarks import remark_in_words
 
@@ -22,9 +21,7 @@ def receipt(
         int,
         typer.Argument(metavar="ENTRY", help="Number of a release, or of any other ledger entry."),
     ],
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as a page that opens offline.")
-    ] = None,
+    html: Page = None,
     as_json: AsJson = False,
 ) -> None:
     """A receipt, to be kept elsewhere.

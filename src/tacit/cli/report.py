@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from tacit.cli.display import counted, plain, show_json, show_remarks, show_rows
-from tacit.cli.options import AsJson, Folder
+from tacit.cli.options import AsJson, Folder, Page
 from tacit.words.remarks import remarks_for_machines
 
 if TYPE_CHECKING:
@@ -17,10 +14,7 @@ if TYPE_CHECKING:
 
 def report(
     folder: Folder,
-    html: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write it as a page that opens offline and prints."),
-    ] = None,
+    html: Page = None,
     as_json: AsJson = False,
 ) -> None:
     """One document on the study, for a record of processing.

@@ -16,11 +16,18 @@ VARIABLE = "TACIT_LEDGER"
 """Environment variable with the address of the ledger for new studies."""
 
 
+IN_FOLDER = "folder"
+"""Said instead of an address: the ledger is a file in the study's own folder."""
+
+
 def default_ledger() -> str:
-    """Address of the ledger for new studies; the folder of a file in the user's data is made."""
+    """Address of the ledger for new studies, or ``IN_FOLDER``.
+
+    The folder of a file in the user's data is made.
+    """
     named = os.environ.get(VARIABLE)
     if named:
-        return absolute_address(named)
+        return named if named == IN_FOLDER else absolute_address(named)
     folder = _data_folder() / "tacit"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

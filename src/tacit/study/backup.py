@@ -17,6 +17,7 @@ from typing import Any
 from tacit.errors import InvalidInputError
 from tacit.ledger import Ledger
 from tacit.ledger.database import absolute_address, parse_address, shown_address
+from tacit.ledger.user_ledger import IN_FOLDER
 from tacit.remark import Remark
 from tacit.storage import atomic_file, atomic_folder, scratch_folder
 from tacit.study.books.books import Books
@@ -24,7 +25,6 @@ from tacit.study.entry_kinds import read_books
 from tacit.study.erasure import erase_again, refuse_unfinished
 from tacit.study.folder import Configuration, Layout, StudyKeys, engine_of, refuse_own_files
 from tacit.study.journal import Journal, Traces, refuse_unregistered, update_high_water_mark
-from tacit.study.setup.creation import IN_FOLDER
 from tacit.tables.encoding.snapshot import is_snapshot_file
 
 _COHORT = re.compile(r"(cohorts/[1-9][0-9]{0,8}/)?(snapshot/)?(.+)")

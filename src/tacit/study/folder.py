@@ -273,6 +273,11 @@ def note_copy(layout: Layout, release: int, file: str) -> None:
                 written.write(json.dumps(copies, indent=2).encode() + b"\n")
 
 
+def follow_link(target: Path) -> Path:
+    """Where a file is really written: a link is followed once, before anything is recorded."""
+    return target.resolve() if target.is_symlink() else target
+
+
 def refuse_own_files(layout: Layout, configuration: Configuration, target: Path) -> None:
     """Raise InvalidInputError if the file is in a study's folder or is a table of this study."""
     refuse_study_files(target)

@@ -50,6 +50,7 @@ from tacit.study.extension import MIN_COHORT, extend_study
 from tacit.study.folder import (
     Configuration,
     StudyKeys,
+    follow_link,
     refuse_changed_snapshot,
     refuse_own_files,
 )
@@ -715,7 +716,7 @@ class Study:
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
-        target, journal = Path(out), self._journal
+        target, journal = follow_link(Path(out)), self._journal
         later = journal.books.cohorts[1:] if cohort is None else ()
         for file in (target, *(cohort_file(target, each.number) for each in later)):
             check_target(file)
@@ -838,7 +839,7 @@ class Study:
         Returns:
             The recipient's certificate, as it was written beside the file.
         """
-        target = Path(out)
+        target = follow_link(Path(out))
         check_target(target)
         refuse_own_files(self._layout, self.configuration, target)
         self._journal.settle_rollback(certificate_path(target))

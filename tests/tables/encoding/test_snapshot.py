@@ -86,7 +86,7 @@ def test_a_snapshot_can_be_opened_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("n_levels", "dtype"), [(256, np.uint8), (257, np.uint16)])
 def test_cells_take_no_more_room_than_they_need(n_levels: int, dtype: type, tmp_path: Path) -> None:
-    columns = {"id": range(n_levels), "a": range(n_levels)}
+    columns = {"id": range(n_levels), "a": [f"{k:03d}" for k in range(n_levels)]}
     source = write_parquet(tmp_path / "t.parquet", columns)
     snapshot = build(source, ["id"], columns_of("a"), [], tmp_path / "snapshot")
     assert snapshot.x.dtype == dtype
@@ -204,9 +204,9 @@ def test_an_external_column_with_too_many_levels(tmp_path: Path) -> None:
     n = 20_000
     columns = {
         "id": range(n),
-        "a": [i % 200 for i in range(n)],
+        "a": [f"{i % 200}" for i in range(n)],
         "b": [i % 100 for i in range(n)],
-        "c": [i % 999 for i in range(n)],
+        "c": [f"{i % 999}" for i in range(n)],
     }
     source = write_parquet(tmp_path / "t.parquet", columns)
     with pytest.raises(InvalidInputError, match="c has 999 levels in each of 20,000 cells"):

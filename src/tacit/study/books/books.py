@@ -931,6 +931,12 @@ class Books:
         """
         party = self.spell(name)
         if party not in self.limits:
+            shown = {self.shown_name(each).casefold(): each for each in self.limits}
+            if party.casefold() in shown:
+                raise InvalidInputError(
+                    f"party {party!r} is unknown: {self.shown_name(shown[party.casefold()])!r} is "
+                    "there, which differs only by case"
+                )
             known = nearest_first(party, map(self.shown_name, self.limits)) or "none yet"
             raise InvalidInputError(
                 f"party {party!r} is unknown (parties: {known}): let it in",

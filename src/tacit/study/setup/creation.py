@@ -17,6 +17,7 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
 from tacit.ledger.entry import SUPERSEDED
+from tacit.ledger.user_ledger import IN_FOLDER
 from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
@@ -46,10 +47,6 @@ from tacit.study.setup.limits import check_limits, check_text
 from tacit.tables import Column
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import AnyTable, Source, find_source
-
-IN_FOLDER = "folder"
-"""Said instead of an address: the ledger is a file in the study's own folder."""
-
 
 _SKETCHED_IDS = 4096
 """Hashes kept of a study's ids; see ``least_overlap_noticed``."""
@@ -109,11 +106,11 @@ def create_study(folder: Path, plan: Plan) -> None:
         with ExitStack() as aside:
             if plan.again and is_study(folder):
                 aside.enter_context(_making_anew(folder))
-            if plan.ledger == IN_FOLDER:
+            address = default_ledger() if plan.ledger is None else plan.ledger
+            if address == IN_FOLDER:
                 _create_with_own_ledger(folder, plan)
             else:
-                address = default_ledger() if plan.ledger is None else absolute_address(plan.ledger)
-                _create_in_ledger(folder, plan, address)
+                _create_in_ledger(folder, plan, absolute_address(address))
     except OSError as error:
         raise InvalidInputError(
             f"{folder} cannot be written ({error.strerror or error}): free some space, check the "

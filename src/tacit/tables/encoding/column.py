@@ -38,11 +38,15 @@ class ColumnError(InvalidInputError):
         column: its name.
         seen: what is wrong, in words.
         ways: what may be given for it instead; "" stands for nothing but the name.
+        cuts: those that would do, where some are known.
     """
 
-    def __init__(self, column: str, seen: str, ways: Sequence[Way | Literal[""]]) -> None:
-        self.column, self.seen, self.ways = column, seen, tuple(ways)
-        named = [f"{way}=..." if way else "the name alone" for way in self.ways]
+    def __init__(
+        self, column: str, seen: str, ways: Sequence[Way | Literal[""]], cuts: str = ""
+    ) -> None:
+        self.column, self.seen, self.ways, self.cuts = column, seen, tuple(ways), cuts
+        known = {"": "the name alone"} | ({"cuts": f"cuts=[{cuts}]"} if cuts else {})
+        named = [known.get(way, f"{way}=...") for way in self.ways]
         super().__init__(f"{seen}: give {' or '.join(named)}")
 
 

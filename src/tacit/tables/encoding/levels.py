@@ -79,6 +79,9 @@ ORDER BY mistakes, times DESC, key, value
 """
 """Values of a mapping that do not occur, beside values nearly alike that it does not name."""
 
+_MOST_NUMBERS = 100
+"""Different numbers of a column of which each is a level; more are bins that nobody has cut yet."""
+
 MOST_CELLS = 100_000
 """Of all private attributes together: what a design can still be found for."""
 
@@ -182,6 +185,15 @@ def _categories(staged: StagingTable, name: str) -> Categories:
     [(n_values,)] = staged.connection.execute(
         f"SELECT count(DISTINCT value) FROM {values}"
     ).fetchall()
+    if n_values > _MOST_NUMBERS and is_number(staged.types[name]):
+        quartiles, largest = _values_at(staged, name, (0.25, 0.5, 0.75))
+        cuts = sorted({value for value in quartiles if value < largest})
+        raise ColumnError(
+            name,
+            f"{name} has {n_values:,} different numbers, too many for a level each",
+            ["cuts", "quantiles", "groups", "top"],
+            ",".join(plain_text(Decimal(str(cut))) for cut in cuts),
+        )
     if n_values > MOST_LEVELS:
         raise _too_many(staged, name, n_values)
     rows = staged.connection.execute(

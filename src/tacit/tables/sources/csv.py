@@ -35,6 +35,9 @@ _OPTIONS = (
 _FLOAT_DIGITS = 15
 """So many digits of a number a float always keeps."""
 
+_GZIP = b"\x1f\x8b"
+"""How files that are packed with gzip begin."""
+
 _SAVE_AS_UTF8 = "save it as UTF-8 (in Excel: CSV UTF-8)"
 
 
@@ -47,6 +50,7 @@ class CsvFile(TableFile):
     def open(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Table]:
         """The table in the file; where DuckDB cannot read it, an error that names the line."""
         check_file(self.file, self.text)
+        _refuse_unpacked(self.file)
         _refuse_utf16(self.file)
         try:
             yield _sniff(connection, self.file)
@@ -270,6 +274,16 @@ def _ragged_line(path: Path) -> str | None:
         except csv.Error:
             return f"line {begins} has a quote that is not closed, or a very long field"
     return None
+
+
+def _refuse_unpacked(path: Path) -> None:
+    """Refuse a plain file that is called one packed with gzip."""
+    with path.open("rb") as file:
+        if path.suffix.lower() == ".gz" and file.read(len(_GZIP)) != _GZIP:
+            raise InvalidInputError(
+                f"{path} is not packed with gzip, as its name says: if it is a plain CSV file, "
+                f"call it {path.with_suffix('').name}"
+            )
 
 
 @contextmanager
