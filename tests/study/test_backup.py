@@ -13,7 +13,7 @@ from tacit.errors import InvalidInputError, LedgerError, RolledBackError
 from tacit.ledger import Ledger
 from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
-from tests.study.clinic import entries_of, make_clinic
+from tests.study.clinic import entries_of, make_clinic, read_patients, write_rows
 
 
 @pytest.fixture
@@ -247,3 +247,33 @@ def test_a_study_comes_back_on_another_machine(tmp_path: Path, place: str) -> No
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
     with pytest.raises(InvalidInputError, match="is for a folder that is to be made"):
         restore(tmp_path / "monday.tar", tmp_path / "clinic", ledger=address)
+
+
+@pytest.mark.parametrize("is_erased", [False, True])
+def test_a_backup_from_before_records_joined_changes_nothing(
+    clinic: Path, tmp_path: Path, is_erased: bool
+) -> None:
+    rows = read_patients(tmp_path / "patients.csv")
+    write_rows(tmp_path / "new.csv", [(f"q{row[0]}", *row[1:]) for row in rows[:60]])
+    write_rows(tmp_path / "leavers.csv", rows[:1])
+    with Study.open(clinic) as study:
+        study.extend(str(tmp_path / "new.csv"))
+        if is_erased:
+            study.erase(str(tmp_path / "leavers.csv"))
+    entries = entries_of(clinic)
+    back_up(clinic, tmp_path / "friday.tar")
+    shutil.move(clinic, tmp_path / "lost")
+    if (tmp_path / "lost" / "ledger.sqlite").exists():  # the ledger that it finds
+        clinic.mkdir()
+        shutil.move(tmp_path / "lost" / "ledger.sqlite", clinic)
+        shutil.copy(tmp_path / "lost" / "study.json", clinic)
+    before = sorted(clinic.rglob("*"))
+    with pytest.raises(InvalidInputError, match=r"older than cohort 2 .* nothing was changed"):
+        restore(tmp_path / "monday.tar", clinic)
+    assert sorted(clinic.rglob("*")) == before
+    restored = restore(tmp_path / "friday.tar", clinic)
+    assert "key" in restored.files
+    assert entries_of(clinic) == entries
+    with Study.open(clinic) as study:
+        study.release("lab-a", "age", out=tmp_path / "again.csv", bits=0.2)
+    assert verify_study(clinic).problems == ()

@@ -155,6 +155,8 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
         closing(Ledger.open(backup.ledger)) as copied,
         closing(Ledger.create(address, salt=copied.salt)) as ledger,
     ):
+        if study in ledger.studies():
+            _refuse_older(backup, layout, read_books(ledger.entries(study)))
         n_entries = ledger.add_missing(study, copied)
         n_known = len(read_books(copied.entries(study)).erasures)
         books, lost = _read(layout, configuration, ledger)
@@ -173,6 +175,20 @@ def _put_back(backup: Layout, layout: Layout, configuration: Configuration) -> R
     if is_stale and not is_closed:
         remarks += _erase_again(layout, configuration, books)
     return Restoration(study, n_entries, files, ledger.url_shown, remarks)
+
+
+def _refuse_older(backup: Layout, layout: Layout, books: Books) -> None:
+    """Refuse a backup without records that have joined since, where the folder lost them, too."""
+    for cohort in () if books.is_closed else books.cohorts:
+        places = (each.of_cohort(cohort.number).snapshot for each in (backup, layout))
+        if not any(place.exists() for place in places):
+            raise InvalidInputError(
+                f"the backup is older than cohort {cohort.number} of the study "
+                f"({cohort.n_left:,} records of {cohort.record.table}, entry {cohort.joined} of "
+                "the ledger), and the folder has lost these records, too: without them nothing can "
+                "be released, so that nothing was changed; restore a backup that was made after "
+                "they joined"
+            )
 
 
 def _erase_again(layout: Layout, configuration: Configuration, books: Books) -> tuple[Remark, ...]:

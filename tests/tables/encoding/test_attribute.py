@@ -383,7 +383,7 @@ def test_codes_that_do_not_occur_are_only_remarked(
         (
             [*range(1001)],
             {},
-            r"1,001 different numbers, .*: give cuts=\[250,500,750\] or quantiles=... or groups=... ",
+            r"1,001 different numbers, .*: give cuts=\[250,500,750\] or quantiles=... or groups=.",
         ),
         (
             [date(2020, 1, 1), None],
