@@ -38,7 +38,7 @@ def test_levels_that_are_told_only_together(used: Path) -> None:
     assert unknown
     [contrast, *_] = found["contrasts"]
     assert set(contrast["weights"]) <= {level["level"] for level in found["levels"]}
-    assert 0 < contrast["low"] <= contrast["high"] <= 1
+    assert 0 <= contrast["low"] <= contrast["high"] <= 1
     said = done("estimate", "a.csv").out
     assert f" = {contrast['value']:.4f} ({contrast['low']:.4f} to {contrast['high']:.4f})" in said
     assert "told together, as sums of shares:" in said
