@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         mutual_information,
         pointwise_maximal_leakage,
     )
+    from tacit.measuring import Measured, measure
     from tacit.problem import Costs, Problem, View
     from tacit.remark import Remark
     from tacit.scheme import Design, NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
@@ -77,6 +78,7 @@ __all__ = [
     "InvalidInputError",
     "KeyFileError",
     "LedgerError",
+    "Measured",
     "NonAdaptiveScheme",
     "Policy",
     "Problem",
@@ -110,6 +112,7 @@ __all__ = [
     "estimate_file",
     "local_dp_epsilon",
     "maximal_leakage",
+    "measure",
     "min_entropy_leakage",
     "mutual_information",
     "pointwise_maximal_leakage",
@@ -154,6 +157,7 @@ _NAMES = {
         "mutual_information",
         "pointwise_maximal_leakage",
     ),
+    "measuring": ("Measured", "measure"),
     "problem": (
         "Costs",
         "Problem",
@@ -208,6 +212,7 @@ ROOMS = (
     "estimation",
     "information",
     "ledger",
+    "measuring",
     "paper",
     "plots",
     "policy",

@@ -91,6 +91,10 @@ def test_results_of_every_command_are_json(
     Path("new.csv").write_text("\n".join([heading, *(f"new-{row}" for row in rows)]))
     Path("leavers.csv").write_text(f"patient_id\n{known.partition(',')[0]}\n")
     keys = {
+        (
+            *("measure", patients, "--id", "patient_id", "--secret", "income", "--no-learner"),
+            *("--held", f"lab={patients}"),
+        ): "coalitions",
         ("init", "c", "--table", patients, "--id", "patient_id", *PRIVATE): "small_cells",
         ("party", "add", "c", "lab", "--limit", "0.3"): "limit",
         ("party", "token", "c", "lab"): "token",

@@ -28,6 +28,7 @@ from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_pac
 from tacit.cli.init import init
 from tacit.cli.link import link
 from tacit.cli.log import log
+from tacit.cli.measure import measure
 from tacit.cli.party import add_party, remove_party, rename_party, set_approval
 from tacit.cli.plan import plan
 from tacit.cli.policy import policy
@@ -45,6 +46,7 @@ from tacit.cli.what_if import what_if
 from tacit.errors import TacitError
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "measure": measure,
     "init": init,
     "extend": extend,
     "party add": add_party,

@@ -420,6 +420,15 @@ _WORDS: dict[str, Callable[..., str]] = {
     "erased_still_there": _fill("records that the ledger says were erased are there: {records:,}"),
     "erasure_unfinished": _erasure_unfinished,
     "external_column": _as_in_papers("external_column"),
+    "held_constant": _fill(
+        "{file} says the same of everybody in it: it tells who is in it, no more"
+    ),
+    "held_disagrees": _fill(
+        "{rows:,} rows of {file} show another {column} than most people of the same {known}: "
+        "nobody who knows {known} finds these"
+    ),
+    "held_strangers": _fill("{rows:,} rows of {file} are of people whom the table lacks: left out"),
+    "held_twice": _fill("{file} says what {same_as} says: it adds nothing"),
     "few_records": _few_records,
     "few_rows": _few_rows,
     "file_changed": _fill("{file} is not release {release} as it was delivered"),
