@@ -120,7 +120,7 @@ from tacit.study.setup.limits import (
 )
 from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
-from tacit.tables import Attribute, Cells, Column, Question
+from tacit.tables import Attribute, Cells, Column, Declaration, Question
 from tacit.tables.delivery.engine import Records
 from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.registry import LOCAL
@@ -223,9 +223,11 @@ class Study:
             as_positive_bits(everyone, name="everyone")
         plan = Plan(
             table=find_source(table),
-            id_columns=_several(id),
-            private=tuple(map(Column.of, _several(private))),
-            external=tuple(map(Column.of, _several(external))),
+            columns=Declaration(
+                _several(id),
+                tuple(map(Column.of, _several(private))),
+                tuple(map(Column.of, _several(external))),
+            ),
             is_id_public=public_id,
             organisation=organisation,
             memory=memory,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tacit.tables.encoding.attribute import Attribute, Bins, Categories, Groups, Periods
     from tacit.tables.encoding.builder import build
     from tacit.tables.encoding.codes import Encoding, IdColumn
-    from tacit.tables.encoding.column import Column
+    from tacit.tables.encoding.column import Column, Declaration
     from tacit.tables.encoding.snapshot import Snapshot
     from tacit.tables.questions.cells import Cells, Question
 
@@ -20,6 +20,7 @@ __all__ = [
     "Categories",
     "Cells",
     "Column",
+    "Declaration",
     "Encoding",
     "Groups",
     "IdColumn",
@@ -39,7 +40,7 @@ __getattr__ = deferred(
         "encoding.attribute": ("Attribute", "Bins", "Categories", "Groups", "Periods"),
         "encoding.builder": ("build",),
         "questions.cells": ("Cells", "Question"),
-        "encoding.column": ("Column",),
+        "encoding.column": ("Column", "Declaration"),
         "encoding.codes": ("Encoding", "IdColumn"),
         "encoding.snapshot": ("Snapshot",),
     },

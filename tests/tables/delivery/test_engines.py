@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms, uniforms
 from tacit.study import Study
-from tacit.tables import Column
+from tacit.tables import Column, Declaration
 from tacit.tables.delivery.engine import Engine, MissingStatesError, Records, StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.registry import ENGINES
@@ -77,8 +77,8 @@ def recorded(name: str, n_states: int, *, is_id_public: bool = False) -> Recorde
 
 def count(engine: Engine[Any], place: Path) -> Clinic:
     table = write_patients(place / "patients.csv", N_RECORDS)
-    columns, external = list(map(Column.of, PRIVATE)), [Column("outcome")]
-    records = engine.count(str(table), ["patient"], columns, external, place / "records")
+    columns = Declaration(["patient"], list(map(Column.of, PRIVATE)), [Column("outcome")])
+    records = engine.count(str(table), columns, place / "records")
     states = StateStore(place / "states", b"s" * 32)
     return Clinic(
         engine, table, records, states, recorded("1-first", 1), recorded("2-second", N_STATES)

@@ -30,7 +30,7 @@ from tacit.errors import InvalidInputError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms
 from tacit.study import Study
 from tacit.study.folder import find_engine
-from tacit.tables import Column
+from tacit.tables import Column, Declaration
 from tacit.tables.delivery.engine import Records, StateStore
 from tacit.tables.delivery.local import LocalEngine
 from tacit.tables.delivery.release_file import Alphabet, PseudonymCollisionError, RecordedRelease
@@ -92,7 +92,7 @@ def local(table: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Record
     """The records as the local engine counts them, and the digest of the second release."""
     place = tmp_path_factory.mktemp("local")
     engine = LocalEngine()
-    records = engine.count(str(table), ["patient"], COLUMNS, [], place / "records")
+    records = engine.count(str(table), Declaration(["patient"], COLUMNS), place / "records")
     return records, deliver(engine, records, place)
 
 
@@ -102,7 +102,7 @@ def counted(
 ) -> PartedSnapshot:
     del spark
     folder = tmp_path_factory.mktemp("counted") / "records"
-    return SparkEngine().count(str(table), ["patient"], COLUMNS, [], folder)
+    return SparkEngine().count(str(table), Declaration(["patient"], COLUMNS), folder)
 
 
 def deliver(
@@ -139,7 +139,7 @@ def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
     context.setJobGroup(group, group)
     try:
         found = [
-            engine.count(f"{folder}/", ["count"], COLUMNS, [], tmp_path / name)
+            engine.count(f"{folder}/", Declaration(["count"], COLUMNS), tmp_path / name)
             for name, engine in (("local", LocalEngine()), ("spark", SparkEngine()))
         ]
     finally:
@@ -347,10 +347,10 @@ def test_a_table_of_the_catalog_is_a_source(
     read_folder(spark, LocalFolder(table)).write.saveAsTable("ward_patients")
     engine = SparkEngine()
     source = "spark:ward_patients"
-    records = engine.count(source, ["patient"], COLUMNS, [], tmp_path / "records")
+    records = engine.count(source, Declaration(["patient"], COLUMNS), tmp_path / "records")
     assert records.digest(b"key") == local[0].digest(b"key")
     with pytest.raises(InvalidInputError, match="spark:nothing cannot be read"):
-        engine.count("spark:nothing", ["patient"], COLUMNS, [], tmp_path / "other")
+        engine.count("spark:nothing", Declaration(["patient"], COLUMNS), tmp_path / "other")
 
 
 ODD = {
@@ -395,7 +395,7 @@ def test_columns_of_every_type_are_read_alike(
     grouped = Column("code", groups={"A": "often", "*": "rare"})
     externals = [] if grouped.name in {column.name for column in private} else [grouped]
     found = [
-        engine.count(source, ["id", "part"], private, externals, tmp_path / name)
+        engine.count(source, Declaration(["id", "part"], private, externals), tmp_path / name)
         for name, engine in (("local", LocalEngine()), ("spark", SparkEngine()))
     ]
     assert found[0].encoding == found[1].encoding
@@ -419,7 +419,7 @@ def test_tables_are_refused_in_the_same_words(spark: SparkSession, tmp_path: Pat
         said = []
         for name, engine in (("local", LocalEngine()), ("spark", SparkEngine())):
             with pytest.raises(InvalidInputError) as refusal:
-                engine.count(source, ids, [column], [], tmp_path / f"{name}{number}")
+                engine.count(source, Declaration(ids, [column]), tmp_path / f"{name}{number}")
             said.append(str(refusal.value))
         assert said[0] == said[1]
 

@@ -34,8 +34,9 @@ from tacit.tables.delivery.release_file import (
 from tacit.tables.encoding.attribute import Attribute, Bins, Categories
 from tacit.tables.encoding.codes import Encoding, IdColumn
 from tacit.tables.encoding.cohort import Admission
-from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.column import Column, Declaration
 from tacit.tables.encoding.snapshot import Description
+from tacit.tables.sources.source import AnyTable, find_source
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,8 @@ class ToyEngine:
 
     def count(
         self,
-        source: str,
-        id_columns: Sequence[str],
-        attributes: Sequence[Column],
-        externals: Sequence[Column],
+        source: AnyTable,
+        columns: Declaration,
         folder: Path,
         *,
         accept: Collection[str] = (),
@@ -118,9 +117,9 @@ class ToyEngine:
     ) -> ToyRecords:
         rows = _read(source)
         encoding = Encoding(
-            ids=tuple(IdColumn(name=name, sql_type="VARCHAR") for name in id_columns),
-            attributes=tuple(_freeze(rows, column) for column in attributes),
-            externals=tuple(_freeze(rows, column) for column in externals),
+            ids=tuple(IdColumn(name=name, sql_type="VARCHAR") for name in columns.ids),
+            attributes=tuple(_freeze(rows, column) for column in columns.attributes),
+            externals=tuple(_freeze(rows, column) for column in columns.externals),
         )
         folder.mkdir()
         records = ToyRecords(folder, encoding, _encode(rows, encoding), _tables(rows, encoding))
@@ -131,7 +130,7 @@ class ToyEngine:
 
     def count_cohort(
         self,
-        source: str,
+        source: AnyTable,
         cohorts: Sequence[ToyRecords],
         folder: Path,
         admission: Admission,
@@ -241,8 +240,10 @@ def _save(records: ToyRecords, rows: list[tuple[str, int]]) -> None:
         file.write(json.dumps(stored).encode())
 
 
-def _read(source: str) -> list[dict[str, str]]:
-    with Path(source).open(newline="") as file:
+def _read(source: AnyTable) -> list[dict[str, str]]:
+    path = find_source(source).file
+    assert path is not None
+    with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 

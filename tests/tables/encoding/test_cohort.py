@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tacit.errors import InvalidInputError
-from tacit.tables import Column
+from tacit.tables import Column, Declaration
 from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.snapshot import Snapshot
@@ -21,7 +21,7 @@ MOMENTS = [datetime(2020, 1, 1, 12), datetime(2021, 1, 1, 12)]
 
 def founded(values: object, column: Column, folder: Path) -> Snapshot:
     table = write_parquet(folder / "t.parquet", {"id": [1, 2], column.name: values})
-    return build(table, ["id"], [column], [], folder / "founding")
+    return build(table, Declaration(["id"], [column]), folder / "founding")
 
 
 def join(study: Snapshot, name: str, values: object, folder: Path) -> Snapshot:

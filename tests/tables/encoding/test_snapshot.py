@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables import Column, Snapshot, build
+from tacit.tables import Column, Declaration, Snapshot, build
 from tests.tables.samples import PATIENTS, Columns, columns_of, write_csv, write_parquet
 
 KEY = b"k" * 32
@@ -32,7 +32,8 @@ def snapshot_of(
 ) -> Snapshot:
     """A snapshot of a table that has the columns of ``PATIENTS``."""
     source = write_parquet(folder / "patients.parquet", columns)
-    return build(source, ids, columns_of(*PRIVATE), columns_of("outcome"), folder / "snapshot")
+    columns = Declaration(ids, columns_of(*PRIVATE), columns_of("outcome"))
+    return build(source, columns, folder / "snapshot")
 
 
 def ids_only(folder: Path, **ids: Sequence[object]) -> Snapshot:
@@ -41,7 +42,8 @@ def ids_only(folder: Path, **ids: Sequence[object]) -> Snapshot:
     folder.mkdir(exist_ok=True)
     source = write_parquet(folder / "ids.parquet", {**ids, "bit": [i % 2 for i in range(n)]})
     accepted = ("ids", "rows")
-    return build(source, list(ids), columns_of("bit"), [], folder / "snapshot", accept=accepted)
+    columns = Declaration(list(ids), columns_of("bit"))
+    return build(source, columns, folder / "snapshot", accept=accepted)
 
 
 def changed(**columns: Sequence[object]) -> Columns:
@@ -88,7 +90,7 @@ def test_a_snapshot_can_be_opened_again(tmp_path: Path) -> None:
 def test_cells_take_no_more_room_than_they_need(n_levels: int, dtype: type, tmp_path: Path) -> None:
     columns = {"id": range(n_levels), "a": [f"{k:03d}" for k in range(n_levels)]}
     source = write_parquet(tmp_path / "t.parquet", columns)
-    snapshot = build(source, ["id"], columns_of("a"), [], tmp_path / "snapshot")
+    snapshot = build(source, Declaration(["id"], columns_of("a")), tmp_path / "snapshot")
     assert snapshot.x.dtype == dtype
     assert snapshot.x.tolist() == list(range(n_levels))
 
@@ -119,7 +121,7 @@ def test_columns_may_be_called_what_our_own_are(tmp_path: Path) -> None:
     private = columns_of("x", Column("mapping", groups=groups), Column("levels_0", cuts=[0]))
     external = columns_of(Column("text", groups=groups))
     ids = ["times", "n", "id_0", "level_0", "level", "value", "before"]
-    snapshot = build(source, ids, private, external, tmp_path / "snapshot")
+    snapshot = build(source, Declaration(ids, private, external), tmp_path / "snapshot")
     assert snapshot.counts.tolist() == [128] * 8
     assert snapshot.external_counts("text").tolist() == [[64, 64]] * 8
 
@@ -195,7 +197,11 @@ def test_bad_tables_leave_nothing_behind(
     place = tmp_path / "study"
     place.mkdir()
     with pytest.raises(InvalidInputError, match=message) as raised:
-        build(source, ids, columns_of(*private), columns_of(*external), place / "snapshot")
+        build(
+            source,
+            Declaration(ids, columns_of(*private), columns_of(*external)),
+            place / "snapshot",
+        )
     assert len(str(raised.value).splitlines()) == 1
     assert list(place.iterdir()) == []
 
@@ -209,8 +215,9 @@ def test_an_external_column_with_too_many_levels(tmp_path: Path) -> None:
         "c": [f"{i % 999}" for i in range(n)],
     }
     source = write_parquet(tmp_path / "t.parquet", columns)
+    declared = Declaration(["id"], columns_of("a", "b"), columns_of("c"))
     with pytest.raises(InvalidInputError, match="c has 999 levels in each of 20,000 cells"):
-        build(source, ["id"], columns_of("a", "b"), columns_of("c"), tmp_path / "snapshot")
+        build(source, declared, tmp_path / "snapshot")
 
 
 def test_a_snapshot_is_never_overwritten(tmp_path: Path) -> None:
@@ -237,11 +244,11 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from tacit.errors import InvalidInputError
-from tacit.tables import Column, build
+from tacit.tables import Column, Declaration, build
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 try:
-    build(sys.argv[1], ["id"], [Column("bit")], [], Path(sys.argv[2]))
+    build(sys.argv[1], Declaration(["id"], [Column("bit")]), Path(sys.argv[2]))
 except InvalidInputError as error:
     print(error)
 """
@@ -277,9 +284,7 @@ def test_the_digest_depends_on_key_and_content_not_on_order_or_kind_of_file(tmp_
     )
     second = build(
         source,
-        ["patient_id"],
-        columns_of(*PRIVATE),
-        columns_of("outcome"),
+        Declaration(["patient_id"], columns_of(*PRIVATE), columns_of("outcome")),
         tmp_path / "b" / "snapshot",
     )
     assert first.digest(KEY) == second.digest(KEY)

@@ -15,7 +15,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInputError
-from tacit.tables import Column, build
+from tacit.tables import Column, Declaration, build
 from tacit.tables.sources.source import find_source
 from tacit.tables.sources.staging_table import stage
 from tests.tables.samples import PATIENTS, ROWS, TYPES, write_csv
@@ -50,9 +50,9 @@ def test_every_frame_gives_the_same_table(kind: str, tmp_path: Path) -> None:
 def test_a_frame_is_encoded_as_its_file(tmp_path: Path) -> None:
     columns = [Column("diagnosis"), Column("age", cuts=(30, 60))]
     tables = write_csv(tmp_path / "patients.csv", PATIENTS), FRAMES["pandas, nullable"](TABLE)
+    declared = Declaration(["patient_id"], columns)
     digests = {
-        build(table, ["patient_id"], columns, [], tmp_path / str(k)).digest(b"key")
-        for k, table in enumerate(tables)
+        build(table, declared, tmp_path / str(k)).digest(b"key") for k, table in enumerate(tables)
     }
     assert len(digests) == 1
 

@@ -23,7 +23,7 @@ from openpyxl import Workbook
 from pyarrow import parquet
 
 from tacit.errors import InvalidInputError
-from tacit.tables import Column
+from tacit.tables import Column, Declaration
 from tacit.tables.delivery.registry import ENGINES
 from tacit.tables.sources.source import SOURCES, find_source
 from tacit.tables.sources.staging_table import stage
@@ -129,7 +129,7 @@ def test_every_source_can_be_read_again(patients: str, tmp_path: Path) -> None:
 
 def test_a_study_can_be_made_of_every_source(patients: str, tmp_path: Path) -> None:
     place, columns = tmp_path / "snapshot", [Column("diagnosis"), Column("smoker")]
-    snapshot = ENGINES["local"].count(patients, ["patient_id"], columns, [], place)
+    snapshot = ENGINES["local"].count(patients, Declaration(["patient_id"], columns), place)
     assert snapshot.n_records == N_PATIENTS
 
 

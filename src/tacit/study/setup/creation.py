@@ -44,7 +44,7 @@ from tacit.study.folder import (
 )
 from tacit.study.journal import Journal, update_high_water_mark
 from tacit.study.setup.limits import check_limits, check_text
-from tacit.tables import Column
+from tacit.tables import Declaration
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import AnyTable, Source, find_source
 
@@ -62,9 +62,7 @@ class Plan:
     """What a custodian says about a study before it is made; see ``Study.create``."""
 
     table: Source
-    id_columns: tuple[str, ...]
-    private: tuple[Column, ...]
-    external: tuple[Column, ...]
+    columns: Declaration
     is_id_public: bool
     organisation: str | None
     memory: int
@@ -85,9 +83,9 @@ class Plan:
             check_text(self.organisation, "the organisation")
         if self.memory < 1:
             raise InvalidInputError(f"memory is {self.memory}: remember at least one state")
-        if self.is_id_public and len(self.id_columns) > 1:
+        if self.is_id_public and len(self.columns.ids) > 1:
             raise InvalidInputError(
-                f"ids of {len(self.id_columns)} columns cannot be public: a release file has one "
+                f"ids of {len(self.columns.ids)} columns cannot be public: a release file has one "
                 "column for them; use pseudonyms, or one id column"
             )
 
@@ -237,9 +235,7 @@ def _fill_folder(partial: Path, plan: Plan, address: str | None) -> Configuratio
     layout = Layout(partial)
     snapshot = plan.records_engine.count(
         plan.table,
-        plan.id_columns,
-        plan.private,
-        plan.external,
+        plan.columns,
         layout.snapshot,
         accept=plan.accept,
         remark=plan.remarks.append,

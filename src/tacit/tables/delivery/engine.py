@@ -22,7 +22,7 @@ from tacit.tables.delivery.links import Links
 from tacit.tables.delivery.release_file import Progress, RecordedRelease
 from tacit.tables.encoding.codes import Encoding
 from tacit.tables.encoding.cohort import Admission
-from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.column import Declaration
 from tacit.tables.sources.source import AnyTable
 
 
@@ -105,9 +105,7 @@ class Engine(Protocol[SomeRecords]):
     def count(
         self,
         source: AnyTable,
-        id_columns: Sequence[str],
-        attributes: Sequence[Column],
-        externals: Sequence[Column],
+        columns: Declaration,
         folder: Path,
         *,
         accept: Collection[str] = (),
@@ -117,9 +115,7 @@ class Engine(Protocol[SomeRecords]):
 
         Args:
             source: names the table.
-            id_columns: what tells records apart, one column or several together.
-            attributes: the private attributes; x counts their levels in this order.
-            externals: columns that may be asked for though they are no function of x.
+            columns: to read, and what each is for.
             folder: where the records will be; it must not exist.
             accept: codes of what the custodian accepts about ids: ``rows`` where several of them
                 may name one person, ``ids`` where some differ only by case.

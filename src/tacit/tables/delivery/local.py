@@ -48,7 +48,7 @@ from tacit.tables.delivery.release_file import (
 )
 from tacit.tables.encoding.builder import build
 from tacit.tables.encoding.cohort import Admission, build_cohort
-from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.column import Declaration
 from tacit.tables.encoding.erasure import erase, known_hashes
 from tacit.tables.encoding.snapshot import Snapshot
 from tacit.tables.sources.source import AnyTable
@@ -63,18 +63,14 @@ class LocalEngine:
     def count(
         self,
         source: AnyTable,
-        id_columns: Sequence[str],
-        attributes: Sequence[Column],
-        externals: Sequence[Column],
+        columns: Declaration,
         folder: Path,
         *,
         accept: Collection[str] = (),
         remark: Callable[[Remark], None] | None = None,
     ) -> Snapshot:
         """Freeze a table in a new folder."""
-        return build(
-            source, id_columns, attributes, externals, folder, accept=accept, remark=remark
-        )
+        return build(source, columns, folder, accept=accept, remark=remark)
 
     def count_cohort(
         self,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +17,7 @@ from tacit.remark import Remark
 from tacit.storage import atomic_folder
 from tacit.tables.connection import reason
 from tacit.tables.encoding.codes import Encoding, IdColumn, codes_sql, levels_sql
-from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.column import Declaration
 from tacit.tables.encoding.levels import freeze, freeze_all
 from tacit.tables.encoding.persons import check_ids
 from tacit.tables.encoding.snapshot import (
@@ -40,9 +39,7 @@ MOST_PAIRS = 10_000_000
 
 def build(
     source: AnyTable,
-    id_columns: Sequence[str],
-    attributes: Sequence[Column],
-    externals: Sequence[Column],
+    columns: Declaration,
     folder: Path,
     *,
     accept: Collection[str] = (),
@@ -52,18 +49,15 @@ def build(
 
     Args:
         source: the table, see ``source``.
-        id_columns: what tells records apart, one column or several together.
-        attributes: the private attributes; x counts their levels in this order.
-        externals: columns that may be asked for though they are no function of x.
+        columns: to read, and what each is for.
         folder: where the snapshot will be; it must not exist.
         accept: codes of what the custodian accepts about its ids.
         remark: called with what the custodian should know about the table.
     """
-    columns = columns_to_read(id_columns, attributes, externals)
     with new_snapshot(folder) as partial:
-        with stage(source, columns, partial, ids=id_columns) as table:
-            table.remarks.extend(check_ids(table, id_columns, accept, source, partial))
-            encoding = freeze_encoding(table, id_columns, attributes, externals)
+        with stage(source, columns.names, partial, ids=columns.ids) as table:
+            table.remarks.extend(check_ids(table, columns.ids, accept, source, partial))
+            encoding = freeze_encoding(table, columns)
             levels = f"({levels_sql(table.connection, encoding)})"
             write_snapshot(table, encoding, levels, partial)
         if remark is not None:
@@ -84,36 +78,12 @@ def new_snapshot(folder: Path) -> Iterator[Path]:
         ) from error
 
 
-def columns_to_read(
-    id_columns: Sequence[str], attributes: Sequence[Column], externals: Sequence[Column]
-) -> list[str]:
-    """The names of all columns that are declared; there must be ids, and none twice."""
-    if not id_columns:
-        raise InvalidInputError("no id column is named: say what tells records apart")
-    columns = [*id_columns, *(column.name for column in (*attributes, *externals))]
-    # SQL does not tell Age from age.
-    for name, times in Counter(map(str.casefold, columns)).items():
-        if times > 1:
-            raise InvalidInputError(
-                f"column {name!r} is named {times} times: an id, a private attribute and an "
-                "external column are different columns"
-            )
-    return columns
-
-
-def freeze_encoding(
-    table: StagingTable,
-    id_columns: Sequence[str],
-    attributes: Sequence[Column],
-    externals: Sequence[Column],
-) -> Encoding:
+def freeze_encoding(table: StagingTable, columns: Declaration) -> Encoding:
     """Fix how a table becomes cells, by looking at its values."""
-    if not attributes:
-        raise InvalidInputError("no private attribute is named: there is nothing to protect")
     encoding = Encoding(
-        ids=tuple(IdColumn(name=name, sql_type=table.types[name]) for name in id_columns),
-        attributes=freeze_all(table, attributes, id_columns),
-        externals=tuple(freeze(table, column, id_columns) for column in externals),
+        ids=tuple(IdColumn(name=name, sql_type=table.types[name]) for name in columns.ids),
+        attributes=freeze_all(table, columns.attributes, columns.ids),
+        externals=tuple(freeze(table, column, columns.ids) for column in columns.externals),
     )
     for external in encoding.externals:
         if encoding.n_cells * external.n_levels > MOST_PAIRS:

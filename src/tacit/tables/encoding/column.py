@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, date, datetime, time
@@ -99,6 +100,39 @@ class Column:
     def of(column: str | Column) -> Column:
         """A column, or the column of this name; nothing else is read from a text."""
         return Column(column) if isinstance(column, str) else column
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Which columns of a table make a study, before anybody has looked at the data.
+
+    Attributes:
+        ids: what tells records apart, one column or several together.
+        attributes: the private attributes; x counts their levels in this order.
+        externals: columns that may be asked for though they are no function of x.
+    """
+
+    ids: Sequence[str]
+    attributes: Sequence[Column]
+    externals: Sequence[Column] = ()
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise InvalidInputError("no id column is named: say what tells records apart")
+        # SQL does not tell Age from age.
+        for name, times in Counter(map(str.casefold, self.names)).items():
+            if times > 1:
+                raise InvalidInputError(
+                    f"column {name!r} is named {times} times: an id, a private attribute and an "
+                    "external column are different columns"
+                )
+        if not self.attributes:
+            raise InvalidInputError("no private attribute is named: there is nothing to protect")
+
+    @property
+    def names(self) -> list[str]:
+        """All columns to read."""
+        return [*self.ids, *(column.name for column in (*self.attributes, *self.externals))]
 
 
 def _checked_cuts(name: str, cuts: Sequence[Cut]) -> tuple[Cut, ...]:

@@ -31,9 +31,9 @@ from tacit.tables.delivery.spark.folders import (
 )
 from tacit.tables.delivery.spark.parts import new_parts
 from tacit.tables.delivery.spark.session import files_in_any_order, quote_column
-from tacit.tables.encoding.builder import Tally, columns_to_read, freeze_encoding
+from tacit.tables.encoding.builder import Tally, freeze_encoding
 from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
-from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.column import Declaration
 from tacit.tables.encoding.ids import normalised_id_sql
 from tacit.tables.encoding.persons import Ids, refuse_persons_twice
 from tacit.tables.encoding.snapshot import COUNTS_FILE, DESCRIPTION_FILE, Description
@@ -67,9 +67,7 @@ _SPARK_TYPES = {
 def take_census(
     session: SparkSession,
     source: AnyTable,
-    id_columns: Sequence[str],
-    attributes: Sequence[Column],
-    externals: Sequence[Column],
+    columns: Declaration,
     folder: Path,
     *,
     data: HadoopFolder | None,
@@ -77,16 +75,15 @@ def take_census(
     remark: Callable[[Remark], None] | None,
 ) -> None:
     """Read a source and freeze it in a new folder, its parts in ``data``; see ``Engine.count``."""
-    columns = columns_to_read(id_columns, attributes, externals)
     with atomic_folder(folder) as partial:
         with (
             new_parts(partial, data) as parts,
             (LocalFolder(partial) if data is None else data).scratch("staging") as tables,
             scratch_folder(partial / "driver") as here,
-            _staged(session, source, columns, id_columns, accept, tables, here) as table,
+            _staged(session, source, columns, accept, tables, here) as table,
         ):
             with files_in_any_order(session):
-                encoding = freeze_encoding(table, id_columns, attributes, externals)
+                encoding = freeze_encoding(table, columns)
             _write_records(session, table, encoding, tables, parts).save(partial / COUNTS_FILE)
         if remark is not None:
             for each in table.remarks:
@@ -158,8 +155,7 @@ class ValueTable(StagingTable):
 def _staged(
     session: SparkSession,
     source: AnyTable,
-    columns: Sequence[str],
-    id_columns: Sequence[str],
+    columns: Declaration,
     accept: Collection[str],
     tables: Folder,
     here: Path,
@@ -172,12 +168,12 @@ def _staged(
     table = read_table(session, source)
     with files_in_any_order(session):
         read = (
-            _stage_here(source, columns, id_columns, copy, here)
+            _stage_here(source, columns, copy, here)
             if table is None
-            else _stage_there(table, columns, id_columns, copy, shown)
+            else _stage_there(table, columns, copy, shown)
         )
         staged = read_folder(session, copy)
-        ids = _count_ids(session, staged, id_columns)
+        ids = _count_ids(session, staged, columns.ids)
     if ids.n_records == 0:
         raise InvalidInputError(f"{shown} has no rows: there is nobody to release data about")
     remarks = [*read.remarks, *refuse_persons_twice(ids, accept, lambda _: _ONE_ROW)]
@@ -212,12 +208,10 @@ class _Read:
     zoned: frozenset[str]
 
 
-def _stage_here(
-    source: AnyTable, columns: Sequence[str], ids: Sequence[str], copy: Folder, here: Path
-) -> _Read:
+def _stage_here(source: AnyTable, columns: Declaration, copy: Folder, here: Path) -> _Read:
     """Copy a source that Spark cannot read."""
     part = here / f"part-0{ENDING}"
-    with stage(source, columns, here, ids=ids) as table:
+    with stage(source, columns.names, here, ids=columns.ids) as table:
         table.connection.execute(f"COPY staged TO {quote_file(part)} (FORMAT parquet)")
         copy.make()
         copy.put(part)
@@ -227,16 +221,14 @@ def _stage_here(
         return _Read(table.types, table.remarks, table.zoned)
 
 
-def _stage_there(
-    table: DataFrame, columns: Sequence[str], ids: Sequence[str], copy: Folder, shown: str
-) -> _Read:
+def _stage_there(table: DataFrame, columns: Declaration, copy: Folder, shown: str) -> _Read:
     """Let tasks copy a table in its stored types."""
     with connect_memory() as connection:
         connection.register("batch", table.limit(0).toArrow())
         described = describe(connection, "batch")
-        chosen, types = stored_columns(described, columns, ids, shown)
-    schema = ", ".join(f"{quote_column(name)} {_spark_type(name, types[name])}" for name in columns)
-    read = table.select([quote_column(name) for name in columns])
+        chosen, types = stored_columns(described, columns.names, columns.ids, shown)
+    schema = ", ".join(f"{quote_column(name)} {_spark_type(name, types[name])}" for name in types)
+    read = table.select([quote_column(name) for name in types])
     write_folder(read.mapInArrow(_through_duckdb(f"SELECT {chosen} FROM batch"), schema), copy)
     return _Read(types, [], zoned_columns(described))
 

@@ -66,7 +66,7 @@ from tacit.tables.delivery.spark.session import (
     told_by_spark,
 )
 from tacit.tables.encoding.cohort import Admission, build_cohort
-from tacit.tables.encoding.column import Column
+from tacit.tables.encoding.column import Declaration
 from tacit.tables.encoding.erasure import known_hashes
 from tacit.tables.sources.source import AnyTable, find_source
 from tacit.tables.sources.spark import SparkTable
@@ -96,9 +96,7 @@ class SparkEngine:
     def count(
         self,
         source: AnyTable,
-        id_columns: Sequence[str],
-        attributes: Sequence[Column],
-        externals: Sequence[Column],
+        columns: Declaration,
         folder: Path,
         *,
         accept: Collection[str] = (),
@@ -107,11 +105,9 @@ class SparkEngine:
         """Freeze a table in a new folder."""
         try:
             with _jobs(self.master) as session:
+                data = self._new_data()
                 take_census(
-                    *(session, source, id_columns, attributes, externals, folder),
-                    data=self._new_data(),
-                    accept=accept,
-                    remark=remark,
+                    session, source, columns, folder, data=data, accept=accept, remark=remark
                 )
         except (SparkError, duckdb.Error, OSError) as error:
             raise InvalidInputError(
